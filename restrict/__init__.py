@@ -1,0 +1,102 @@
+"""Proofs about what hard attention can compute: find a restriction, certify it, check it.
+
+>>> import restrict
+>>> model = restrict.load("instances/contains-one.json")
+>>> certificate = restrict.certify(model, 1000)
+>>> certificate.c, len(certificate.restriction.fixed)
+(0, 1)
+>>> restrict.check(model, certificate).split()[:3]
+['s', 'VERIFIED', 'n=1000']
+
+Names are imported on first use, so ``import restrict`` is instant and the trusted checker never loads the engine.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from restrict.certificate import Certificate, Claim, certificate_of, load_certificate
+    from restrict.checking import check
+    from restrict.engine.certify import certify
+    from restrict.errors import ModelError, NotEstablished, ResourceLimit, RestrictError, UsageError
+    from restrict.model.program import Head, Map, Model, Output
+    from restrict.model.rules import Dot, Table
+    from restrict.model.source import load
+    from restrict.restriction import Restriction
+
+_HOME = {
+    "Certificate": "restrict.certificate",
+    "Claim": "restrict.certificate",
+    "certificate_of": "restrict.certificate",
+    "load_certificate": "restrict.certificate",
+    "certify": "restrict.engine.certify",
+    "ModelError": "restrict.errors",
+    "NotEstablished": "restrict.errors",
+    "ResourceLimit": "restrict.errors",
+    "RestrictError": "restrict.errors",
+    "UsageError": "restrict.errors",
+    "Head": "restrict.model.program",
+    "Map": "restrict.model.program",
+    "Model": "restrict.model.program",
+    "Output": "restrict.model.program",
+    "Dot": "restrict.model.rules",
+    "Table": "restrict.model.rules",
+    "load": "restrict.model.source",
+    "Restriction": "restrict.restriction",
+}
+
+__all__ = [
+    "Certificate",
+    "Claim",
+    "Dot",
+    "Head",
+    "Map",
+    "Model",
+    "ModelError",
+    "NotEstablished",
+    "Output",
+    "ResourceLimit",
+    "RestrictError",
+    "Restriction",
+    "Table",
+    "UsageError",
+    "certificate_of",
+    "certify",
+    "check",
+    "load",
+    "load_certificate",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "check":
+        return import_module("restrict.checking").check
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'restrict' has no attribute {name!r}")
+
+
+class _CallableModule(ModuleType):
+    """The trusted checker's module, callable as the function of the same name."""
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return import_module("restrict.checking").check(*args, **options)
+
+
+class _Package(ModuleType):
+    """This package. ``restrict.check`` is by contract both a module (the trusted checker) and a function.
+
+    Importing the module sets the attribute of the package; it stays callable, so both readings work in any order.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "check" and isinstance(value, ModuleType):
+            value.__class__ = _CallableModule
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -1,0 +1,179 @@
+"""The abstract run on kernels: V and D of every node of a cone (docs/trusted-base.md, rules 1-6).
+
+The fast twin of restrict/check.py, and tested against it: the same rules, written a second time. Sets of positions are
+Python integers used as bit masks, so that a union costs n/64 words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from restrict.abstract.rows import CONSTANT, Row, Values
+from restrict.model.expr import I64
+from restrict.model.program import Head, Instance, Map, Variable
+from restrict.restriction import Restriction
+
+Cone = Literal["all"] | Mapping[str, Sequence[int]]
+Node = tuple[str, int]
+Fact = tuple[tuple[int, ...], int]
+"""V as a sorted tuple, D as a bit mask."""
+
+
+def mask_of(positions: Iterable[int]) -> int:
+    """The bit mask of a set of positions."""
+    array = np.fromiter(positions, dtype=np.int64)
+    if not len(array):
+        return 0
+    bits = np.zeros(int(array.max()) + 1, dtype=np.uint8)
+    bits[array] = 1
+    return int.from_bytes(np.packbits(bits, bitorder="little").tobytes(), "little")
+
+
+def positions_of(mask: int) -> tuple[int, ...]:
+    """The positions in a bit mask, in order."""
+    raw = np.frombuffer(mask.to_bytes((mask.bit_length() + 7) // 8, "little"), dtype=np.uint8)
+    return tuple(int(p) for p in np.flatnonzero(np.unpackbits(raw, bitorder="little")))
+
+
+@dataclass(eq=False)
+class AbstractRun:
+    """What is known of every node; nodes that were not examined have their whole domain and depend on every free
+    position."""
+
+    at: Instance
+    restriction: Restriction
+    facts: dict[str, dict[int, Fact]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.tokens = {i: (v,) for i, v in {**self.restriction.tokens(self.at.model), **self.at.pinned}.items()}
+        self.alphabet = tuple(range(len(self.at.model.alphabet)))
+        free = np.ones(self.at.n, dtype=np.uint8)
+        free[list(self.tokens)] = 0
+        self.free = free
+        self.all_free = int.from_bytes(np.packbits(free, bitorder="little").tobytes(), "little")
+        self._keys: dict[str, Values] = {}
+
+    def values(self, name: str, i: int) -> Sequence[int]:
+        """V of a node."""
+        if name == "token":
+            return self.tokens.get(i, self.alphabet)
+        if name == "position":
+            return (i,)
+        fact = self.facts.get(name, {}).get(i)
+        return range(self.at.domains[name]) if fact is None else fact[0]
+
+    def depends(self, name: str, i: int) -> int:
+        """D of a node, as a bit mask."""
+        if name == "token":
+            return 0 if len(self.values(name, i)) == 1 else 1 << i
+        if name == "position":
+            return 0
+        fact = self.facts.get(name, {}).get(i)
+        if fact is None:
+            return 0 if self.at.domains[name] == 1 else self.all_free
+        return fact[1]
+
+    def label_depends(self, i: int) -> int:
+        """D of the output's label at a position (rule 6)."""
+        output = self.at.model.output.variable
+        labels = {self.at.label(v) for v in self.values(output, i)}
+        return 0 if len(labels) == 1 else self.depends(output, i)
+
+    def examine(self, variable: Variable, i: int) -> Fact:
+        """Compute V and D of one node from what is known of earlier variables, and remember it."""
+        fact = self._head(variable, i) if isinstance(variable, Head) else self._map(variable, i)
+        if len(fact[0]) == 1:
+            fact = (fact[0], 0)
+        self.facts.setdefault(variable.name, {})[i] = fact
+        self._keys.pop(variable.name, None)
+        return fact
+
+    # ------------------------------------------------------------ rules 3 and 4
+
+    def _map(self, variable: Map, i: int) -> Fact:
+        sets = [self.values(a, i) for a in variable.args]
+        image = np.unique(self.at.map_values(variable, i, sets))
+        depends = 0
+        for a in variable.args:
+            depends |= self.depends(a, i)
+        return tuple(int(v) for v in image), depends
+
+    def _head(self, head: Head, i: int) -> Fact:
+        first, stop = self.at.visible(head, i)
+        if first >= stop:
+            return (head.default,), 0
+        query, key = self.at.query(head), self.at.key(head)
+        keys = self.key_values(key) if key else CONSTANT
+        seen: set[int] = set()
+        depends = self.depends(query, i) if query else 0
+        for u in self.values(query, i) if query else (0,):
+            j, w = Row(self.at, head, i, u).candidates(keys)
+            found = self._found(head, i, u, j, w)
+            seen |= found
+            if len(found) > 1:
+                where = np.unique(j)
+                depends |= self._union(head.value, where) | (self._union(key, where) if key else 0)
+        return tuple(sorted(seen)), depends
+
+    def _found(self, head: Head, i: int, u: int, j: I64, w: I64) -> set[int]:
+        """R(u): the values that the candidates (j, w) may give."""
+        if head.value == self.at.key(head):
+            return {int(v) for v in np.unique(w)}
+        where = np.unique(j)
+        found: set[int] = set()
+        if head.value == self.at.query(head) and i in where:
+            found.add(u)
+            where = where[where != i]
+        if head.value == "position":
+            return found | {int(p) for p in where}
+        size = self.at.domains[head.value]
+        for p in where:
+            found.update(self.values(head.value, int(p)))
+            if len(found) == size:
+                break
+        return found
+
+    def _union(self, name: str, where: I64) -> int:
+        """The union of D over positions."""
+        if name == "token":
+            return mask_of(where[self.free[where] == 1])
+        depends = 0
+        for p in where:
+            depends |= self.depends(name, int(p))
+            if depends == self.all_free:
+                break
+        return depends
+
+    def key_values(self, name: str) -> Values:
+        """V of a variable at all positions, as a row scan wants it."""
+        if name not in self._keys:
+            if name == "token":
+                self._keys[name] = Values.make(len(self.alphabet), self.tokens)
+            elif name == "position":
+                order = np.arange(self.at.n, dtype=np.int64)
+                self._keys[name] = Values(1, order, np.arange(self.at.n + 1, dtype=np.int64), order)
+            else:
+                known = {i: fact[0] for i, fact in self.facts.get(name, {}).items()}
+                self._keys[name] = Values.make(self.at.domains[name], known)
+        return self._keys[name]
+
+
+def abstract_run(
+    at: Instance, restriction: Restriction, cone: Cone, progress: Callable[[int], None] | None = None
+) -> AbstractRun:
+    """Examine every node of the cone, in program order.
+
+    Cost: one row scan of at most n * domain scores per examined head node and query value; memory O(cone * n / 64
+    words).
+    """
+    run = AbstractRun(at, restriction)
+    for variable in at.model.variables:
+        for i in range(at.n) if cone == "all" else cone.get(variable.name, ()):
+            run.examine(variable, i)
+            if progress is not None:
+                progress(1)
+    return run

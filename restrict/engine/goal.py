@@ -1,0 +1,263 @@
+"""Goal-directed capture: force the output by working backwards (theory of the project, section 6).
+
+A goal asks that the value set of a node lie within a given set. It is met
+
+- at a token: by fixing the position;
+- at a map: by goals on its arguments that keep them in a box on which the map stays in the set;
+- at a head: by fixing its query, or by one *row goal* for each value of the query;
+- for a row: by an **anchor** pair that is made certain (so nothing below it can win) and by making harmless every
+pair above it: its key
+  value is excluded, or its value is forced.
+
+This is an AND/OR search with shared costs: a goal that the tokens fixed so far already meet is free. Alternatives are
+tried, measured by the
+tokens they fix, undone, and the cheapest is replayed; ``width`` bounds how many are tried at each goal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from restrict.engine.state import MAX_IMAGE, State
+from restrict.model.expr import I64
+from restrict.model.program import Head, Map
+
+INFINITE = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """V(name, i) within ``allowed``; with ``u`` set, only for the row of query value ``u`` of head ``name``."""
+
+    name: str
+    i: int
+    allowed: frozenset[int]
+    u: int | None = None
+
+
+class OutOfBudget(Exception):
+    """The step budget of a search is spent."""
+
+
+class Solver:
+    """One search over a :class:`State`, deterministic for a generator ``rng``."""
+
+    def __init__(
+        self, state: State, rng: np.random.Generator, width: int, steps: int, noise: float, tick: Callable[[], None]
+    ) -> None:
+        self.state, self.rng, self.width, self.steps, self.noise, self.tick = state, rng, width, steps, noise, tick
+        self.pending_cap = 20_000
+        self.shift = int(rng.integers(0, 1 << 16))
+        self.variables = state.at.model.by_name
+        self.estimate = cache(self._estimate)
+
+    def _estimate(self, name: str) -> float:
+        """A rough number of tokens that force a node of this variable, to order alternatives by."""
+        if name == "token":
+            return 1.0
+        if name == "position":
+            return 0.0
+        variable = self.variables[name]
+        if isinstance(variable, Map):
+            return sum(self.estimate(a) for a in variable.args) or 0.1
+        key = self.state.at.key(variable)
+        return 0.2 + max(self.estimate(key) if key else 0.0, self.estimate(variable.value))
+
+    def solve(self, goal: Goal, limit: int) -> bool:
+        """Meet a goal with at most ``limit`` more tokens; on failure the state may have changed, and the caller
+        undoes it."""
+        state = self.state
+        if goal.u is None and goal.allowed.issuperset(state.values(goal.name, goal.i)):
+            return True
+        if goal.name in ("token", "position"):
+            return self._fix(goal, limit)
+        self.steps -= 1
+        if self.steps < 0:
+            raise OutOfBudget
+        self.tick()
+        if self._holds(goal):
+            return True
+        if limit <= 0 or not goal.allowed.intersection(state.values(goal.name, goal.i)):
+            return False
+        return self._choose(goal, limit)
+
+    def _fix(self, goal: Goal, limit: int) -> bool:
+        symbols = sorted(goal.allowed.intersection(self.state.values(goal.name, goal.i)))
+        if goal.name == "position" or goal.i in self.state.tokens or limit < 1 or not symbols:
+            return False
+        self.state.fix(goal.i, symbols[self.shift % len(symbols)])
+        return True
+
+    def _holds(self, goal: Goal) -> bool:
+        """Examine the node (or row) under the present tokens."""
+        variable = self.variables[goal.name]
+        if goal.u is None:
+            return goal.allowed.issuperset(self.state.examine(variable, goal.i))
+        assert isinstance(variable, Head)
+        if goal.allowed.issuperset(range(self.state.at.domains[variable.value])):
+            return True
+        return all(self._harmless(variable, goal, j, w) for j, w in self.state.walk(variable, goal.i, goal.u))
+
+    def _choose(self, goal: Goal, limit: int) -> bool:
+        """Try the first ``width`` alternatives that succeed and keep the cheapest."""
+        state, mark, before = self.state, len(self.state.trail), self.state.fixed
+        best: list[tuple[object, tuple[int, ...]]] | None = None
+        for tried, subgoals in enumerate(self._alternatives(goal), 1):
+            if self._solve_all(subgoals, limit, before) and self._holds(goal):
+                best, limit = state.since(mark), state.fixed - before - 1
+            state.undo(mark)
+            if limit < 0 or (best is not None and tried >= self.width) or tried >= 4 * self.width + 4:
+                break
+        if best is None:
+            return False
+        state.replay(best)
+        return True
+
+    def _solve_all(self, subgoals: list[Goal], limit: int, before: int) -> bool:
+        return all(self.solve(g, limit - (self.state.fixed - before)) for g in subgoals)
+
+    def _alternatives(self, goal: Goal) -> Iterator[list[Goal]]:
+        variable = self.variables[goal.name]
+        if isinstance(variable, Map):
+            return self._map_boxes(variable, goal)
+        return self._head_rows(variable, goal) if goal.u is None else self._anchors(variable, goal)
+
+    # ------------------------------------------------------------ maps
+
+    def _map_boxes(self, variable: Map, goal: Goal) -> Iterator[list[Goal]]:
+        """Boxes of argument values on which the map stays within the goal, cheapest first."""
+        sets = [list(self.state.values(a, goal.i)) for a in variable.args]
+        if np.prod([len(s) for s in sets], dtype=object) > MAX_IMAGE:
+            return
+        good = np.isin(self.state.block(variable, goal.i, sets), list(goal.allowed))
+        points = np.argwhere(good)
+        if len(points) > 48:
+            points = points[np.sort(self.rng.choice(len(points), 48, replace=False))]
+        costs = [self.estimate(a) for a in variable.args]
+        boxes: dict[tuple[tuple[int, ...], ...], float] = {}
+        dear_first = sorted(range(len(sets)), key=lambda a: -costs[a])
+        for order in (dear_first, dear_first[::-1]):
+            for point in points:
+                box = _grow(good, point, order)
+                boxes.setdefault(box, self._box_cost(box, sets, costs))
+        for box in sorted(boxes, key=lambda b: boxes[b]):
+            goals = [
+                (costs[a], a, Goal(name, goal.i, frozenset(sets[a][t] for t in box[a])))
+                for a, name in enumerate(variable.args)
+                if len(box[a]) < len(sets[a])
+            ]
+            yield [g for _, _, g in sorted(goals, key=lambda c: c[:2])]
+
+    def _box_cost(self, box: tuple[tuple[int, ...], ...], sets: list[list[int]], costs: list[float]) -> float:
+        cost = sum(
+            c * (1 - 0.5 * (len(side) - 1) / len(s))
+            for side, s, c in zip(box, sets, costs, strict=True)
+            if len(side) < len(s)
+        )
+        return cost * (1 + self.noise * float(self.rng.random()))
+
+    # ------------------------------------------------------------ heads
+
+    def _head_rows(self, head: Head, goal: Goal) -> Iterator[list[Goal]]:
+        """Fix the query to one value and capture its row, or capture the rows of all its values."""
+        query = self.state.at.query(head)
+        if query is None:
+            yield [Goal(head.name, goal.i, goal.allowed, 0)]
+            return
+        possible = list(self.state.values(query, goal.i))
+        if len(possible) > 1:
+            for u in self.rng.permutation(possible).tolist() if self.noise else possible:
+                yield [Goal(query, goal.i, frozenset((u,))), Goal(head.name, goal.i, goal.allowed, u)]
+        yield [Goal(head.name, goal.i, goal.allowed, u) for u in possible]
+
+    def _harmless(self, head: Head, goal: Goal, j: int, w: int) -> bool:
+        """Whether a win of the pair gives an allowed value."""
+        if head.value == self.state.at.key(head):
+            return w in goal.allowed
+        if j == goal.i and head.value == self.state.at.query(head):
+            return goal.u in goal.allowed
+        return goal.allowed.issuperset(self.state.values(head.value, j))
+
+    def _anchors(self, head: Head, goal: Goal) -> Iterator[list[Goal]]:
+        """Alternatives for one row: an anchor and what has to be excluded above it, or exclusions alone."""
+        found: list[tuple[float, int, list[Goal]]] = []
+        wanted = self.width + 1 if self.width > 1 else 2
+        threats: dict[int, list[int]] = {}
+        seen: dict[int, list[int]] = {}
+        key = self.state.at.key(head)
+        assert goal.u is not None
+        for steps, (j, w) in enumerate(self.state.walk(head, goal.i, goal.u)):
+            seen.setdefault(j, []).append(w)
+            harmless = self._harmless(head, goal, j, w)
+            anchor = self._anchor(head, goal, key, j, seen[j], harmless)
+            if anchor is not None:
+                others = [self._exclude(head, goal, key, at, bad) for at, bad in threats.items() if at != j]
+                cost = self._price(anchor) + sum(self._price([g]) for g in others if g)
+                if all(g is not None for g in others):
+                    found.append(
+                        (
+                            cost * (1 + self.noise * float(self.rng.random())),
+                            len(found),
+                            anchor + [g for g in others if g],
+                        )
+                    )
+            if not harmless:
+                threats.setdefault(j, []).append(w)
+            if len(found) >= wanted or len(threats) > self.pending_cap or steps > 4 * self.pending_cap:
+                break
+        else:
+            last = [self._exclude(head, goal, key, at, bad) for at, bad in threats.items()]
+            if all(g is not None for g in last):
+                found.append((sum(self._price([g]) for g in last if g), len(found), [g for g in last if g]))
+        yield from (goals for _, _, goals in sorted(found, key=lambda f: f[:2]))
+
+    def _price(self, goals: list[Goal]) -> float:
+        return sum(self.estimate(g.name) for g in goals)
+
+    def _anchor(
+        self, head: Head, goal: Goal, key: str | None, j: int, seen: list[int], harmless: bool
+    ) -> list[Goal] | None:
+        """Goals that make position ``j`` reach at least the present pair, with an allowed value."""
+        goals = []
+        if key is not None and not (j == goal.i and key == self.state.at.query(head)):
+            allowed = goal.allowed.intersection(seen) if head.value == key else frozenset(seen)
+            if not allowed:
+                return None
+            goals.append(Goal(key, j, frozenset(allowed)))
+        if head.value != key and not harmless:
+            if not goal.allowed.intersection(self.state.values(head.value, j)):
+                return None
+            goals.append(Goal(head.value, j, goal.allowed))
+        elif not harmless and not goals:
+            return None
+        return goals
+
+    def _exclude(self, head: Head, goal: Goal, key: str | None, j: int, bad: list[int]) -> Goal | None:
+        """A goal that makes the pairs ``(j, bad)`` impossible, or else their value allowed; ``None`` if neither can
+        be."""
+        if head.value != key:
+            possible = goal.allowed.intersection(self.state.values(head.value, j))
+            rest = frozenset(self.state.values(key, j)).difference(bad) if key else frozenset()
+            if possible and (not rest or self.estimate(head.value) <= self.estimate(key or "token")):
+                return Goal(head.value, j, goal.allowed)
+        elif key is None or (j == goal.i and key == self.state.at.query(head)):
+            return None
+        else:
+            rest = frozenset(self.state.values(key, j)).difference(bad)
+        return Goal(key, j, rest) if rest and key else None
+
+
+def _grow(good: npt.NDArray[np.bool_], point: I64, order: list[int]) -> tuple[tuple[int, ...], ...]:
+    """A maximal box of good points around a point, extended axis by axis in the given order."""
+    sides = [[int(t)] for t in point]
+    for axis in order:
+        for t in range(good.shape[axis]):
+            trial = [[t] if a == axis else side for a, side in enumerate(sides)]
+            if t not in sides[axis] and good[np.ix_(*trial)].all():
+                sides[axis].append(t)
+    return tuple(tuple(sorted(side)) for side in sides)

@@ -1,0 +1,223 @@
+"""What the search knows: fixed tokens, value sets of examined nodes, and the best pairs of each row.
+
+A row (head, position, query value) does not depend on the restriction: its pairs, best first, are computed once.
+Under a
+restriction the candidates are then the feasible pairs of that list down to the first position all of whose feasible
+pairs have been
+passed: that pair *is* the floor (docs/trusted-base.md, rule 4), since the list descends. So examining a head again
+costs a short walk, not a row scan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from restrict.abstract.rows import CONSTANT, Row, Values
+from restrict.model.expr import I64
+from restrict.model.program import Head, Instance, Map, Variable, mentions
+
+Node = tuple[str, int]
+Pair = tuple[int, int]
+FIRST_PAIRS = 48
+MAX_IMAGE = 2**16
+
+
+class RowList:
+    """The pairs of one row, best first, extended on demand."""
+
+    def __init__(self, row: Row, keys: Values) -> None:
+        self.row, self.keys = row, keys
+        self.pairs: list[Pair] = []
+        self.complete = False
+        self.scanned = 0
+
+    def extend(self) -> int:
+        """Find more pairs; returns how many scores that cost."""
+        count = 8 * len(self.pairs) or FIRST_PAIRS
+        j, w, self.complete = self.row.best(self.keys, count)
+        self.pairs = list(zip(j.tolist(), w.tolist(), strict=True))
+        return (self.row.stop - self.row.first) * self.keys.domain
+
+
+class State:
+    """Tokens and value sets under the restriction so far, with a trail so that a trial can be undone.
+
+    Value sets only shrink as tokens are fixed, so a fact stays true (if not tight) until the trail is undone past it.
+    """
+
+    def __init__(self, at: Instance) -> None:
+        self.at = at
+        self.order = {v.name: t for t, v in enumerate(at.model.variables)}
+        self.alphabet = tuple(range(len(at.model.alphabet)))
+        self.pinned = {i: (v,) for i, v in at.pinned.items()}
+        self.tokens: dict[int, tuple[int, ...]] = dict(self.pinned)
+        self.facts: dict[Node, tuple[int, ...]] = {}
+        self.reads: dict[Node, set[Node]] = {}
+        self.trail: list[tuple[object, object]] = []
+        self.scores = 0
+        self._lists: dict[tuple[str, int, int], RowList] = {}
+        self._tables: dict[tuple[str, int], I64] = {}
+        self._defaults: dict[str, Values] = {}
+
+    # ------------------------------------------------------------ facts
+
+    @property
+    def fixed(self) -> int:
+        """How many positions are fixed."""
+        return len(self.tokens) - len(self.pinned)
+
+    def values(self, name: str, i: int) -> Sequence[int]:
+        """V of a node."""
+        if name == "token":
+            return self.tokens.get(i, self.alphabet)
+        if name == "position":
+            return (i,)
+        fact = self.facts.get((name, i))
+        return range(self.at.domains[name]) if fact is None else fact
+
+    def fix(self, i: int, symbol: int) -> None:
+        """Fix a free position."""
+        self.trail.append((i, None))
+        self.tokens[i] = (symbol,)
+
+    def learn(self, node: Node, values: tuple[int, ...]) -> None:
+        """Record V of an examined node."""
+        self.trail.append((node, self.facts.get(node)))
+        self.facts[node] = values
+
+    def undo(self, mark: int) -> None:
+        """Back to the state when the trail had length ``mark``."""
+        while len(self.trail) > mark:
+            key, old = self.trail.pop()
+            if isinstance(key, int):
+                del self.tokens[key]
+            elif old is None:
+                del self.facts[key]  # type: ignore[arg-type]
+            else:
+                self.facts[key] = old  # type: ignore[index, assignment]
+
+    def since(self, mark: int) -> list[tuple[object, tuple[int, ...]]]:
+        """What has been fixed and learnt since ``mark``, to be replayed after an undo."""
+        return [(key, self.tokens[key] if isinstance(key, int) else self.facts[key]) for key, _ in self.trail[mark:]]  # type: ignore[index]
+
+    def replay(self, steps: list[tuple[object, tuple[int, ...]]]) -> None:
+        """Do again what :meth:`since` recorded."""
+        for key, values in steps:
+            if isinstance(key, int):
+                self.fix(key, values[0])
+            else:
+                self.learn(key, values)  # type: ignore[arg-type]
+
+    # ------------------------------------------------------------ examining
+
+    def examine(self, variable: Variable, i: int) -> tuple[int, ...]:
+        """V of a node from the present facts; the nodes that mattered are noted in ``reads``."""
+        node = (variable.name, i)
+        self.reads[node] = set()
+        found = self._head(variable, i) if isinstance(variable, Head) else self._map(variable, i)
+        if found != self.facts.get(node):
+            self.learn(node, found)
+        return found
+
+    def _map(self, variable: Map, i: int) -> tuple[int, ...]:
+        self.reads[variable.name, i].update((a, i) for a in variable.args)
+        sets = [self.values(a, i) for a in variable.args]
+        if np.prod([len(s) for s in sets], dtype=object) > MAX_IMAGE:
+            return tuple(range(self.at.domains[variable.name]))
+        return tuple(np.unique(self.block(variable, i, sets)).tolist())
+
+    def block(self, variable: Map, i: int, sets: Sequence[Sequence[int]]) -> I64:
+        """The map's values on a box; whole tables are kept where they are small."""
+        size = np.prod([self.at.domains[a] for a in variable.args], dtype=object)
+        if size > 4096:
+            return self.at.map_values(variable, i, sets)
+        return self.at.map_table(variable, i)[np.ix_(*sets)]
+
+    def _head(self, head: Head, i: int) -> tuple[int, ...]:
+        node = (head.name, i)
+        first, stop = self.at.visible(head, i)
+        if first >= stop:
+            return (head.default,)
+        query = self.at.query(head)
+        if query:
+            self.reads[node].add((query, i))
+        everything = self.at.domains[head.value]
+        found: set[int] = set()
+        for u in self.values(query, i) if query else (0,):
+            found |= self.row_values(head, i, u, everything, self.reads[node])
+            if len(found) == everything:
+                break
+        return tuple(sorted(found))
+
+    def row_values(self, head: Head, i: int, u: int, enough: int, reads: set[Node]) -> set[int]:
+        """R(u) of docs/trusted-base.md; stops when ``enough`` values have been found."""
+        key = self.at.key(head)
+        found: set[int] = set()
+        for j, w in self.walk(head, i, u, reads):
+            if head.value == key:
+                found.add(w)
+            elif j == i and head.value == self.at.query(head):
+                found.add(u)
+            else:
+                reads.add((head.value, j))
+                found.update(self.values(head.value, j))
+            if len(found) >= enough:
+                break
+        return found
+
+    def walk(self, head: Head, i: int, u: int, reads: set[Node] | None = None) -> Iterator[Pair]:
+        """The candidates of a row: its feasible pairs, best first, down to the floor."""
+        first, stop = self.at.visible(head, i)
+        key, same = self.at.key(head), self.at.query(head) is not None and self.at.query(head) == self.at.key(head)
+        rows = self._list(head, i, u)
+        left: dict[int, int] = {}
+        t = 0
+        while True:
+            if t == len(rows.pairs):
+                if rows.complete:
+                    return
+                self.scores += rows.extend()
+                continue
+            j, w = rows.pairs[t]
+            t += 1
+            if not first <= j < stop:
+                continue
+            if key is not None:
+                own = same and j == i
+                possible = (u,) if own else self.values(key, j)
+                if reads is not None and len(possible) < self.at.domains[key]:
+                    reads.add((key, j))
+                if w not in possible:
+                    continue
+                left[j] = left.get(j, len(possible)) - 1
+            yield j, w
+            if key is None or left[j] == 0:
+                return
+
+    def _list(self, head: Head, i: int, u: int) -> RowList:
+        """The row's list; one for all positions where the score does not mention ``i`` and most of the row is
+        visible."""
+        first, stop = self.at.visible(head, i)
+        shared = "i" not in mentions(head) and 2 * (stop - first) >= self.at.n
+        slot = (head.name, -1 if shared else i, u)
+        if slot not in self._lists:
+            row = Row(self.at, head, i, u)
+            row.own = (-1, -1)
+            if shared:
+                row.first, row.stop = 0, self.at.n
+            self._lists[slot] = RowList(row, self._default_values(self.at.key(head)))
+        return self._lists[slot]
+
+    def _default_values(self, key: str | None) -> Values:
+        if key is None:
+            return CONSTANT
+        if key not in self._defaults:
+            if key == "token":
+                self._defaults[key] = Values.make(len(self.alphabet), self.pinned)
+            elif key == "position":
+                self._defaults[key] = Values.make(1, {j: (j,) for j in range(self.at.n)})
+            else:
+                self._defaults[key] = Values.make(self.at.domains[key], {})
+        return self._defaults[key]

@@ -1,0 +1,16 @@
+"""The one place where kernels are compiled, so that all share the same options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar, cast
+
+from numba import njit
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile on first use, cached on disk, without the GIL, with wrap-around integers and no zero-division checks."""
+    return cast(Callable[P, R], njit(cache=True, nogil=True, error_model="numpy")(function))

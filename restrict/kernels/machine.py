@@ -1,0 +1,112 @@
+"""A register machine for integer expressions over blocks of elements.
+
+One compiled kernel runs every expression of every model, so a program of forty heads costs one compilation, not forty.
+Blocks are driven from Python: LLVM would copy this kernel into every kernel that calls it and compile it again, a
+second each.
+Register ``r`` of a block of ``m`` elements is ``regs[r, :m]``; each instruction is a loop over the block that LLVM
+vectorises.
+The opcodes are :data:`restrict.model.expr.OPCODES`, checked against this file by a test.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from restrict.kernels.jit import kernel
+
+I64 = npt.NDArray[np.int64]
+
+BLOCK = 8192
+"""Elements per block: with a handful of registers a block stays within the second-level cache, and the call costs
+little beside it."""
+
+LOW32 = np.int64(0xFFFFFFFF)
+HALF = np.int64(0x7FFFFFFFFFFFFFFF)
+MULTIPLIER = np.int64(0xD6E8FEB86659FD93 - 2**64)
+
+
+@kernel
+def integer_root(x: np.int64) -> np.int64:
+    """Exact integer square root of ``x >= 0``: the floating-point root, corrected."""
+    r = np.int64(np.sqrt(np.float64(x)))
+    while r > 0 and r > x // r:
+        r -= 1
+    while r + 1 <= x // (r + 1):
+        r += 1
+    return r
+
+
+@kernel
+def run_block(code: I64, tables: I64, regs: I64, m: int) -> None:
+    """Run all instructions on the first ``m`` elements of the registers."""
+    for p in range(code.shape[0]):
+        op, d, a, b, c = code[p, 0], code[p, 1], code[p, 2], code[p, 3], code[p, 4]
+        if op == 0:
+            for t in range(m):
+                regs[d, t] = regs[a, t] + regs[b, t]
+        elif op == 1:
+            for t in range(m):
+                regs[d, t] = regs[a, t] - regs[b, t]
+        elif op == 2:
+            for t in range(m):
+                regs[d, t] = regs[a, t] * regs[b, t]
+        elif op == 3:
+            for t in range(m):
+                regs[d, t] = regs[a, t] // regs[b, t]
+        elif op == 4:
+            for t in range(m):
+                regs[d, t] = regs[a, t] % regs[b, t]
+        elif op == 5:
+            for t in range(m):
+                regs[d, t] = min(regs[a, t], regs[b, t])
+        elif op == 6:
+            for t in range(m):
+                regs[d, t] = max(regs[a, t], regs[b, t])
+        elif op == 7:
+            for t in range(m):
+                regs[d, t] = abs(regs[a, t])
+        elif op == 8:
+            for t in range(m):
+                regs[d, t] = integer_root(regs[a, t])
+        elif op == 9:
+            for t in range(m):
+                regs[d, t] = np.int64(regs[a, t] == regs[b, t])
+        elif op == 10:
+            for t in range(m):
+                regs[d, t] = np.int64(regs[a, t] != regs[b, t])
+        elif op == 11:
+            for t in range(m):
+                regs[d, t] = np.int64(regs[a, t] < regs[b, t])
+        elif op == 12:
+            for t in range(m):
+                regs[d, t] = np.int64(regs[a, t] <= regs[b, t])
+        elif op == 13:
+            for t in range(m):
+                regs[d, t] = np.int64(regs[a, t] > regs[b, t])
+        elif op == 14:
+            for t in range(m):
+                regs[d, t] = np.int64(regs[a, t] >= regs[b, t])
+        elif op == 15:
+            for t in range(m):
+                regs[d, t] = np.int64((regs[a, t] != 0) & (regs[b, t] != 0))
+        elif op == 16:
+            for t in range(m):
+                regs[d, t] = np.int64((regs[a, t] != 0) | (regs[b, t] != 0))
+        elif op == 17:
+            for t in range(m):
+                regs[d, t] = np.int64(regs[a, t] == 0)
+        elif op == 18:
+            for t in range(m):
+                regs[d, t] = regs[b, t] if regs[a, t] != 0 else regs[c, t]
+        elif op == 19:
+            for t in range(m):
+                h = (regs[a, t] ^ regs[b, t]) * MULTIPLIER
+                regs[d, t] = h ^ ((h >> 32) & LOW32)
+        elif op == 20:
+            for t in range(m):
+                h = regs[a, t] * MULTIPLIER
+                regs[d, t] = ((h ^ ((h >> 32) & LOW32)) >> 1) & HALF
+        else:
+            for t in range(m):
+                regs[d, t] = tables[b + regs[a, t]]

@@ -1,0 +1,397 @@
+"""Integer expressions: parsing, interval analysis, folding, and compilation to register code (docs/format.md).
+
+The text is parsed with :mod:`ast` into a whitelisted tree of :class:`Expr` and never evaluated as Python. Tables and
+dot
+products join the same tree as ``gather`` nodes, so there is one evaluator for all of them: the register machine of
+:mod:`restrict.kernels.machine`. ``hash(a, b)`` is kept as ``fin(mix(mix(seed, a), b))``, so folding the known
+arguments of a
+row leaves only the last few mixing steps to the inner loop.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from restrict.errors import ModelError, quote
+
+I64 = npt.NDArray[np.int64]
+Interval = tuple[int, int]
+
+MIN64, MAX64 = -(2**63), 2**63 - 1
+MAX_LENGTH, MAX_HEIGHT = 10_000, 50
+HASH_SEED, HASH_MULTIPLIER = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93
+RESERVED = frozenset(["n", "i", "j", "q", "k", "and", "or", "not", "if", "else", "min", "max", "abs", "hash", "isqrt"])
+_MASK64 = 2**64 - 1
+_ASCII = re.compile(r"[A-Za-z0-9_+\-*/%<>=!(), \t\n]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Expr:
+    """A node: ``const`` (value), ``name`` (text), ``gather`` (payload: flat table, one index argument), or an
+    operator."""
+
+    op: str
+    args: tuple[Expr, ...] = ()
+    value: int = 0
+    text: str = ""
+    payload: Payload | None = None
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The free names."""
+        return _names(self)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Payload:
+    """A flat table behind ``gather`` nodes; compared by identity, so a shared table is stored once."""
+
+    flat: I64
+
+    def bounds(self) -> Interval:
+        """Least and greatest entry."""
+        return int(self.flat.min()), int(self.flat.max())
+
+
+@lru_cache(maxsize=4096)
+def _names(expr: Expr) -> frozenset[str]:
+    if expr.op == "name":
+        return frozenset((expr.text,))
+    return frozenset().union(*(_names(a) for a in expr.args))
+
+
+def const(value: int) -> Expr:
+    """A literal."""
+    return Expr("const", value=value)
+
+
+def name(text: str) -> Expr:
+    """A free name."""
+    return Expr("name", text=text)
+
+
+# ---------------------------------------------------------------- parsing
+
+_BINARY: dict[type[ast.operator], str] = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.FloorDiv: "div",
+    ast.Mod: "mod",
+}
+_COMPARE: dict[type[ast.cmpop], str] = {
+    ast.Eq: "eq",
+    ast.NotEq: "ne",
+    ast.Lt: "lt",
+    ast.LtE: "le",
+    ast.Gt: "gt",
+    ast.GtE: "ge",
+}
+_ARITY = {"min": (2, None), "max": (2, None), "abs": (1, 1), "isqrt": (1, 1), "hash": (1, None)}
+
+
+def parse(text: str, allowed: frozenset[str]) -> Expr:
+    """Parse an expression over the names ``allowed``.
+
+    Raises :class:`ModelError` whose message says what is wrong, without the place.
+    """
+    if len(text) > MAX_LENGTH:
+        raise ModelError(f"the expression has {len(text)} characters; the limit is {MAX_LENGTH}")
+    if not _ASCII.fullmatch(text):
+        bad = next(c for c in text if not _ASCII.fullmatch(c))
+        raise ModelError(f"the expression {quote(text)} has the character {bad!r}, which no expression may have")
+    if re.search(r"\b(0\d|\d+[A-Za-z_])", text):
+        raise ModelError(f"the expression {quote(text)} has a number that is not plain decimal")
+    if re.search(r",\s*\)", text):
+        raise ModelError(f"the expression {quote(text)} does not parse: an argument is missing after a comma")
+    try:
+        tree = ast.parse(re.sub(r"\s", " ", text).strip(), mode="eval").body
+    except (SyntaxError, MemoryError, RecursionError, ValueError) as error:
+        reason = getattr(error, "msg", None) or "too complex"
+        raise ModelError(f"the expression {quote(text)} does not parse: {reason}") from None
+    expr = _convert(tree, text, allowed, 0)
+    if _height(expr) > MAX_HEIGHT:
+        raise ModelError(f"the expression {quote(text)} is nested more than {MAX_HEIGHT} deep")
+    return expr
+
+
+def _height(expr: Expr) -> int:
+    return 1 + max((_height(a) for a in expr.args), default=0)
+
+
+def _convert(node: ast.expr, text: str, allowed: frozenset[str], depth: int) -> Expr:
+    if depth > 4 * MAX_HEIGHT:
+        raise ModelError(f"the expression {quote(text)} is nested more than {MAX_HEIGHT} deep")
+
+    def sub(child: ast.expr) -> Expr:
+        return _convert(child, text, allowed, depth + 1)
+
+    match node:
+        case ast.Constant(value=int(value)) if type(value) is int:
+            if value > MAX64:
+                raise ModelError(f"the number {quote(value)} exceeds 2^63-1")
+            return const(value)
+        case ast.Name(id=identifier):
+            if identifier not in allowed:
+                known = ", ".join(sorted(allowed))
+                raise ModelError(f"unknown name {quote(identifier)} in {quote(text)}; here one may use {known}")
+            return name(identifier)
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
+            return Expr(_BINARY[type(op)], (sub(left), sub(right)))
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return Expr("sub", (const(0), sub(operand)))
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return Expr("not", (sub(operand),))
+        case ast.BoolOp(op=op, values=values):
+            return _fold_left("and" if isinstance(op, ast.And) else "or", [sub(v) for v in values])
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            return Expr("select", (sub(test), sub(body), sub(orelse)))
+        case ast.Compare(left=left, ops=ops, comparators=rest) if all(type(op) in _COMPARE for op in ops):
+            terms = [sub(left), *(sub(r) for r in rest)]
+            links = [Expr(_COMPARE[type(op)], (terms[t], terms[t + 1])) for t, op in enumerate(ops)]
+            return _fold_left("and", links)
+        case ast.Call(func=ast.Name(id=function), args=args, keywords=[]) if function in _ARITY:
+            return _call(function, [sub(a) for a in args], text)
+    raise ModelError(f"the expression {quote(text)} uses {type(node).__name__}, which is not in the language")
+
+
+def _call(function: str, args: list[Expr], text: str) -> Expr:
+    low, high = _ARITY[function]
+    if len(args) < low or (high is not None and len(args) > high):
+        raise ModelError(
+            f"{function} in {quote(text)} takes {low}{'' if high else ' or more'} arguments, not {len(args)}"
+        )
+    if function in ("min", "max"):
+        return _fold_left(function, args)
+    if function == "hash":
+        state = const(HASH_SEED - 2**64)
+        for arg in args:
+            state = Expr("mix", (state, arg))
+        return Expr("fin", (state,))
+    return Expr(function, tuple(args))
+
+
+def _fold_left(op: str, args: list[Expr]) -> Expr:
+    result = args[0]
+    for arg in args[1:]:
+        result = Expr(op, (result, arg))
+    return result
+
+
+def table(flat: I64, shape: tuple[int, ...], axes: list[Expr]) -> Expr:
+    """The entry of a row-major table of ``shape`` at the index expressions ``axes``."""
+    index, stride = const(0), 1
+    for size, axis in zip(reversed(shape), reversed(axes), strict=True):
+        index = fold_node("add", (index, fold_node("mul", (const(stride), axis))))
+        stride *= size
+    return fold_gather(Payload(flat), index)
+
+
+# ---------------------------------------------------------------- folding
+
+
+def signed(value: int) -> int:
+    """``value`` modulo 2^64 as a signed 64-bit integer."""
+    value &= _MASK64
+    return value - 2**64 if value >> 63 else value
+
+
+def hash_mix(state: int, argument: int) -> int:
+    """One mixing step on signed 64-bit states."""
+    mixed = (((state ^ argument) & _MASK64) * HASH_MULTIPLIER) & _MASK64
+    return signed(mixed ^ (mixed >> 32))
+
+
+def hash_fin(state: int) -> int:
+    """The final step; the result lies in ``0 .. 2^63-1``."""
+    mixed = ((state & _MASK64) * HASH_MULTIPLIER) & _MASK64
+    return (mixed ^ (mixed >> 32)) >> 1
+
+
+SCALAR: dict[str, Callable[..., int]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "div": lambda a, b: a // b,
+    "mod": lambda a, b: a % b,
+    "min": min,
+    "max": max,
+    "abs": abs,
+    "isqrt": math.isqrt,
+    "eq": lambda a, b: int(a == b),
+    "ne": lambda a, b: int(a != b),
+    "lt": lambda a, b: int(a < b),
+    "le": lambda a, b: int(a <= b),
+    "gt": lambda a, b: int(a > b),
+    "ge": lambda a, b: int(a >= b),
+    "and": lambda a, b: int(a != 0 and b != 0),
+    "or": lambda a, b: int(a != 0 or b != 0),
+    "not": lambda a: int(a == 0),
+    "select": lambda c, a, b: a if c else b,
+    "mix": hash_mix,
+    "fin": hash_fin,
+}
+
+
+def fold_node(op: str, args: tuple[Expr, ...]) -> Expr:
+    """An operator node, or its value when all arguments are known."""
+    if all(a.op == "const" for a in args):
+        return const(SCALAR[op](*(a.value for a in args)))
+    if op == "select" and args[0].op == "const":
+        return args[1] if args[0].value else args[2]
+    if op == "mul" and args[0] == const(1):
+        return args[1]
+    if op == "add" and args[0] == const(0):
+        return args[1]
+    return Expr(op, args)
+
+
+def fold_gather(payload: Payload, index: Expr) -> Expr:
+    """A table entry, or its value when the index is known."""
+    if index.op == "const":
+        return const(int(payload.flat[index.value]))
+    return Expr("gather", (index,), payload=payload)
+
+
+def substitute(expr: Expr, known: Mapping[str, Expr]) -> Expr:
+    """Replace names by expressions and fold what becomes constant."""
+    if expr.op == "name":
+        return known.get(expr.text, expr)
+    if expr.op == "const" or not (_names(expr) & known.keys()):
+        return expr
+    args = tuple(substitute(a, known) for a in expr.args)
+    if expr.payload is not None:
+        return fold_gather(expr.payload, args[0])
+    return fold_node(expr.op, args)
+
+
+def bind(expr: Expr, **known: int) -> Expr:
+    """:func:`substitute` with numbers."""
+    return substitute(expr, {key: const(value) for key, value in known.items()})
+
+
+# ---------------------------------------------------------------- interval analysis
+
+_CORNERS = frozenset(("add", "sub", "mul", "div", "min", "max"))
+_BOOLEAN = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not"))
+
+
+def interval(expr: Expr, ranges: Mapping[str, Interval]) -> Interval:
+    """Bounds on the value when every name lies in its range (docs/format.md, interval analysis).
+
+    Raises :class:`ModelError` (without the place) where a sub-expression may leave 64 bits, divide by 0 or take a
+    root of a
+    negative number. Cost linear in the expression.
+    """
+    result = _interval(expr, ranges)
+    if result[0] < MIN64 or result[1] > MAX64:
+        raise ModelError(
+            f"64-bit overflow: a sub-expression ranges over {result[0]} .. {result[1]}; "
+            "make it smaller, for example with % or min"
+        )
+    return result
+
+
+def _interval(expr: Expr, ranges: Mapping[str, Interval]) -> Interval:
+    op = expr.op
+    if op == "const":
+        return expr.value, expr.value
+    if op == "name":
+        return ranges[expr.text]
+    inner = [interval(a, ranges) for a in expr.args]
+    if op == "gather":
+        assert expr.payload is not None
+        return expr.payload.bounds()
+    if op in _BOOLEAN:
+        return 0, 1
+    if op == "mix":
+        return MIN64, MAX64
+    if op == "fin":
+        return 0, MAX64
+    if op == "select":
+        return min(inner[1][0], inner[2][0]), max(inner[1][1], inner[2][1])
+    if op in ("div", "mod") and inner[1][0] <= 0 <= inner[1][1]:
+        raise ModelError("a divisor may be 0; nothing is evaluated lazily, so write for example x // max(y, 1)")
+    if op == "mod":
+        return _interval_mod(*inner)
+    if op == "abs":
+        low, high = inner[0]
+        return (0 if low <= 0 <= high else min(abs(low), abs(high))), max(abs(low), abs(high))
+    if op == "isqrt":
+        if inner[0][0] < 0:
+            raise ModelError("isqrt of a number that may be negative; write isqrt(max(x, 0))")
+        return math.isqrt(inner[0][0]), math.isqrt(inner[0][1])
+    assert op in _CORNERS
+    corners = [SCALAR[op](a, b) for a in inner[0] for b in inner[1]]
+    return min(corners), max(corners)
+
+
+def _interval_mod(a: Interval, b: Interval) -> Interval:
+    if b[0] > 0:
+        return a if a[0] >= 0 and a[1] < b[0] else (0, b[1] - 1)
+    return b[0] + 1, 0
+
+
+# ---------------------------------------------------------------- compilation
+
+OPCODES = {op: code for code, op in enumerate((*SCALAR, "gather"))}
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Code:
+    """Register code: ``instructions`` (m, 5) of opcode, destination and up to three sources.
+
+    Registers ``0 .. inputs-1`` are the inputs in the order given to :func:`compile_expr`; ``constants`` (r, 2) are
+    registers
+    to be filled with a value once; ``tables`` is what ``gather`` reads; ``result`` is the register of the value.
+    """
+
+    instructions: I64
+    constants: I64
+    tables: I64
+    registers: int
+    result: int
+
+
+_NO_TABLE = np.zeros(1, dtype=np.int64)
+
+
+def compile_expr(expr: Expr, inputs: tuple[str, ...]) -> Code:
+    """Compile an expression whose free names are all among ``inputs``; common sub-expressions are computed once."""
+    registers: dict[Expr, int] = {name(text): slot for slot, text in enumerate(inputs)}
+    instructions: list[tuple[int, int, int, int, int]] = []
+    constants: list[tuple[int, int]] = []
+    offsets: dict[Payload, int] = {}
+
+    def visit(node: Expr) -> int:
+        if node in registers:
+            return registers[node]
+        sources = [visit(a) for a in node.args]
+        target = len(registers)
+        registers[node] = target
+        if node.op == "const":
+            constants.append((target, node.value))
+            return target
+        if node.payload is not None:
+            sources.append(offsets.setdefault(node.payload, sum(len(p.flat) for p in offsets)))
+        padded = [*sources, 0, 0][:3]
+        instructions.append((OPCODES[node.op], target, padded[0], padded[1], padded[2]))
+        return target
+
+    result = visit(expr)
+    tables = [p.flat for p in offsets]
+    return Code(
+        np.array(instructions, dtype=np.int64).reshape(-1, 5),
+        np.array(constants, dtype=np.int64).reshape(-1, 2),
+        tables[0] if len(tables) == 1 else np.concatenate(tables) if tables else _NO_TABLE,
+        len(registers),
+        result,
+    )

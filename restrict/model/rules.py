@@ -1,0 +1,189 @@
+"""Scores and maps: formulas, tables, dot products and Python callables, all reduced to one kind of expression.
+
+``Rule.mentions`` says which of ``n i j q k`` (or argument names) a rule reads; :func:`bind_row` turns a score into an
+expression over
+``j`` and ``k`` for one row; :func:`evaluate` computes an expression over arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from restrict.errors import ModelError, ResourceLimit
+from restrict.kernels.machine import BLOCK, run_block
+from restrict.model.expr import I64, MAX64, Code, Expr, bind, compile_expr, name, parse, table
+
+SCORE_NAMES = frozenset("nijqk")
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """An expression of the language of docs/format.md, with its text."""
+
+    text: str
+    expr: Expr
+
+    @property
+    def mentions(self) -> frozenset[str]:
+        """The names that the formula reads."""
+        return self.expr.names
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A tensor with named axes; ``source`` is (file, tensor) when it lies in a safetensors file."""
+
+    axes: tuple[str, ...]
+    values: I64
+    source: tuple[str, str] | None = None
+
+    @property
+    def mentions(self) -> frozenset[str]:
+        """The axes."""
+        return frozenset(self.axes)
+
+    def expr(self) -> Expr:
+        """The entry at the names of the axes."""
+        return table(self.values.reshape(-1), self.values.shape, [name(a) for a in self.axes])
+
+
+@dataclass(frozen=True, eq=False)
+class Dot:
+    """An integer dot product; the last axis of both tensors is ``dim``."""
+
+    query: Table
+    key: Table
+    _float: list[Any] = field(default_factory=list, repr=False)
+
+    @property
+    def mentions(self) -> frozenset[str]:
+        """The axes but ``dim``."""
+        return (self.query.mentions | self.key.mentions) - {"dim"}
+
+    def bound(self) -> int:
+        """A bound on the absolute value of every partial sum."""
+        q = np.abs(self.query.values.reshape(-1, self.query.values.shape[-1]).astype(object)).max(axis=0)
+        k = np.abs(self.key.values.reshape(-1, self.key.values.shape[-1]).astype(object)).max(axis=0)
+        return int((q * k).sum())
+
+    def row(self, known: Mapping[str, int]) -> Expr:
+        """The score for a known query vector, as a table over the key's axes.
+
+        Below 2^53 all partial sums are exact in floating point in any order, so BLAS may compute them.
+        """
+        vector = self.query.values[tuple(known[a] for a in self.query.axes[:-1])]
+        matrix = self.key.values.reshape(-1, self.key.values.shape[-1])
+        if not self._float:
+            self._float.append(matrix.astype(np.float64) if self.bound() < 2**53 else None)
+        exact = self._float[0]
+        flat = matrix @ vector if exact is None else (exact @ vector.astype(np.float64)).astype(np.int64)
+        return table(flat, self.key.values.shape[:-1], [name(a) for a in self.key.axes[:-1]])
+
+
+@dataclass(frozen=True)
+class Callback:
+    """A Python callable: ``score(n, i, q, j, k)`` or ``map(n, i, *args)``; ``mentions`` is declared by the variable
+    that holds it."""
+
+    function: Callable[..., int]
+    mentions: frozenset[str]
+
+    def row(self, known: Mapping[str, int], size: int, domain: int) -> Expr:
+        """The score of one row, tabulated over ``j`` (``size``) and ``k`` (``domain``)."""
+        n, i, q = known["n"], known["i"], known.get("q", 0)
+        if size * domain > 2**26:
+            raise ResourceLimit(
+                "a score given as a Python callable has a row of more than 2^26 entries; write it as an expression"
+            )
+        values = [int64(self.function(n, i, q, j, k), "score") for j in range(size) for k in range(domain)]
+        return table(np.array(values, dtype=np.int64), (size, domain), [name("j"), name("k")])
+
+
+Rule = Formula | Table | Dot | Callback
+
+
+def int64(value: object, what: str) -> int:
+    """An integer result of a callable, checked."""
+    number = int(value)  # type: ignore[call-overload]
+    if number != value or not -MAX64 - 1 <= number <= MAX64:
+        raise ModelError(f"the {what} callable returned {value!r}, which is not a 64-bit integer")
+    return int(number)
+
+
+def formula(text: str, allowed: frozenset[str]) -> Formula:
+    """Parse a formula over ``allowed`` names."""
+    return Formula(text, parse(text, allowed))
+
+
+def bind_row(rule: Rule, known: Mapping[str, int], size: int, domain: int) -> Expr:
+    """The score as an expression over ``j`` (0 .. size-1) and ``k`` (0 .. domain-1), all of ``n``, ``i``, ``q`` being
+    known."""
+    if isinstance(rule, Dot):
+        return rule.row(known)
+    if isinstance(rule, Callback):
+        return rule.row(known, size, domain)
+    return bind(expression(rule), **{key: known[key] for key in rule.mentions & known.keys()})
+
+
+def evaluate(expr: Expr, inputs: Mapping[str, I64], total: int) -> I64:
+    """The expression at ``total`` points; ``inputs`` gives every free name's values, shape (total,). Cost: one pass
+    per operator."""
+    if expr.op == "const":
+        return np.full(total, expr.value, dtype=np.int64)
+    names = tuple(sorted(expr.names))
+    code = compile_expr(expr, names)
+    out = np.empty(total, dtype=np.int64)
+    regs = registers(code, min(BLOCK, total))
+    for start in range(0, total, BLOCK):
+        m = min(BLOCK, total - start)
+        for slot, key in enumerate(names):
+            regs[slot, :m] = inputs[key][start : start + m]
+        run_code(code, regs, m)
+        out[start : start + m] = regs[code.result, :m]
+    return out
+
+
+def registers(code: Code, size: int) -> I64:
+    """Registers for blocks of ``size`` elements, the constants filled in."""
+    regs = np.empty((code.registers, size), dtype=np.int64)
+    regs[code.constants[:, 0]] = code.constants[:, 1:]
+    return regs
+
+
+def run_code(code: Code, regs: I64, m: int) -> None:
+    """Run the code on the first ``m`` elements; hash arithmetic wraps around on purpose."""
+    with np.errstate(over="ignore"):
+        run_block(code.instructions, code.tables, regs, m)
+
+
+def expression(rule: Rule) -> Expr:
+    """A formula or table as an expression over the names that it mentions."""
+    assert isinstance(rule, Formula | Table), "callables and dot products have no expression of their own"
+    return rule.expr if isinstance(rule, Formula) else rule.expr()
+
+
+def tabulate(rule: Rule, known: Mapping[str, int], axes: Mapping[str, I64]) -> I64:
+    """A map's values on the product of ``axes`` (argument name to the values it may take); shape = the lengths of the
+    axes."""
+    shape = tuple(len(v) for v in axes.values())
+    total = int(np.prod(shape, dtype=object)) if shape else 1
+    if total > 2**24:
+        raise ResourceLimit(f"a map would be tabulated at {total} points; the limit is 2^24")
+    if isinstance(rule, Callback):
+        grid = (
+            np.stack(np.meshgrid(*axes.values(), indexing="ij"), axis=-1).reshape(total, len(shape))
+            if shape
+            else np.zeros((1, 0), dtype=np.int64)
+        )
+        flat = np.array(
+            [int64(rule.function(known["n"], known["i"], *map(int, g)), "map") for g in grid], dtype=np.int64
+        )
+        return flat.reshape(shape)
+    expr = bind(expression(rule), **known)
+    grids = np.meshgrid(*axes.values(), indexing="ij")
+    inputs = {key: np.ascontiguousarray(grid).reshape(-1) for key, grid in zip(axes, grids, strict=True)}
+    return evaluate(expr, inputs, total).reshape(shape)

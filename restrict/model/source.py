@@ -1,0 +1,60 @@
+"""A model from what a person types: a file, a built-in model, or a generator with options such as
+``random:layers=2,seed=1``."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from restrict.errors import UsageError, quote
+from restrict.model.builtin import BUILTINS
+from restrict.model.fileformat import dumps, loads
+from restrict.model.fileformat import load as load_file
+from restrict.model.program import Model
+from restrict.model.random import random_model
+
+GENERATORS: dict[str, Callable[..., dict[str, Any]]] = {**BUILTINS, "random": random_model}
+
+
+def load(source: str | Path) -> Model:
+    """The model in a file, or made by a generator: ``NAME`` or ``NAME:option=integer,...``.
+
+    Raises :class:`UsageError` where there is neither such a file nor such a generator, and :class:`ModelError` for a
+    malformed file.
+    """
+    text = str(source)
+    if isinstance(source, Path) or Path(text).exists():
+        return load_file(source)
+    name = text.partition(":")[0]
+    if name not in GENERATORS:
+        raise UsageError(
+            f"{quote(text)} is neither a file nor a built-in model; built in are {', '.join(sorted(GENERATORS))}"
+        )
+    return loads(document_bytes(text), text)
+
+
+def document_bytes(text: str) -> bytes:
+    """The bytes of the model file that a generator describes; the same text gives the same bytes."""
+    name, _, rest = text.partition(":")
+    if name not in GENERATORS:
+        raise UsageError(f"{quote(name)} is not a built-in model; built in are {', '.join(sorted(GENERATORS))}")
+    build = GENERATORS[name]
+    known = inspect.signature(build).parameters
+    options: dict[str, int] = {}
+    for part in rest.split(",") if rest else []:
+        key, _, value = part.partition("=")
+        if key not in known:
+            names = ", ".join(f"{p.name}={p.default}" for p in known.values()) or "none"
+            raise UsageError(f"{quote(key)} is not an option of {name}; its options are {names}")
+        if not value.isascii() or not value.isdigit() or (int(value) < 1 and key != "seed") or len(value) > 9:
+            raise UsageError(
+                f"{name}: {key}={quote(value)} must be an integer of at least {0 if key == 'seed' else 1} "
+                "and at most 9 digits"
+            )
+        options[key] = int(value)
+    document = build(**options)
+    if options and name in BUILTINS:
+        document["name"] = text
+    return dumps(document)

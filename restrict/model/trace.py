@@ -1,0 +1,163 @@
+"""Evaluation: every variable at every position, with the attended positions, for one input or a batch.
+
+A row (head, position, query value) is scored once for the whole batch when the batch is larger than the key's domain,
+and pair by pair otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from restrict.errors import UsageError, quote
+from restrict.kernels.scan import attend_table
+from restrict.model.expr import I64, Expr, bind
+from restrict.model.program import Head, Instance, Map, mentions
+from restrict.model.rules import Callback, Rule, evaluate, expression
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """``values[name]`` (inputs, n) and ``attended[head]`` (inputs, n), -1 where nothing was visible."""
+
+    values: dict[str, I64]
+    attended: dict[str, I64]
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """One run: ``values[name][i]``, ``attended[head][i]`` (-1: nothing visible), and the labels of the output."""
+
+    instance: Instance
+    values: dict[str, I64]
+    attended: dict[str, I64]
+
+    def label(self, i: int = -1) -> str:
+        """The output's label at position ``i`` (the last by default)."""
+        return self.instance.label(int(self.values[self.instance.model.output.variable][i]))
+
+    @property
+    def output(self) -> str | list[str]:
+        """The model's answer: a label, or one per position."""
+        if self.instance.model.output.position == "last":
+            return self.label()
+        return [self.label(i) for i in range(self.instance.n)]
+
+    def __str__(self) -> str:
+        model = self.instance.model
+        symbols = [*model.alphabet, *model.markers]
+        rows = [["position", *(str(i) for i in range(self.instance.n))]]
+        rows.append(["token", *(symbols[t] for t in self.values["token"])])
+        for variable in model.variables:
+            rows.append([variable.name, *(str(v) for v in self.values[variable.name])])
+            if isinstance(variable, Head):
+                rows.append(["  attends to", *("-" if j < 0 else str(j) for j in self.attended[variable.name])])
+        if model.output.position == "every":
+            rows.append(["output", *(self.label(i) for i in range(self.instance.n))])
+        widths = [max(len(row[c]) for row in rows) for c in range(self.instance.n + 1)]
+        lines = [
+            "  ".join(
+                cell.ljust(w) if c == 0 else cell.rjust(w) for c, (cell, w) in enumerate(zip(row, widths, strict=True))
+            )
+            for row in rows
+        ]
+        if model.output.position == "last":
+            lines.append(f"output: {self.label()}")
+        return "\n".join(line.rstrip() for line in lines)
+
+
+def run(at: Instance, word: Sequence[int]) -> Trace:
+    """One input, given by its symbols' indices without the markers."""
+    batch = run_batch(at, np.asarray([word], dtype=np.int64).reshape(1, -1))
+    return Trace(at, {k: v[0] for k, v in batch.values.items()}, {k: v[0] for k, v in batch.attended.items()})
+
+
+def tokens_of(at: Instance, words: I64) -> I64:
+    """Insert the markers: (inputs, n - markers) symbol indices to (inputs, n) token values."""
+    pinned = at.pinned
+    free = [i for i in range(at.n) if i not in pinned]
+    if words.ndim != 2 or words.shape[1] != len(free):
+        raise UsageError(f"an input of shape {words.shape} for {len(free)} symbols at n = {at.n}")
+    if words.size and not (words.min() >= 0 and words.max() < len(at.model.alphabet)):
+        raise UsageError(f"a symbol index outside 0..{len(at.model.alphabet) - 1}: {quote(int(words.max()))}")
+    tokens = np.empty((len(words), at.n), dtype=np.int64)
+    tokens[:, free] = words
+    for i, value in pinned.items():
+        tokens[:, i] = value
+    return tokens
+
+
+def run_batch(at: Instance, words: I64) -> Batch:
+    """All variables on all inputs; ``words`` is (inputs, n - markers), symbol indices.
+
+    Cost per head: one score per position pair and key value for each query value, plus n^2 comparisons an input;
+    memory (inputs, n) per variable.
+    """
+    tokens = tokens_of(at, words)
+    positions = np.broadcast_to(np.arange(at.n, dtype=np.int64), tokens.shape)
+    batch = Batch({"token": tokens, "position": positions}, {})
+    for variable in at.model.variables:
+        if isinstance(variable, Head):
+            _run_head(at, variable, batch)
+        else:
+            batch.values[variable.name] = _run_map(at, variable, batch)
+    return batch
+
+
+def _run_map(at: Instance, variable: Map, batch: Batch) -> I64:
+    shape = batch.values["token"].shape
+    rule = variable.rule
+    if isinstance(rule, Callback):
+        out = np.empty(shape, dtype=np.int64)
+        for i in range(at.n):
+            for b in range(shape[0]):
+                out[b, i] = at.map_values(variable, i, [[int(batch.values[a][b, i])] for a in variable.args]).item()
+        return out
+    assert isinstance(rule, Rule)
+    expr = bind(expression(rule), n=at.n)
+    inputs = {a: np.ascontiguousarray(batch.values[a]).reshape(-1) for a in variable.args}
+    inputs["i"] = np.ascontiguousarray(batch.values["position"]).reshape(-1)
+    return evaluate(expr, {a: inputs[a] for a in expr.names}, shape[0] * shape[1]).reshape(shape)
+
+
+def _run_head(at: Instance, head: Head, batch: Batch) -> None:
+    shape = batch.values["token"].shape
+    value = np.full(shape, head.default, dtype=np.int64)
+    attended = np.full(shape, -1, dtype=np.int64)
+    query, key = at.query(head), at.key(head)
+    keys = batch.values[key] if key else np.zeros(shape, dtype=np.int64)
+    rows: dict[tuple[int, int], Expr] = {}
+    everyone = np.arange(shape[0])
+    for i in range(at.n):
+        first, stop = at.visible(head, i)
+        if first >= stop:
+            continue
+        for u in np.unique(batch.values[query][:, i]) if query else [0]:
+            chosen = np.flatnonzero(batch.values[query][:, i] == u) if query else everyone
+            slot = (i if "i" in mentions(head) else -1, int(u))
+            if slot not in rows:
+                rows = {**rows, slot: at.row(head, i, int(u))} if slot[0] < 0 else {slot: at.row(head, i, int(u))}
+            winners = _winners(
+                rows[slot], keys[chosen, first:stop], at.domains[key] if key else 1, first, head.ties == "right"
+            )
+            attended[chosen, i] = winners
+            value[chosen, i] = batch.values[head.value][chosen, winners]
+    batch.values[head.name], batch.attended[head.name] = value, attended
+
+
+def _winners(row: Expr, keys: I64, domain: int, first: int, right: bool) -> I64:
+    """The winning position of each input; ``keys`` (inputs, visible)."""
+    count, visible = keys.shape
+    js = np.arange(first, first + visible, dtype=np.int64)
+    if count > domain:
+        points = {"j": np.repeat(js, domain), "k": np.tile(np.arange(domain, dtype=np.int64), visible)}
+        scores = evaluate(row, points, visible * domain).reshape(visible, domain)
+        winners = np.empty(count, dtype=np.int64)
+        attend_table(scores, np.ascontiguousarray(keys), first, int(right), winners)
+        return winners
+    points = {"j": np.tile(js, count), "k": np.ascontiguousarray(keys).reshape(-1)}
+    scores = evaluate(row, points, count * visible).reshape(count, visible)
+    best: I64 = visible - 1 - np.argmax(scores[:, ::-1], axis=1) if right else np.argmax(scores, axis=1)
+    return best + first

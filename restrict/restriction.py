@@ -1,0 +1,174 @@
+"""Restrictions: which positions are fixed, and to what (Hahn 2020, section 5; theory of the project, section 2).
+
+A restriction is a map from positions to symbols or ``*`` (free). Positions that the model pins, the start and end
+markers, count neither
+as free nor as fixed. Positions count from 0 and include the markers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from restrict.errors import ModelError, UsageError, quote
+from restrict.model.program import Instance, Model
+from restrict.strictjson import Node
+
+FREE = "*"
+PINNED = "."
+
+
+def runs(positions: Iterable[int]) -> list[list[int]]:
+    """Sorted positions as ``[start, count]`` pairs, the fewest."""
+    out: list[list[int]] = []
+    for p in positions:
+        if out and out[-1][0] + out[-1][1] == p:
+            out[-1][1] += 1
+        else:
+            out.append([p, 1])
+    return out
+
+
+def read_runs(node: Node, n: int) -> tuple[int, ...]:
+    """The positions of a run list of docs/format.md, all below ``n``."""
+    positions: list[int] = []
+    for item in node.items():
+        pair = item.items()
+        if len(pair) != 2:
+            item.fail("expected [start, count]")
+        start, count = pair[0].integer(0, n - 1), pair[1].integer(1, n)
+        if start + count > n or (positions and start <= positions[-1]):
+            item.fail(f"the run {start}, {count} leaves 0..{n - 1} or is not after the one before it")
+        positions.extend(range(start, start + count))
+    return tuple(positions)
+
+
+@dataclass(frozen=True)
+class Restriction:
+    """``fixed`` maps positions ``0 .. n-1`` to symbols; ``pinned`` are the marker positions; all others are free.
+
+    Raises :class:`UsageError` where a fixed position is out of range or pinned.
+    """
+
+    n: int
+    fixed: Mapping[int, str] = field(default_factory=dict)
+    pinned: frozenset[int] = frozenset()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fixed", dict(sorted(self.fixed.items())))
+        for i in self.fixed:
+            if not 0 <= i < self.n:
+                raise UsageError(f"position {i} of the restriction is out of range 0..{self.n - 1}")
+            if i in self.pinned:
+                raise UsageError(f"position {i} holds a marker and cannot be fixed")
+
+    @staticmethod
+    def of(at: Instance, fixed: Mapping[int, str | int] | None = None) -> Restriction:
+        """A restriction for a model at a length; symbols may be given as indices. Checks them against the alphabet."""
+        alphabet, out = at.model.alphabet, {}
+        for i, symbol in (fixed or {}).items():
+            text = alphabet[symbol] if isinstance(symbol, int) and 0 <= symbol < len(alphabet) else symbol
+            if text not in alphabet:
+                raise UsageError(f"symbol {quote(symbol)} at position {i} is not in the alphabet of {at.model.name!r}")
+            out[int(i)] = str(text)
+        return Restriction(at.n, out, frozenset(at.pinned))
+
+    # ------------------------------------------------------------ counting
+
+    @property
+    def free(self) -> int:
+        """The number of free positions."""
+        return self.n - len(self.fixed) - len(self.pinned)
+
+    def free_positions(self) -> Iterator[int]:
+        """The free positions, in order."""
+        return (i for i in range(self.n) if i not in self.fixed and i not in self.pinned)
+
+    def tokens(self, model: Model) -> dict[int, int]:
+        """The fixed positions with their symbols' indices."""
+        index = {symbol: at for at, symbol in enumerate(model.alphabet)}
+        return {i: index[symbol] for i, symbol in self.fixed.items()}
+
+    # ------------------------------------------------------------ order
+
+    def refines(self, other: Restriction) -> bool:
+        """Whether this fixes everything that ``other`` fixes, to the same symbols."""
+        return self.n == other.n and other.fixed.items() <= self.fixed.items()
+
+    def __or__(self, other: Restriction) -> Restriction:
+        """Composition: fix what either fixes. Raises :class:`UsageError` where they disagree."""
+        if (self.n, self.pinned) != (other.n, other.pinned):
+            raise UsageError(
+                f"restrictions of lengths {self.n} and {other.n}, or with other markers, cannot be composed"
+            )
+        clash = next((i for i, s in other.fixed.items() if self.fixed.get(i, s) != s), None)
+        if clash is not None:
+            raise UsageError(
+                f"the restrictions fix position {clash} to {self.fixed[clash]!r} and to {other.fixed[clash]!r}"
+            )
+        return Restriction(self.n, {**self.fixed, **other.fixed}, self.pinned)
+
+    def release(self, positions: Iterable[int]) -> Restriction:
+        """The same with these positions free again."""
+        drop = set(positions)
+        return Restriction(self.n, {i: s for i, s in self.fixed.items() if i not in drop}, self.pinned)
+
+    def admits(self, word: Sequence[str]) -> bool:
+        """Whether ``word`` (without markers) agrees with every fixed position."""
+        inner = [i for i in range(self.n) if i not in self.pinned]
+        return len(word) == len(inner) and all(self.fixed.get(i, s) == s for i, s in zip(inner, word, strict=True))
+
+    # ------------------------------------------------------------ text and JSON
+
+    def text(self) -> str:
+        """``**1*0``, with ``.`` at markers; symbols of several characters are separated by spaces."""
+        cells = [self.fixed.get(i, PINNED if i in self.pinned else FREE) for i in range(self.n)]
+        return ("" if all(len(c) == 1 for c in cells) else " ").join(cells)
+
+    @staticmethod
+    def parse(at: Instance, text: str) -> Restriction:
+        """Read the text form back. Raises :class:`UsageError` with the position of the fault."""
+        spaced = any(c.isspace() for c in text.strip()) or any(len(s) > 1 for s in at.model.alphabet)
+        cells = text.split() if spaced else list(text.strip())
+        if len(cells) != at.n:
+            raise UsageError(f"the restriction {quote(text)} has {len(cells)} positions, not {at.n}")
+        pinned = at.pinned
+        for i, cell in enumerate(cells):
+            if (cell == PINNED and i not in pinned and PINNED not in at.model.alphabet) or (
+                i in pinned and cell != PINNED
+            ):
+                raise UsageError(f"position {i} of the restriction is {cell!r}: write '.' exactly at the markers")
+        return Restriction.of(at, {i: c for i, c in enumerate(cells) if c != FREE and i not in pinned})
+
+    def to_json(self) -> list[list[Any]]:
+        """``[start, count, symbol]`` runs: as long as there are changes of symbol, not as ``n``."""
+        out: list[list[Any]] = []
+        for i, symbol in self.fixed.items():
+            if out and out[-1][0] + out[-1][1] == i and out[-1][2] == symbol:
+                out[-1][1] += 1
+            else:
+                out.append([i, 1, symbol])
+        return out
+
+    @staticmethod
+    def from_json(node: Node, n: int, pinned: frozenset[int] = frozenset()) -> Restriction:
+        """Read the JSON form. Raises :class:`ModelError` with the place."""
+        fixed: dict[int, str] = {}
+        end = 0
+        for item in node.items():
+            parts = item.items()
+            if len(parts) != 3:
+                item.fail("expected [start, count, symbol]")
+            start, count, symbol = parts[0].integer(0, n - 1), parts[1].integer(1, n), parts[2].text()
+            if start < end or start + count > n:
+                item.fail(f"the run {start}, {count} leaves 0..{n - 1} or is not after the one before it")
+            end = start + count
+            fixed.update((i, symbol) for i in range(start, end))
+        try:
+            return Restriction(n, fixed, pinned)
+        except UsageError as error:
+            raise ModelError(f"{node.place}: {error}") from None
+
+    def __str__(self) -> str:
+        return self.text() if self.n <= 120 else f"{len(self.fixed)} of {self.n} positions fixed"

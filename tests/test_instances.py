@@ -1,0 +1,241 @@
+"""The example models compute what they say: every input up to some length, against plain definitions in Python."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+import pytest
+
+from restrict.model.builtin import BUILTINS
+from restrict.model.fileformat import dumps
+from scripts.make_instances import INSTANCES
+from tests import naive
+from tests.naive import Label, Model
+
+Answer = Label | list[Label]
+Definition = Callable[[Sequence[str]], Answer]
+
+
+def evaluate(model: Model, n: int, words: Iterable[Sequence[str]]) -> list[Answer]:
+    """The model's outputs on words of one length. (The one place that knows which evaluator is used.)"""
+    instance = naive.at(model, n)
+    labels = [naive.labels_of(model, naive.run_at(instance, word)) for word in words]
+    return [row[-1] for row in labels] if model["output"]["position"] == "last" else list(labels)
+
+
+def words_of(model: Model, n: int) -> list[tuple[str, ...]]:
+    """All words for inputs of length `n`."""
+    return list(itertools.product(model["alphabet"], repeat=len(naive.letters(model, n))))
+
+
+def accepts(predicate: Callable[[str], bool]) -> Definition:
+    """A recogniser's definition from a predicate on strings."""
+    return lambda word: "accept" if predicate("".join(word)) else "reject"
+
+
+def blocks(word: str, size: int) -> list[str]:
+    """The word cut into blocks."""
+    return [word[start : start + size] for start in range(0, len(word), size)]
+
+
+def side(word: str) -> int:
+    """`m` where the word has length `m * m`."""
+    return next(m for m in itertools.count() if m * m == len(word))
+
+
+def is_dyck(word: str, depth: int) -> bool:
+    """Balanced, and never deeper than `depth`."""
+    heights = list(itertools.accumulate(1 if bracket == "(" else -1 for bracket in word))
+    return heights[-1] == 0 and min(heights) >= 0 and max(heights) <= depth
+
+
+def is_tree(word: str, bottom: int, middle: int) -> bool:
+    """The AND of ORs of ANDs."""
+    return all(any("0" not in low for low in blocks(part, bottom)) for part in blocks(word, bottom * middle))
+
+
+def is_tribes(word: str, width: int) -> bool:
+    """Some tribe of ones."""
+    return "1" * width in blocks(word, width)
+
+
+def last_write(word: Sequence[str]) -> str:
+    """The flip-flop's bit."""
+    bit = "0"
+    for instruction in word:
+        bit = instruction[1] if instruction in ("w0", "w1") else bit
+    return bit
+
+
+def follower(word: Sequence[str]) -> str:
+    """What came after the most recent earlier occurrence of the last symbol."""
+    answer = "none"
+    for before, after in itertools.pairwise(word):
+        if before == word[-1]:
+            answer = after
+    return answer
+
+
+def tags(word: Sequence[str]) -> list[Label]:
+    """The tagger's answer."""
+    found: list[Label] = []
+    for i, letter in enumerate(word):
+        if letter not in word[:i]:
+            found.append("first")
+        else:
+            found.append("double" if word[i - 1] == letter else "again")
+    return found
+
+
+def odd(word: str) -> bool:
+    """PARITY."""
+    return word.count("1") % 2 == 1
+
+
+DEFINITIONS: dict[str, tuple[Definition, Sequence[int]]] = {
+    "contains-one": (accepts(lambda w: "1" in w), range(1, 11)),
+    "all-ones": (accepts(lambda w: "0" not in w), range(1, 11)),
+    "first-symbol": (accepts(lambda w: w[0] == "1"), range(1, 10)),
+    "anbn": (accepts(lambda w: w == "a" * (len(w) // 2) + "b" * (len(w) // 2)), range(1, 11)),
+    "q-then-u": (accepts(lambda w: w.count("q") == w.count("qu")), range(1, 4)),
+    "and-of-ors": (accepts(lambda w: all("1" in part for part in blocks(w, side(w)))), (1, 4, 9)),
+    "or-of-ands": (accepts(lambda w: any("0" not in part for part in blocks(w, side(w)))), (1, 4, 9)),
+    "flip-flop": (last_write, range(1, 7)),
+    "induction-head": (follower, range(1, 6)),
+    "tagger": (tags, range(1, 7)),
+    "dyck1-depth2": (accepts(lambda w: is_dyck(w, 2)), range(1, 11)),
+    "dyck1-depth3": (accepts(lambda w: is_dyck(w, 3)), range(1, 11)),
+    "parity8": (accepts(lambda w: odd(w[:8])), (8, 9, 10)),
+    "parity-attempt": (accepts(lambda w: odd(w[-4:])), range(3, 10)),
+}
+
+OPTIMA: dict[str, dict[int, int]] = {
+    "contains-one": dict.fromkeys(range(1, 8), 1),
+    "all-ones": dict.fromkeys(range(1, 8), 1),
+    "first-symbol": dict.fromkeys(range(1, 8), 1),
+    "anbn": {n: 1 - n % 2 for n in range(1, 9)},
+    "q-then-u": {1: 1, 2: 1},
+    "and-of-ors": {1: 1, 4: 2, 9: 3},
+    "or-of-ands": {1: 1, 4: 2, 9: 3},
+    "flip-flop": dict.fromkeys(range(1, 5), 1),
+    "induction-head": {1: 0, 2: 2, 3: 2, 4: 2, 5: 2},
+    "tagger": {1: 0, 2: 2, 3: 2, 4: 2, 5: 2},
+    "dyck1-depth2": {n: 1 - n % 2 for n in range(1, 9)},
+    "dyck1-depth3": {n: 1 - n % 2 for n in range(1, 9)},
+    "parity8": {8: 8, 9: 8},
+    "parity-attempt": {n: min(4, n - 2) for n in range(2, 9)},
+}
+
+
+def on_disk(name: str) -> Model:
+    """The model of an instance file."""
+    return naive.load(INSTANCES / f"{name}.json")
+
+
+def check(model: Model, definition: Definition, n: int, words: Sequence[Sequence[str]]) -> None:
+    """The model agrees with the definition on the words."""
+    assert naive.defined(model, n)
+    for word, answer in zip(words, evaluate(model, n, words), strict=True):
+        assert answer == definition(word), (n, word)
+
+
+def test_every_builder_has_a_file_and_every_file_a_builder() -> None:
+    assert {path.stem for path in INSTANCES.glob("*.json")} == set(BUILTINS)
+
+
+@pytest.mark.parametrize("name", BUILTINS)
+def test_the_file_is_what_the_builder_makes(name: str) -> None:
+    path = INSTANCES / f"{name}.json"
+    assert path.read_bytes() == dumps(BUILTINS[name]())
+    assert on_disk(name) == BUILTINS[name]()
+
+
+def test_every_instance_is_verified_here() -> None:
+    assert set(DEFINITIONS) | {"alternating-tree", "tribes"} == set(BUILTINS)
+    assert set(OPTIMA) == set(DEFINITIONS)
+
+
+@pytest.mark.parametrize("name", DEFINITIONS)
+def test_all_short_inputs(name: str) -> None:
+    definition, lengths = DEFINITIONS[name]
+    model = on_disk(name)
+    for n in lengths:
+        check(model, definition, n, words_of(model, n))
+
+
+@pytest.mark.parametrize(("bottom", "middle", "n"), [(2, 2, 4), (2, 2, 8), (1, 3, 9), (3, 1, 9), (3, 2, 6), (2, 3, 6)])
+def test_small_trees_on_all_inputs(bottom: int, middle: int, n: int) -> None:
+    model = BUILTINS["alternating-tree"](bottom=bottom, middle=middle)
+    check(model, accepts(lambda w: is_tree(w, bottom, middle)), n, words_of(model, n))
+    assert naive.minimum_forcing(model, n)[0] == min(middle, n // (bottom * middle) * bottom)
+
+
+@pytest.mark.parametrize(("width", "n"), [(1, 4), (2, 8), (3, 6), (3, 9), (4, 8), (5, 5)])
+def test_small_tribes_on_all_inputs(width: int, n: int) -> None:
+    model = BUILTINS["tribes"](width=width)
+    check(model, accepts(lambda w: is_tribes(w, width)), n, words_of(model, n))
+    assert naive.minimum_forcing(model, n)[0] == min(width, n // width)
+
+
+@pytest.mark.parametrize("n", [64, 128])
+def test_the_tree_of_the_file_on_random_inputs(n: int) -> None:
+    """Inputs near the threshold: single zeros in all ANDs but one of every OR, and sometimes there as well."""
+    rng = np.random.default_rng(1)
+    words = []
+    for _ in range(10):
+        bits = np.ones((n // 64, 8, 8), dtype=int)
+        for group, row in itertools.product(range(n // 64), range(8)):
+            bits[group, row, rng.integers(8)] = int(row == group % 8 and rng.random() < 0.8)
+        words.append([str(bit) for bit in bits.ravel()])
+    definition = accepts(lambda w: is_tree(w, 8, 8))
+    assert {definition(word) for word in words} == {"accept", "reject"}
+    check(on_disk("alternating-tree"), definition, n, words)
+
+
+@pytest.mark.parametrize("n", [8, 16, 32])
+def test_the_tribes_of_the_file_on_random_inputs(n: int) -> None:
+    rng = np.random.default_rng(2)
+    words = [[str(int(bit)) for bit in rng.random(n) < 0.9] for _ in range(40)]
+    definition = accepts(lambda w: is_tribes(w, 8))
+    assert {definition(word) for word in words} == {"accept", "reject"}
+    check(on_disk("tribes"), definition, n, words)
+
+
+@pytest.mark.parametrize("layers", [0, 1, 2, 3, 4, 5])
+def test_parity_attempt_is_exact_up_to_its_layers_and_no_further(layers: int) -> None:
+    model = BUILTINS["parity-attempt"](layers=layers)
+    for n in range(2, layers + 3):
+        check(model, accepts(odd), n, words_of(model, n))
+    beyond = words_of(model, layers + 3)
+    expected = [accepts(odd)(word) for word in beyond]
+    assert evaluate(model, layers + 3, beyond) != expected
+    assert naive.minimum_forcing(model, layers + 2)[0] == naive.minimum_forcing(model, layers + 3)[0] == layers
+
+
+@pytest.mark.parametrize("width", [1, 2, 4])
+def test_parity_of_a_prefix(width: int) -> None:
+    model = BUILTINS["parity8"](width=width)
+    assert not naive.defined(model, width - 1)
+    check(model, accepts(lambda w: odd(w[:width])), width + 2, words_of(model, width + 2))
+    assert naive.minimum_forcing(model, width + 2)[0] == width
+
+
+@pytest.mark.parametrize("name", OPTIMA)
+def test_the_stated_optimum(name: str) -> None:
+    model = on_disk(name)
+    for n, optimum in OPTIMA[name].items():
+        size, witness = naive.minimum_forcing(model, n)
+        assert size == len(witness) == optimum, n
+        assert len(naive.true_values(model, n, witness)["label", n - 1]) == 1
+
+
+def test_lengths_that_are_not_meant() -> None:
+    lengths = {name: [n for n in range(1, 17) if naive.defined(on_disk(name), n)] for name in BUILTINS}
+    assert lengths["and-of-ors"] == lengths["or-of-ands"] == [1, 4, 9, 16]
+    assert lengths["tribes"] == [8, 16]
+    assert lengths["parity8"] == list(range(8, 17))
+    assert lengths["parity-attempt"] == list(range(2, 17))
+    assert lengths["alternating-tree"] == []
+    assert naive.defined(on_disk("alternating-tree"), 512)

@@ -1,0 +1,259 @@
+"""What the trusted checker refuses: each rule of the format has a file that breaks it, and nothing crashes.
+
+The corpus holds ``NAME.model.json`` and ``NAME.cert.json``; a case without a model of its own uses ``good.model.json``.
+The test of the test: every call of ``malformed`` in check.py, found in its syntax tree, is reached by a case.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib
+import json
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+# By its full name: the package has a function of the same name.
+check = importlib.import_module("restrict.check")
+
+CORPUS = Path(__file__).parent / "corpus" / "malformed"
+CASES = sorted(
+    path.name.removesuffix(".cert.json") for path in CORPUS.glob("*.cert.json") if path.name != "good.cert.json"
+)
+# Too large for the corpus; tested below with a file made for the occasion.
+EXEMPT = {"larger than 64 MiB"}
+
+
+def files(case: str) -> tuple[Path, Path]:
+    model = CORPUS / f"{case}.model.json"
+    return model if model.exists() else CORPUS / "good.model.json", CORPUS / f"{case}.cert.json"
+
+
+def rejection_sites() -> set[int]:
+    """The lines of the calls of ``malformed``, but for the exempt ones."""
+    calls = [node for node in ast.walk(ast.parse(Path(check.__file__).read_text())) if isinstance(node, ast.Call)]
+    sites = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "malformed"]
+    literal = [arg.value for call in sites for arg in call.args if isinstance(arg, ast.Constant)]
+    assert set(literal) >= EXEMPT
+    return {
+        call.lineno
+        for call in sites
+        if not any(isinstance(arg, ast.Constant) and arg.value in EXEMPT for arg in call.args)
+    }
+
+
+def site_of(case: str) -> int:
+    """The line of the call of ``malformed`` that refuses the case."""
+    model, certificate = files(case)
+    with pytest.raises(check.Reject) as caught:
+        check.verify(model.read_bytes(), certificate.read_bytes(), folder=CORPUS)
+    assert caught.value.code == 4
+    frames = list(caught.traceback)
+    assert frames[-1].name == "malformed"
+    return int(frames[-2].lineno) + 1
+
+
+def outcome(capsys: pytest.CaptureFixture[str], *argv: object) -> tuple[int, str]:
+    """Exit code and the one line of a run that must not succeed."""
+    code = check.main([str(argument) for argument in argv])
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.endswith("\n") and err.count("\n") == 1 and err.isascii() and err[:-1].isprintable(), err
+    assert code != 0
+    return code, err[:-1]
+
+
+def test_the_good_pair_is_verified(capsys: pytest.CaptureFixture[str]) -> None:
+    assert check.main([str(path) for path in files("good")]) == 0
+    digest = hashlib.sha256(files("good")[0].read_bytes()).hexdigest()
+    assert capsys.readouterr() == (f"s VERIFIED n=5 target=last free=4 c=0 values=1 {digest}\n", "")
+
+
+def test_every_rejection_site_is_reached_by_a_case() -> None:
+    reached = {site_of(case) for case in CASES}
+    sites = rejection_sites()
+    assert sorted(sites - reached) == [], "lines of check.py that no case of the corpus reaches"
+    assert reached <= sites
+    assert len(CASES) >= len(sites)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_malformed_file_is_refused_in_one_line_and_at_once(case: str, capsys: pytest.CaptureFixture[str]) -> None:
+    start = time.perf_counter()
+    code, line = outcome(capsys, *files(case))
+    assert code == 4
+    assert time.perf_counter() - start < 1
+    assert line.count(": ") >= 2, "FILE: PLACE: REASON"
+    assert len(line) < 1000
+
+
+# -- Places: the line says where.
+
+
+@pytest.mark.parametrize(
+    ("case", "place"),
+    [
+        ("overflow", "variables[0].score"),
+        ("domain-zero", "variables[1].domain"),
+        ("fixed-overlap", "fixed[1]"),
+        ("cert-other-name", "model.name"),
+        ("claim-values-empty", "claim.values"),
+        ("axis-wrong-size", "variables[0].score.table"),
+    ],
+)
+def test_the_line_names_file_and_place(case: str, place: str, capsys: pytest.CaptureFixture[str]) -> None:
+    _, line = outcome(capsys, *files(case))
+    assert any(line.startswith(f"{file}: {place}: ") for file in files(case))
+
+
+def test_control_characters_and_surrogates_in_a_quotation_are_escaped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    certificate = json.loads(files("good")[1].read_text())
+    for key in ["a\nb", "\ud800", "\x1b[31m", "\u2028", "x" * 100_000]:
+        (tmp_path / "c.json").write_text(json.dumps({**certificate, key: 1}))
+        code, line = outcome(capsys, files("good")[0], tmp_path / "c.json")
+        assert code == 4
+        assert "unknown key" in line
+        assert len(line) < 1000
+
+
+# -- Mutations: whatever the bytes, an answer.
+
+SEEDS = range(3000)
+PIECES = [
+    b"[",
+    b"]",
+    b"{",
+    b"}",
+    b'"',
+    b",",
+    b":",
+    b"-",
+    b"0",
+    b"9" * 30,
+    b"1e9",
+    b"null",
+    b"true",
+    b"\\",
+    b"\xff",
+    b"(",
+    b"%",
+]
+
+
+def mutate(data: bytes, rng: random.Random) -> bytes:
+    """A truncation, or a few random bytes or tokens put in, taken out or exchanged."""
+    if rng.random() < 0.2:
+        return data[: rng.randrange(len(data))]
+    changed = bytearray(data)
+    for _ in range(rng.randint(1, 3)):
+        at = rng.randrange(len(changed))
+        piece = rng.choice(PIECES) if rng.random() < 0.7 else bytes([rng.randrange(256)])
+        changed[at : at + rng.randint(0, 2)] = piece
+    return bytes(changed)
+
+
+def code_of(model: bytes, certificate: bytes) -> int:
+    try:
+        check.verify(model, certificate, folder=CORPUS, limit=100_000)
+    except check.Reject as reject:
+        assert "\n" not in str(reject)
+        return reject.code
+    return 0
+
+
+def test_a_mutated_certificate_never_crashes() -> None:
+    model, certificate = (path.read_bytes() for path in files("good"))
+    codes = {code_of(model, mutate(certificate, random.Random(seed))) for seed in SEEDS}
+    assert codes <= {0, 3, 4, 5}
+    assert {0, 4} <= codes
+
+
+def test_a_mutated_model_never_crashes() -> None:
+    """The digest is mended, so that the mutation reaches the model's reader and not only the digest's comparison."""
+    model, certificate = (path.read_bytes() for path in files("good"))
+    digest = hashlib.sha256(model).hexdigest().encode()
+    codes = set()
+    for seed in SEEDS:
+        mutated = mutate(model, random.Random(seed))
+        codes.add(code_of(mutated, certificate.replace(digest, hashlib.sha256(mutated).hexdigest().encode())))
+    assert codes <= {0, 3, 4, 5}
+    assert {0, 4} <= codes
+
+
+def test_a_mutated_expression_never_crashes() -> None:
+    model, certificate = (json.loads(path.read_text()) for path in files("good"))
+    words = ["n", "i", "j", "q", "k", "and", "or", "not", "if", "else", "min(", "max(", "abs(", "hash(", "isqrt("]
+    words += ["(", ")", ",", "+", "-", "*", "//", "%", "==", "<", "<=", "0", "1", "7"]
+    codes = set()
+    for seed in SEEDS:
+        rng = random.Random(seed)
+        model["variables"][0]["query"] = "token"
+        model["variables"][0]["score"] = " ".join(rng.choices(words, k=rng.randint(1, 9)))
+        data = json.dumps(model).encode()
+        certificate["model"]["sha256"] = hashlib.sha256(data).hexdigest()
+        codes.add(code_of(data, json.dumps(certificate).encode()))
+    assert codes <= {0, 3, 4, 5}
+    assert {3, 4} <= codes
+
+
+# -- Exit codes 2 and 5.
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        [],
+        ["a"],
+        ["a", "b", "c"],
+        ["a", "b", "--limit"],
+        ["a", "b", "--limit", "-1"],
+        ["a", "b", "--limit", "1.5"],
+        ["a", "b", "--limit", "9" * 30],
+        ["--help"],
+        ["--fast", "a", "b"],
+        ["a", "missing"],
+        ["", ""],
+        ["\0", "\0"],
+    ],
+)
+def test_wrong_usage_and_missing_files_exit_2(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert outcome(capsys, *argv)[0] == 2
+
+
+def test_a_folder_in_place_of_a_file_exits_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert outcome(capsys, tmp_path, files("good")[1])[0] == 2
+    assert outcome(capsys, files("good")[0], tmp_path)[0] == 2
+
+
+def test_a_missing_tensor_file_exits_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model, certificate = (json.loads(path.read_text()) for path in files("good"))
+    model["files"] = {"weights.safetensors": "0" * 64}
+    (tmp_path / "m.json").write_text(json.dumps(model))
+    certificate["model"]["sha256"] = hashlib.sha256((tmp_path / "m.json").read_bytes()).hexdigest()
+    (tmp_path / "c.json").write_text(json.dumps(certificate))
+    code, line = outcome(capsys, tmp_path / "m.json", tmp_path / "c.json")
+    assert code == 2
+    assert "weights.safetensors" in line
+
+
+def test_a_file_over_the_cap_is_refused_unparsed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with open(tmp_path / "big.json", "wb") as file:
+        file.seek(check.JSON_BYTES)
+        file.write(b"}")
+    code, line = outcome(capsys, files("good")[0], tmp_path / "big.json")
+    assert code == 4
+    assert "larger than 64 MiB" in line
+
+
+def test_work_beyond_the_limit_is_refused_before_it_begins(capsys: pytest.CaptureFixture[str]) -> None:
+    # At n = 5 the one head node has 5 positions of 2 symbols each, the one map node an argument of 2 values.
+    assert check.main([*map(str, files("good")), "--limit", "12"]) == 0
+    capsys.readouterr()
+    code, line = outcome(capsys, *files("good"), "--limit", "11")
+    assert code == 5
+    assert "12 steps" in line

@@ -1,0 +1,395 @@
+"""The oracle itself: values worked out by hand, and its abstract run against the truth on small random programs."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests import naive, random_programs
+from tests.naive import Model, Node
+
+FORMAT_PAGE = Path(__file__).resolve().parent.parent / "docs" / "format.md"
+
+
+def program(*variables: dict[str, Any], alphabet: str = "01", **more: Any) -> Model:
+    """A model with the given variables, its last one the output at every position."""
+    output = {"variable": variables[-1]["name"], "position": "every"}
+    model = {"format": "restrict-model/1", "name": "test", "alphabet": list(alphabet), "variables": list(variables)}
+    return {**model, "output": output, **more}
+
+
+def head(**more: Any) -> dict[str, Any]:
+    """A head `h` on tokens with score `k`, unless told otherwise."""
+    return {"name": "h", "kind": "head", "key": "token", "value": "token", "score": "k", **more}
+
+
+def feature_map(expression: str, domain: int, *args: str) -> dict[str, Any]:
+    """A map `m`."""
+    return {"name": "m", "kind": "map", "args": list(args), "domain": domain, "map": expression}
+
+
+# --- expressions ---
+
+
+def test_hash_of_one_number_step_by_step() -> None:
+    h = 0x9E3779B97F4A7C15 ^ 5
+    h = (h * 0xD6E8FEB86659FD93) % 2**64
+    h = h ^ (h // 2**32)
+    h = (h * 0xD6E8FEB86659FD93) % 2**64
+    h = h ^ (h // 2**32)
+    assert naive.evaluate("hash(5)", {}) == h // 2
+
+
+def test_hash_of_two_numbers_step_by_step() -> None:
+    minus_one = 2**64 - 1
+    h = ((0x9E3779B97F4A7C15 ^ minus_one) * 0xD6E8FEB86659FD93) % 2**64
+    h = h ^ (h // 2**32)
+    h = ((h ^ 7) * 0xD6E8FEB86659FD93) % 2**64
+    h = h ^ (h // 2**32)
+    h = (h * 0xD6E8FEB86659FD93) % 2**64
+    h = h ^ (h // 2**32)
+    assert naive.evaluate("hash(-1, 7)", {}) == h // 2
+    assert naive.evaluate("hash(7, -1)", {}) != h // 2
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("2 + 3 * 4", 14),
+        ("10 - 4 - 3", 3),
+        ("-7 // 2", -4),
+        ("-(7 // 2)", -3),
+        ("-7 % 3", 2),
+        ("7 % -3", -2),
+        ("7 // -2", -4),
+        ("- - 2 * 3", 6),
+        ("100 // 10 * 10 % 7", 2),
+        ("1 < 2 < 3", 1),
+        ("1 < 3 < 3", 0),
+        ("3 > 2 == 2", 1),
+        ("(3 > 2) == 2", 0),
+        ("1 == 1 + 0", 1),
+        ("not 1 == 2", 1),
+        ("not 0 + 1", 0),
+        ("not not 5", 1),
+        ("2 and 3", 1),
+        ("0 or 7", 1),
+        ("1 or 0 and 0", 1),
+        ("0 and 0 or 1", 1),
+        ("not 0 and 0", 0),
+        ("5 if 2 else 6", 5),
+        ("5 if 0 else 6 if 0 else 7", 7),
+        ("1 or 1 if 0 else 4", 4),
+        ("min(3, 1, 2) + max(3, 1, 2)", 4),
+        ("abs(-4) + abs(4)", 8),
+        ("isqrt(15) * 10 + isqrt(16)", 34),
+        ("\n 1 +\t2\n* 3 ", 7),
+        ("9223372036854775807", 2**63 - 1),
+    ],
+)
+def test_expressions(text: str, value: int) -> None:
+    assert naive.evaluate(text, {}) == value
+
+
+def test_an_expression_sees_its_names() -> None:
+    assert naive.evaluate("n * 1000 + i * 100 + j * 10 + q - k", {"n": 9, "i": 8, "j": 7, "q": 6, "k": 5}) == 9871
+
+
+# --- running ---
+
+
+def page_examples() -> list[dict[str, Any]]:
+    """The JSON examples of the formats page."""
+    blocks = re.findall(r"```json\n(.*?)```", FORMAT_PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    return [json.loads(block) for block in blocks]
+
+
+def test_the_model_of_the_formats_page() -> None:
+    model = naive.load(page_examples()[0])
+    for n in range(1, 6):
+        for word in itertools.product("01", repeat=n):
+            assert naive.output(model, word) == ("accept" if "1" in word else "reject")
+    assert naive.run(model, "00100", 5).values["seen"] == [1] * 5
+    assert naive.run(model, "00101").trace["seen"] == [2] * 5
+    assert naive.run(model, [0, 0, 0]).trace["seen"] == [0] * 3
+
+
+def test_the_certificate_of_the_formats_page() -> None:
+    model, certificate = (naive.load(example) for example in page_examples()[:2])
+    n, claim = certificate["n"], certificate["claim"]
+    fixed = {start + step: symbol for start, count, symbol in certificate["fixed"] for step in range(count)}
+    abstract = naive.abstract_run(model, n, fixed, certificate["cone"])
+    assert len(naive.free_positions(model, n, fixed)) == claim["free"]
+    assert abstract.values["out", n - 1] == set(claim["values"])
+    assert abstract.dependencies["label", n - 1] == set()
+    assert claim["dependencies"] == []
+    assert abstract.values["out", 0] == {0, 1}
+    assert naive.true_values(model, n, fixed)["label", n - 1] == {"accept"}
+
+
+@pytest.mark.parametrize(
+    ("mask", "ties", "trace"),
+    [
+        ("none", "left", [1, 1, 1, 1]),
+        ("none", "right", [3, 3, 3, 3]),
+        ("past", "left", [0, 1, 1, 1]),
+        ("past", "right", [0, 1, 1, 3]),
+        ("strict_past", "left", [None, 0, 1, 1]),
+        ("strict_past", "right", [None, 0, 1, 1]),
+        ("future", "left", [1, 1, 3, 3]),
+        ("future", "right", [3, 3, 3, 3]),
+        ("strict_future", "left", [1, 3, 3, None]),
+        ("strict_future", "right", [3, 3, 3, None]),
+    ],
+)
+def test_masks_and_ties(mask: str, ties: str, trace: list[int | None]) -> None:
+    model = program(head(mask=mask, ties=ties, value="position", domain="n + 3", default=5))
+    run = naive.run(model, "0101")
+    assert run.trace["h"] == trace
+    assert run.values["h"] == [5 if j is None else j for j in trace]
+
+
+def test_the_default_default_and_ties() -> None:
+    assert naive.run(program(head(mask="strict_past")), "11").values["h"] == [0, 1]
+    assert naive.run(program(head(value="position")), "011").values["h"] == [1, 1, 1]
+
+
+def test_markers_have_their_own_tokens() -> None:
+    both = program(head(), start_marker="<", end_marker=">")
+    assert naive.run(both, "10").values["token"] == [2, 1, 0, 3]
+    assert naive.output(both, "10") == [3, 3, 3, 3]
+    assert naive.run(program(head(), end_marker=">"), "10").values["token"] == [1, 0, 2]
+    assert naive.at(both, 4).domain["token"] == 4
+    assert naive.letters(both, 4) == [1, 2]
+    assert [n for n in range(4) if naive.defined(both, n)] == [2, 3]
+
+
+def test_maps_read_their_own_position() -> None:
+    model = program(feature_map("(2 * token + i + n) % 5", 5, "token"))
+    assert naive.output(model, "0110") == [4, 2, 3, 2]
+
+
+def test_tables_and_dot_products() -> None:
+    table = {"table": {"axes": ["k", "i"], "values": [[0, 1, 0], [1, 0, 2]]}}
+    assert naive.run(program(head(score=table)), "010").trace["h"] == [1, 0, 1]
+    dot = {
+        "dot": {
+            "query": {"axes": ["q", "dim"], "values": [[1, 0], [0, -1]]},
+            "key": {"axes": ["j", "dim"], "values": [[0, 1], [2, 2], [1, 0], [9, -9]]},
+        }
+    }
+    scored = program(head(score=dot, query="token"))
+    assert naive.run(scored, "010").trace["h"] == [1, 2, 1]
+    assert naive.key_of(scored["variables"][0]) is None
+    constant = program(feature_map("0", 2, "token") | {"map": {"table": {"axes": [], "values": 1}}})
+    assert naive.output(constant, "00") == [1, 1]
+
+
+@pytest.mark.parametrize(("dtype", "code"), [("I8", "b"), ("I16", "h"), ("I32", "i"), ("I64", "q"), ("U8", "B")])
+def test_tensors_of_a_file(tmp_path: Path, dtype: str, code: str) -> None:
+    values = [0, 1, 0, 1, 0, 2]
+    data = b"xy" + struct.pack(f"<6{code}", *values)
+    entry = {"dtype": dtype, "shape": [2, 3], "data_offsets": [2, len(data)]}
+    header = json.dumps({"t": entry, "__metadata__": {"by": "test"}}).encode()
+    (tmp_path / "a.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + data)
+    score = {"table": {"axes": ["k", "i"], "file": "a.safetensors", "tensor": "t"}}
+    (tmp_path / "m.json").write_text(json.dumps(program(head(score=score))), encoding="utf-8")
+    model = naive.load(tmp_path / "m.json")
+    assert model["variables"][0]["score"]["table"]["values"] == [[0, 1, 0], [1, 0, 2]]
+    assert naive.run(model, "010").trace["h"] == [1, 0, 1]
+
+
+def test_labels() -> None:
+    model = program(head())
+    assert naive.label(model, 1) == 1
+    assert naive.label({**model, "output": {"variable": "h", "position": "last", "accept": [1]}}, 0) == "reject"
+    named = {**model, "output": {"variable": "h", "position": "last", "labels": ["no", "yes"]}}
+    assert naive.output(named, "01") == "yes"
+
+
+# --- the truth under a restriction ---
+
+
+def test_true_values_and_dependencies() -> None:
+    model = program(head(mask="past"), alphabet="01")
+    fixed = {1: "1"}
+    assert list(naive.consistent_inputs(model, 3, fixed)) == [(0, 1, 0), (0, 1, 1), (1, 1, 0), (1, 1, 1)]
+    assert naive.true_values(model, 3, fixed)["h", 0] == {0, 1}
+    assert naive.true_values(model, 3, fixed)["h", 2] == {1}
+    assert naive.true_dependencies(model, 3, fixed)["h", 0] == {0}
+    assert naive.true_dependencies(model, 3, fixed)["label", 2] == set()
+    assert naive.true_dependencies(model, 3, {})["h", 2] == {0, 1, 2}
+    assert naive.is_function_of(model, 3, fixed, ("h", 0), [0])
+    assert not naive.is_function_of(model, 3, {}, ("h", 2), [0, 1])
+
+
+def test_minimum_forcing() -> None:
+    model = program(head(mask="past"))
+    assert naive.minimum_forcing(model, 4) == (1, {0: "1"})
+    assert naive.minimum_forcing(model, 4, position=0) == (1, {0: "0"})
+    parity = program(head(score="j == 0"), head(name="g", score="j == 1"), feature_map("h != g", 2, "h", "g"))
+    assert naive.minimum_forcing(parity, 3)[0] == 2
+
+
+# --- the abstract run, by hand ---
+
+
+def test_a_floor_and_its_candidates() -> None:
+    """Free positions 0 and 2, a 1 at position 1: from the left, position 0 may win with a 1; position 2 never does."""
+    model = program(head(value="position"))
+    abstract = naive.abstract_run(model, 3, {1: "1"})
+    assert abstract.values["h", 0] == {0, 1}
+    assert abstract.dependencies["h", 0] == {0}
+    right = naive.abstract_run(program(head(value="position", ties="right")), 3, {1: "1"})
+    assert right.values["h", 0] == {1, 2}
+    assert right.dependencies["h", 0] == {2}
+
+
+def test_key_and_value_are_one_variable() -> None:
+    """Who wins is open, what it shows is not."""
+    abstract = naive.abstract_run(program(head()), 3, {1: "1"})
+    assert abstract.values["h", 0] == {1}
+    assert abstract.dependencies["h", 0] == set()
+
+
+def test_query_and_key_are_one_variable() -> None:
+    """At `j = i` the key is the query, so `k == q` holds there; the right tie rule makes that the only candidate."""
+    model = program(head(query="token", score="k == q", value="position", mask="past", ties="right"))
+    abstract = naive.abstract_run(model, 3, {})
+    assert abstract.values["h", 2] == {2}
+    assert naive.abstract_run(program(head(query="token", score="k != q", value="position")), 1, {}).values["h", 0] == {
+        0
+    }
+
+
+def test_query_and_value_are_one_variable() -> None:
+    """Rule 4 gives `{u}` at `j = i`: each query value alone has one result, so only the query's own input counts."""
+    abstract = naive.abstract_run(program(head(query="token", score="(j == i) + 0 * q")), 3, {})
+    assert abstract.values["h", 1] == {0, 1}
+    assert abstract.dependencies["h", 1] == {1}
+
+
+def test_unexamined_nodes_are_unknown() -> None:
+    model = program(head(), feature_map("h * token", 2, "h", "token"))
+    abstract = naive.abstract_run(model, 3, {1: "1"}, {"m": [[0, 1], [2, 1]]})
+    assert abstract.values["h", 0] == {0, 1}
+    assert abstract.dependencies["h", 0] == {0, 2}
+    assert abstract.values["m", 1] == {0, 1}
+    assert naive.abstract_run(model, 3, {1: "1"}).values["m", 1] == {1}
+
+
+def test_equal_labels_need_no_dependencies() -> None:
+    output = {"variable": "h", "position": "last", "labels": ["x", "x"]}
+    abstract = naive.abstract_run(program(head(), output=output), 2, {})
+    assert abstract.dependencies["h", 1] == {0, 1}
+    assert abstract.dependencies["label", 1] == set()
+
+
+# --- the abstract run on random programs ---
+
+
+def soundness(seed: int) -> tuple[int, int, int]:
+    """Check one random program; returns how many nodes it has, how many dependency sets are not everything, and how
+    many of the abstract run's sets are exact."""
+    rng = np.random.default_rng(seed)
+    wanted = int(rng.integers(1, random_programs.LONGEST + 1)) if seed % 2 else None
+    model = random_programs.random_program(rng, wanted)
+    n = random_programs.random_length(rng, model) if wanted is None else wanted
+    fixed = random_programs.random_restriction(rng, model, n, most_inputs=130)
+    abstract = naive.abstract_run(model, n, fixed, random_programs.random_cone(rng, model, n))
+    values, dependencies = naive.true_values(model, n, fixed), naive.true_dependencies(model, n, fixed)
+    free = set(naive.free_positions(model, n, fixed))
+    for node, exact in dependencies.items():
+        assert exact <= abstract.dependencies[node] <= free, (seed, node)
+        assert node[0] == "label" or values[node] <= set(abstract.values[node]), (seed, node)
+    listed: list[Node] = [node for node in dependencies if node[0] not in ("token", "position", "label") and free]
+    small = sum(abstract.dependencies[node] != free for node in listed)
+    exact_ones = sum(abstract.dependencies[node] == dependencies[node] for node in listed)
+    return len(listed), small, exact_ones
+
+
+def test_the_abstract_run_contains_the_truth() -> None:
+    counts = np.sum([soundness(seed) for seed in range(300)], axis=0)
+    nodes, small, exact = counts.tolist()
+    assert small > nodes / 4, "the programs are too wild for the test to mean anything"
+    assert exact > nodes / 4
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_dependency_set_determines_the_label(seed: int) -> None:
+    rng = np.random.default_rng([seed, 1])
+    model = random_programs.random_program(rng)
+    n = random_programs.random_length(rng, model)
+    fixed = random_programs.random_restriction(rng, model, n, most_inputs=100)
+    abstract = naive.abstract_run(model, n, fixed)
+    for i in range(n):
+        assert naive.is_function_of(model, n, fixed, ("label", i), abstract.dependencies["label", i])
+        assert naive.is_function_of(model, n, fixed, ("label", i), naive.true_dependencies(model, n, fixed)["label", i])
+
+
+# --- the generator ---
+
+
+def test_random_programs_are_reproducible_json() -> None:
+    first = [random_programs.random_program(np.random.default_rng(seed)) for seed in range(50)]
+    again = [random_programs.random_program(np.random.default_rng(seed)) for seed in range(50)]
+    assert json.loads(json.dumps(first)) == again
+
+
+def test_random_programs_use_every_feature() -> None:
+    models = [
+        random_programs.random_program(np.random.default_rng(seed), 5 if seed % 2 else None) for seed in range(300)
+    ]
+    text = json.dumps(models)
+    words = [
+        "start_marker",
+        "end_marker",
+        "when",
+        "table",
+        "dot",
+        "hash",
+        "default",
+        "accept",
+        "labels",
+        "every",
+        "last",
+    ]
+    for word in [*words, *random_programs.MASKS, "left", "right", '"axes": []', '"i"', '"position"']:
+        assert word in text, word
+    heads = [v for model in models for v in model["variables"] if v["kind"] == "head"]
+    roles = [(naive.query_of(h), naive.key_of(h), h["value"]) for h in heads]
+    assert sum(q == k for q, k, _ in roles if q) > 50
+    assert sum(k == v for _, k, v in roles) > 50
+    assert sum(q == v for q, _, v in roles) > 50
+    assert sum(q == k == v for q, k, v in roles) > 20
+
+
+def test_random_programs_are_defined_and_in_their_domains() -> None:
+    for seed in range(150):
+        rng = np.random.default_rng([seed, 2])
+        n = int(rng.integers(1, random_programs.LONGEST + 1)) if seed % 2 else None
+        model = random_programs.random_program(rng, n)
+        for m in range(random_programs.shortest(model), random_programs.LONGEST + 1) if n is None else [n]:
+            instance = naive.at(model, m)
+            assert naive.defined(model, m)
+            for variable in model["variables"]:
+                check_variable(instance, variable)
+
+
+def check_variable(instance: naive.Instance, variable: dict[str, Any]) -> None:
+    """A map stays in its domain on all combinations; a head has room for its values and its default."""
+    size = instance.domain[variable["name"]]
+    if variable["kind"] == "head":
+        assert size >= instance.domain[variable["value"]]
+        assert 0 <= variable.get("default", 0) < size
+        return
+    for i in range(instance.n):
+        for choice in itertools.product(*[range(instance.domain[a]) for a in variable["args"]]):
+            assert 0 <= instance.function[variable["name"]](i, *choice) < size

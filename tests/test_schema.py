@@ -1,0 +1,229 @@
+"""The JSON Schemas under docs/schema say what docs/format.md says, as far as a schema can."""
+
+import copy
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+ROOT = Path(__file__).resolve().parent.parent
+SCHEMAS = {
+    kind: json.loads((ROOT / f"docs/schema/restrict-{kind}-1.schema.json").read_text(encoding="utf-8"))
+    for kind in ("model", "certificate")
+}
+INSTANCES = sorted((ROOT / "instances").glob("*.json"))
+
+
+def documented(kind: str) -> dict[str, Any]:
+    """The example of docs/format.md; its certificate leaves the digest out."""
+    text = (ROOT / "docs/format.md").read_text(encoding="utf-8")
+    blocks = [json.loads(block) for block in re.findall(r"^```json\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)]
+    (example,) = [block for block in blocks if block.get("format") == f"restrict-{kind}/1"]
+    if kind == "certificate":
+        assert example["model"]["sha256"] == "..."
+        example["model"]["sha256"] = "0123456789abcdef" * 4
+    return example
+
+
+def accepts(kind: str, document: Any) -> bool:
+    return Draft202012Validator(SCHEMAS[kind]).is_valid(document)
+
+
+def changed(kind: str, path: str, value: Any) -> dict[str, Any]:
+    """The documented example with the entry at a slash-separated path replaced or added."""
+    document = copy.deepcopy(documented(kind))
+    *parents, last = [int(step) if step.isdigit() else step for step in path.split("/")]
+    place: Any = document
+    for step in parents:
+        place = place[step]
+    place[last] = value
+    return document
+
+
+def without(kind: str, path: str) -> dict[str, Any]:
+    document: Any = copy.deepcopy(documented(kind))
+    *parents, last = path.split("/")
+    place = document
+    for step in parents:
+        place = place[step]
+    del place[last]
+    return document
+
+
+@pytest.mark.parametrize("kind", SCHEMAS)
+def test_schema_is_valid(kind: str) -> None:
+    Draft202012Validator.check_schema(SCHEMAS[kind])
+
+
+@pytest.mark.parametrize("kind", SCHEMAS)
+def test_documented_example_validates(kind: str) -> None:
+    Draft202012Validator(SCHEMAS[kind]).validate(documented(kind))
+
+
+@pytest.mark.parametrize("path", INSTANCES, ids=lambda path: path.name)
+def test_instance_validates(path: Path) -> None:
+    document = json.loads(path.read_text(encoding="utf-8"))
+    kind = document["format"].removeprefix("restrict-").removesuffix("/1")
+    Draft202012Validator(SCHEMAS[kind]).validate(document)
+
+
+HEAD = {"name": "seen", "kind": "head", "value": "token", "score": "j"}
+
+MODEL_CHANGES_ALLOWED = [
+    ("alphabet", ["é", "ab", "[", "\\"]),
+    ("end_marker", "$"),
+    ("when", "n % 2 == 0 and n > 3"),
+    ("files", {"weights.safetensors": "0" * 64}),
+    ("variables", []),
+    ("variables/0", HEAD),
+    ("variables/0/score", {"table": {"axes": ["k"], "values": [-1, 1]}}),
+    ("variables/0/score", {"table": {"axes": [], "values": 7}}),
+    ("variables/0", HEAD | {"query": "token", "score": "hash(7, q, n) if i < j else -q"}),
+    (
+        "variables/0/score",
+        {"dot": {"query": {"axes": ["i", "dim"], "file": "w", "tensor": "t"}, "key": {"axes": ["dim"], "values": [1]}}},
+    ),
+    ("variables/1/map", {"table": {"axes": ["seen", "i"], "values": [[0, 1], [1, 0]]}}),
+    ("variables/1/domain", "isqrt(n) + 1"),
+    ("output", {"variable": "token", "position": "every", "labels": ["no", "yes"]}),
+]
+
+MODEL_CHANGES_REFUSED = [
+    ("format", "restrict-model/2"),
+    ("name", "two\nlines"),
+    ("author", "an unknown key"),
+    ("alphabet", []),
+    ("alphabet", ["0", "0"]),
+    ("alphabet", ["0", "*"]),
+    ("alphabet", ["0", "1 "]),
+    ("alphabet", ["0", "1\n"]),
+    ("when", 1),
+    ("when", "i > 0"),
+    ("files", {"../weights": "0" * 64}),
+    ("files", {"weights": "0" * 64 + "\n"}),
+    ("variables/0/name", "token"),
+    ("variables/0/name", "hash"),
+    ("variables/0/name", "1st"),
+    ("variables/0/name", "seen\n"),
+    ("variables/0/value", "i"),
+    ("variables/0/kind", "mlp"),
+    ("variables/0/mask", "causal"),
+    ("variables/0/ties", True),
+    ("variables/0/default", -1),
+    ("variables/0/default", 2**63),
+    ("variables/0/args", ["token"]),
+    ("variables/0/score", 1),
+    ("variables/0/score", ""),
+    ("variables/0/score", "k + seen"),
+    ("variables/0/score", "k == 0.5"),
+    ("variables/0/score", "k" + " " * 10000),
+    ("variables/0/score", "k == q"),
+    ("variables/0", HEAD | {"score": "k"}),
+    ("variables/0", HEAD | {"score": {"table": {"axes": ["k"], "values": [0, 1]}}}),
+    ("variables/0/score", {"table": {"axes": ["k", "k"], "values": [[0, 1], [1, 0]]}}),
+    ("variables/0/score", {"table": {"axes": ["k"], "values": [[0, 1], [1, 0]]}}),
+    ("variables/0/score", {"table": {"axes": ["k"], "values": []}}),
+    ("variables/0/score", {"table": {"axes": ["k"], "values": [0, 0.5]}}),
+    ("variables/0/score", {"table": {"axes": ["k"], "values": [0, True]}}),
+    ("variables/0/score", {"table": {"axes": ["dim"], "values": [0, 1]}}),
+    ("variables/0/score", {"table": {"axes": ["k"], "values": [0, 1], "file": "w", "tensor": "t"}}),
+    ("variables/0/score", {"table": {"axes": ["k"], "file": "w"}}),
+    (
+        "variables/0/score",
+        {"dot": {"query": {"axes": ["dim", "i"], "values": [[1]]}, "key": {"axes": ["dim"], "values": [1]}}},
+    ),
+    ("variables/1/args", ["seen", "seen"]),
+    ("variables/1/domain", 0),
+    ("variables/1/domain", True),
+    ("variables/1/map", 1),
+    ("variables/1/score", "k"),
+    ("output", {"variable": "out"}),
+    ("output/position", 0),
+    ("output/accept", [1, 1]),
+    ("output/labels", ["no", "yes"]),
+]
+
+CERTIFICATE_CHANGES_ALLOWED = [
+    ("model/sha256", None),
+    ("cone", "all"),
+    ("cone", {}),
+    ("fixed", []),
+    ("claim/dependencies", [[1, 3]]),
+    ("provenance", {"options": {"time": None, "free": [1, "x"]}}),
+]
+
+CERTIFICATE_CHANGES_REFUSED = [
+    ("format", "restrict-model/1"),
+    ("comment", ""),
+    ("model/sha256", "0" * 63 + "A"),
+    ("model/digest", "0" * 64),
+    ("n", 0),
+    ("n", 100_000_001),
+    ("n", "5"),
+    ("target", "first"),
+    ("target", -1),
+    ("target", "all"),
+    ("fixed", [[0, 1]]),
+    ("fixed", [[0, 0, "1"]]),
+    ("fixed", [[0, 1, "*"]]),
+    ("fixed", [[0, 1, 1]]),
+    ("cone", "some"),
+    ("cone/seen", []),
+    ("cone/token", [[0, 1]]),
+    ("cone/seen", [[0, 1, 2]]),
+    ("claim/free", -1),
+    ("claim/free", True),
+    ("claim/values", []),
+    ("claim/values", [1, 1]),
+    ("claim/dependencies", [3]),
+    ("claim/label", "accept"),
+    ("provenance", "restrict 0.1.0"),
+    ("provenance/seconds", 0.25),
+]
+
+
+@pytest.mark.parametrize(("path", "value"), MODEL_CHANGES_ALLOWED)
+def test_model_is_accepted(path: str, value: Any) -> None:
+    assert accepts("model", changed("model", path, value))
+
+
+@pytest.mark.parametrize(("path", "value"), MODEL_CHANGES_REFUSED)
+def test_model_is_refused(path: str, value: Any) -> None:
+    assert not accepts("model", changed("model", path, value))
+
+
+@pytest.mark.parametrize("key", ["format", "name", "alphabet", "variables", "output"])
+def test_model_key_is_required(key: str) -> None:
+    assert not accepts("model", without("model", key))
+
+
+@pytest.mark.parametrize(("path", "value"), CERTIFICATE_CHANGES_ALLOWED)
+def test_certificate_is_accepted(path: str, value: Any) -> None:
+    assert accepts("certificate", changed("certificate", path, value))
+
+
+@pytest.mark.parametrize(("path", "value"), CERTIFICATE_CHANGES_REFUSED)
+def test_certificate_is_refused(path: str, value: Any) -> None:
+    assert not accepts("certificate", changed("certificate", path, value))
+
+
+@pytest.mark.parametrize("key", ["format", "model", "n", "target", "fixed", "cone", "claim", "claim/c", "claim/values"])
+def test_certificate_key_is_required(key: str) -> None:
+    assert not accepts("certificate", without("certificate", key))
+
+
+def test_claim_for_all_positions_has_two_keys() -> None:
+    document = changed("certificate", "target", "all")
+    document["claim"] = {"free": 4, "c": 0}
+    assert accepts("certificate", document)
+
+
+def test_a_tensor_of_five_axes_may_not_mix_integers_and_lists() -> None:
+    axes = ["seen", "token", "position", "i", "other"]
+    even: Any = [[[[[0, 1]]]]]
+    assert accepts("model", changed("model", "variables/1/map", {"table": {"axes": axes, "values": even}}))
+    mixed: Any = [[[[[0, 1], 2]]]]
+    assert not accepts("model", changed("model", "variables/1/map", {"table": {"axes": axes, "values": mixed}}))
