@@ -24,6 +24,7 @@ import unicodedata
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, product
 from pathlib import Path
@@ -555,12 +556,12 @@ class Tensor:
                 malformed(self.place, f"the axis {short(axis)} has size {size}, but {expected} is needed at this n")
 
     def locate(self, known: Mapping[str, int], slots: Mapping[str, int]) -> Bound:
-        """The offset of an entry; a last axis ``dim`` counts as 0."""
+        """The offset of an entry; an axis that is neither known nor in the slots (``dim``) counts as 0."""
         offset, moving, stride = 0, [], 1
         for axis, size in zip(reversed(self.axes), reversed(self.sizes), strict=True):
             if axis in known:
                 offset += known[axis] * stride
-            elif axis != "dim":
+            elif axis in slots:
                 moving.append((slots[axis], stride))
             stride *= size
         if not moving:
@@ -789,7 +790,7 @@ class Model:
         string(fields.get("description", ""), top.key("description"))
         self.read_symbols(fields, top)
         self.domains = {"token": len(self.alphabet) + len(self.markers), "position": n}
-        if "when" in fields and not self.number(fields["when"], top.key("when"), LEAST):
+        if "when" in fields and not self.number(string(fields["when"], top.key("when")), top.key("when"), LEAST):
             malformed(top.key("when"), f"the model is not defined at n = {n}")
         self.files = Files(folder, fields.get("files", {}), top.key("files"))
         self.pending: list[Pending] = []
@@ -1503,7 +1504,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if say(sys.stdout, line):
         return 0
     # Nobody has read the line: no success. A closed pipe must not be flushed again at exit, with a traceback.
-    if sys.stdout is not None:
+    with suppress(AttributeError, OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     say(sys.stderr, "restrict.check: cannot write to standard output")
     return 2

@@ -10,6 +10,7 @@ import hashlib
 import importlib
 import itertools
 import json
+import os
 import random
 import struct
 import subprocess
@@ -318,6 +319,11 @@ def test_a_model_not_defined_at_n_is_refused(model: dict[str, Any], n: int, reas
     assert reason in line
 
 
+def test_when_is_an_expression_though_a_domain_may_be_a_number() -> None:
+    run(model_of(map_("a", [], 1, "0")), 1)
+    assert refusal(model_of(when=1), 1) == (4, "model: when: expected a string, not 1")
+
+
 def test_the_same_models_are_read_where_they_are_defined() -> None:
     run(model_of(when="n == 4"), 4)
     run(model_of(map_("a", ["position"], 3, "position")), 3)
@@ -391,6 +397,13 @@ def test_a_table_may_lie_in_a_safetensors_file(tmp_path: Path, dtype: str, code:
 def test_the_axes_of_a_table_are_named_not_ordered(axes: list[str], values: Any) -> None:
     table = run(model_of(head("h", {"table": {"axes": axes, "values": values}}, query="token", key="token")), 4)
     assert table == run(model_of(head("h", "2 * q + k", query="token", key="token")), 4)
+
+
+def test_a_variable_may_be_called_dim() -> None:
+    """``dim`` is an axis of its own in a dot product only."""
+    table = {"table": {"axes": ["dim"], "values": [5, 7]}}
+    nodes = run(model_of(map_("dim", ["token"], 2, "token"), map_("a", ["dim"], 9, table)), 1, fixed=[[0, 1, "1"]])
+    assert nodes["a", 0] == ((7,), ())
 
 
 def test_a_table_without_axes_is_a_number() -> None:
@@ -601,19 +614,34 @@ def test_token_and_position_may_be_the_output() -> None:
 # ---------------------------------------------------------------- the program
 
 
+def written_files(folder: Path) -> list[str]:
+    """Contains-one and a certificate for it on disk."""
+    model, certificate = pair(CONTAINS_ONE, 5, {**FREE, "c": 0, "dependencies": [], "values": [1]}, fixed=[[0, 1, "1"]])
+    (folder / "m.json").write_bytes(model)
+    (folder / "c.json").write_bytes(certificate)
+    return [str(folder / "m.json"), str(folder / "c.json")]
+
+
 @pytest.mark.parametrize("program", [["-m", "restrict.check"], [str(ROOT / "restrict" / "check.py")]])
 def test_the_program_prints_the_success_line_and_nothing_else(tmp_path: Path, program: list[str]) -> None:
-    model, certificate = pair(CONTAINS_ONE, 5, {**FREE, "c": 0, "dependencies": [], "values": [1]}, fixed=[[0, 1, "1"]])
-    (tmp_path / "m.json").write_bytes(model)
-    (tmp_path / "c.json").write_bytes(certificate)
-    command = [sys.executable, *program, str(tmp_path / "m.json"), str(tmp_path / "c.json")]
+    command = [sys.executable, *program, *written_files(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    line = f"s VERIFIED n=5 target=last free=4 c=0 values=1 {hashlib.sha256(model).hexdigest()}\n"
+    digest = hashlib.sha256((tmp_path / "m.json").read_bytes()).hexdigest()
+    line = f"s VERIFIED n=5 target=last free=4 c=0 values=1 {digest}\n"
     assert (done.returncode, done.stdout, done.stderr) == (0, line, "")
-    if Path("/dev/full").exists():
-        with open("/dev/full", "w") as full:
-            lost = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-        assert (lost.returncode, lost.stderr.count("\n")) == (2, 1)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_success_line_that_cannot_be_written_is_no_success(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "restrict.check", *written_files(tmp_path)]
+    with open("/dev/full", "w") as full:
+        lost = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (lost.returncode, lost.stderr.count("\n")) == (2, 1)
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    closed = subprocess.run(command, cwd=ROOT, stdout=write_end, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(write_end)
+    assert (closed.returncode, closed.stderr.count("\n")) == (2, 1)
 
 
 def test_an_interrupt_exits_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

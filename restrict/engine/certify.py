@@ -28,8 +28,9 @@ Progress = Callable[[str, int | None], None]
 
 PASSES = ((1, 0.0), (2, 0.0), (3, 0.2), (3, 0.5), (4, 0.8), (4, 1.2))
 """(width, noise) of the successive passes of the search."""
-STEPS = 20_000
-"""Goals examined in one pass."""
+FIRST_WORK, MORE_WORK = 300_000, 1_000_000
+"""Effort (pairs walked) of an attempt while nothing is known, four times as much in each further pass; and of all later
+attempts together, some seconds."""
 SCORES = 600_000_000
 """Scores computed by the whole search, once a first answer is known."""
 FALLBACK_NODES = 40_000
@@ -66,6 +67,7 @@ class Search:
         self.state = State(at)
         self.stopped = "budget"
         self._ticks = 0
+        self._last_work = 0
         output = at.model.output.variable
         groups: dict[str, set[int]] = {}
         for value in range(at.domains[output]):
@@ -83,7 +85,7 @@ class Search:
                 self._attempt(goal, rng, width, noise, turn)
                 if self._over():
                     return
-            if turn == 0 or (self.best.fixed is None and turn < len(PASSES)):
+            if turn == 0:
                 self._deletion(rng)
             turn += 1
             if self.best.count == 0 or (self.deadline is None and turn >= len(PASSES)):
@@ -109,8 +111,11 @@ class Search:
         state.undo(0)
         state.facts.clear()
         state.tokens = dict(state.pinned)
-        steps = STEPS if self.at.n <= 4096 or width == 1 else STEPS // 4
-        solver = Solver(state, rng, width, max(steps, 30 * self.at.n if width == 1 else 0), noise, self._tick)
+        work = FIRST_WORK * 4**turn
+        if self.best.fixed is not None:
+            attempts = max(1, len(self.goals) * (len(PASSES) - turn)) if self.deadline is None else 4
+            work = max(0, self._last_work - state.work) // attempts if self.deadline is None else MORE_WORK // attempts
+        solver = Solver(state, rng, width=width, noise=noise, work=work, tick=self._tick)
         try:
             solved = solver.solve(goal, limit)
         except OutOfBudget:
@@ -123,19 +128,20 @@ class Search:
         state = self.state
         if self.target not in state.facts and self.target[0] not in ("token", "position"):
             state.examine(self.at.model.by_name[self.target[0]], self.where)
-        minimiser = Minimiser(state, lambda: goal.allowed.issuperset(state.values(*self.target)))
+        minimiser = Minimiser(state, self.target, lambda: goal.allowed.issuperset(state.values(*self.target)))
         order = [i for i in state.tokens if i not in state.pinned]
         minimiser.minimise(rng.permutation(order).tolist())
         fixed = {i: v[0] for i, v in sorted(state.tokens.items()) if i not in state.pinned}
+        if self.best.fixed is None:
+            self._last_work = state.work + MORE_WORK
         self.best.offer(fixed, needed_cone(state, self.target))
         if self.progress is not None:
             self.progress("searching", self.best.count)
 
     def _deletion(self, rng: np.random.Generator) -> None:
         """Fix a whole random input, which forces every node, and free what can be freed."""
-        if self.at.n * max(1, len(self.at.model.variables)) > FALLBACK_NODES or (
-            self.best.fixed is not None and self.at.n > 256
-        ):
+        nodes = self.at.n * max(1, len(self.at.model.variables))
+        if nodes > (FALLBACK_NODES if self.best.fixed is None else FALLBACK_NODES // 100):
             return
         state = self.state
         state.undo(0)

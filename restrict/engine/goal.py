@@ -16,7 +16,7 @@ tokens they fix, undone, and the cheapest is replayed; ``width`` bounds how many
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -27,7 +27,8 @@ from restrict.engine.state import MAX_IMAGE, State
 from restrict.model.expr import I64
 from restrict.model.program import Head, Map
 
-INFINITE = 10**9
+Box = tuple[tuple[int, ...], ...]
+"""One sorted side per axis, as indices into the value lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +46,32 @@ class OutOfBudget(Exception):
 
 
 class Solver:
-    """One search over a :class:`State`, deterministic for a generator ``rng``."""
+    """One search over a :class:`State`, deterministic for a generator ``rng``.
+
+    ``work`` bounds the effort (in units of :attr:`State.work`); with ``symbols`` a position may only be fixed to its
+    symbol there.
+    """
 
     def __init__(
-        self, state: State, rng: np.random.Generator, width: int, steps: int, noise: float, tick: Callable[[], None]
+        self,
+        state: State,
+        rng: np.random.Generator,
+        *,
+        width: int,
+        noise: float,
+        work: int,
+        tick: Callable[[], None],
+        symbols: Mapping[int, int] | None = None,
     ) -> None:
-        self.state, self.rng, self.width, self.steps, self.noise, self.tick = state, rng, width, steps, noise, tick
+        self.state, self.rng, self.width, self.noise, self.tick = state, rng, width, noise, tick
+        self.symbols = symbols
+        self.last_work = state.work + work
         self.pending_cap = 20_000
         self.shift = int(rng.integers(0, 1 << 16))
+        self.failed: dict[Goal, tuple[int, int, object]] = {}
         self.variables = state.at.model.by_name
         self.estimate = cache(self._estimate)
+        self.boxes: dict[object, list[Box]] = {}
 
     def _estimate(self, name: str) -> float:
         """A rough number of tokens that force a node of this variable, to order alternatives by."""
@@ -76,18 +93,37 @@ class Solver:
             return True
         if goal.name in ("token", "position"):
             return self._fix(goal, limit)
-        self.steps -= 1
-        if self.steps < 0:
+        if state.work > self.last_work:
             raise OutOfBudget
         self.tick()
         if self._holds(goal):
             return True
-        if limit <= 0 or not goal.allowed.intersection(state.values(goal.name, goal.i)):
+        if (
+            limit <= 0
+            or not goal.allowed.intersection(state.values(goal.name, goal.i))
+            or self._has_failed(goal, limit)
+        ):
             return False
-        return self._choose(goal, limit)
+        mark = len(state.trail)
+        if self._choose(goal, limit):
+            return True
+        self.failed[goal] = (limit, mark, state.trail[mark - 1] if mark else None)
+        return False
+
+    def _has_failed(self, goal: Goal, limit: int) -> bool:
+        """Whether the goal failed before with as many tokens to spend, on a part of the present trail.
+
+        What cannot be met cannot be met after more has been fixed; what was merely not found is not looked for again
+        in this branch.
+        """
+        spent, mark, entry = self.failed.get(goal, (-1, 0, None))
+        trail = self.state.trail
+        return spent >= limit and len(trail) >= mark and (mark == 0 or trail[mark - 1] is entry)
 
     def _fix(self, goal: Goal, limit: int) -> bool:
         symbols = sorted(goal.allowed.intersection(self.state.values(goal.name, goal.i)))
+        if self.symbols is not None and goal.name == "token":
+            symbols = [a for a in symbols if a == self.symbols[goal.i]]
         if goal.name == "position" or goal.i in self.state.tokens or limit < 1 or not symbols:
             return False
         self.state.fix(goal.i, symbols[self.shift % len(symbols)])
@@ -135,16 +171,11 @@ class Solver:
         if np.prod([len(s) for s in sets], dtype=object) > MAX_IMAGE:
             return
         good = np.isin(self.state.block(variable, goal.i, sets), list(goal.allowed))
-        points = np.argwhere(good)
-        if len(points) > 48:
-            points = points[np.sort(self.rng.choice(len(points), 48, replace=False))]
         costs = [self.estimate(a) for a in variable.args]
-        boxes: dict[tuple[tuple[int, ...], ...], float] = {}
-        dear_first = sorted(range(len(sets)), key=lambda a: -costs[a])
-        for order in (dear_first, dear_first[::-1]):
-            for point in points:
-                box = _grow(good, point, order)
-                boxes.setdefault(box, self._box_cost(box, sets, costs))
+        slot = (good.shape, good.tobytes(), tuple(costs))
+        if slot not in self.boxes:
+            self.boxes[slot] = maximal_boxes(good, costs)
+        boxes = {box: self._box_cost(box, sets, costs) for box in self.boxes[slot]}
         for box in sorted(boxes, key=lambda b: boxes[b]):
             goals = [
                 (costs[a], a, Goal(name, goal.i, frozenset(sets[a][t] for t in box[a])))
@@ -153,7 +184,7 @@ class Solver:
             ]
             yield [g for _, _, g in sorted(goals, key=lambda c: c[:2])]
 
-    def _box_cost(self, box: tuple[tuple[int, ...], ...], sets: list[list[int]], costs: list[float]) -> float:
+    def _box_cost(self, box: Box, sets: list[list[int]], costs: list[float]) -> float:
         cost = sum(
             c * (1 - 0.5 * (len(side) - 1) / len(s))
             for side, s, c in zip(box, sets, costs, strict=True)
@@ -252,12 +283,30 @@ class Solver:
         return Goal(key, j, rest) if rest and key else None
 
 
-def _grow(good: npt.NDArray[np.bool_], point: I64, order: list[int]) -> tuple[tuple[int, ...], ...]:
+def maximal_boxes(good: npt.NDArray[np.bool_], costs: Sequence[float], most: int = 24) -> list[Box]:
+    """Maximal boxes of good points, grown around up to ``most`` of them, dear axes first, then cheap axes first."""
+    points = np.argwhere(good)
+    points = points[:: -(-len(points) // most)] if len(points) > most else points
+    dear_first = sorted(range(good.ndim), key=lambda a: -costs[a])
+    boxes = {_grow(good, point, order): None for order in (dear_first, dear_first[::-1]) for point in points}
+    return list(boxes)
+
+
+def _grow(good: npt.NDArray[np.bool_], point: I64, order: list[int]) -> Box:
     """A maximal box of good points around a point, extended axis by axis in the given order."""
-    sides = [[int(t)] for t in point]
+    sides: list[tuple[int, ...]] = [(int(t),) for t in point]
     for axis in order:
-        for t in range(good.shape[axis]):
-            trial = [[t] if a == axis else side for a, side in enumerate(sides)]
-            if t not in sides[axis] and good[np.ix_(*trial)].all():
-                sides[axis].append(t)
-    return tuple(tuple(sorted(side)) for side in sides)
+        part = good
+        for a, side in enumerate(sides):
+            if a != axis:
+                part = part[_along(a, side, good.ndim)]
+        line = part.all(axis=tuple(a for a in range(good.ndim) if a != axis))
+        sides[axis] = tuple(np.flatnonzero(line).tolist())
+    return tuple(sides)
+
+
+def _along(axis: int, side: tuple[int, ...], ndim: int) -> tuple[slice | list[int], ...]:
+    """An index that cuts one axis to a side and keeps the others; a slice where the side is an interval."""
+    contiguous = side[-1] - side[0] == len(side) - 1
+    cut = slice(side[0], side[-1] + 1) if contiguous else list(side)
+    return tuple(cut if a == axis else slice(None) for a in range(ndim))

@@ -57,6 +57,7 @@ class State:
         self.reads: dict[Node, set[Node]] = {}
         self.trail: list[tuple[object, object]] = []
         self.scores = 0
+        self.work = 0
         self._lists: dict[tuple[str, int, int], RowList] = {}
         self._tables: dict[tuple[str, int], I64] = {}
         self._defaults: dict[str, Values] = {}
@@ -115,6 +116,7 @@ class State:
     def examine(self, variable: Variable, i: int) -> tuple[int, ...]:
         """V of a node from the present facts; the nodes that mattered are noted in ``reads``."""
         node = (variable.name, i)
+        self.work += 10
         self.reads[node] = set()
         found = self._head(variable, i) if isinstance(variable, Head) else self._map(variable, i)
         if found != self.facts.get(node):
@@ -182,6 +184,7 @@ class State:
                 continue
             j, w = rows.pairs[t]
             t += 1
+            self.work += 1
             if not first <= j < stop:
                 continue
             if key is not None:

@@ -14,8 +14,7 @@ import ast
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -33,21 +32,30 @@ _MASK64 = 2**64 - 1
 _ASCII = re.compile(r"[A-Za-z0-9_+\-*/%<>=!(), \t\n]*")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Expr:
-    """A node: ``const`` (value), ``name`` (text), ``gather`` (payload: flat table, one index argument), or an
-    operator."""
+    """A node: ``const`` (value), ``name`` (text), ``gather`` (payload: flat table, one index), or an operator.
+
+    ``names`` are the free names. They and the hash are made once, bottom up, since trees are compared and searched
+    often.
+    """
 
     op: str
     args: tuple[Expr, ...] = ()
     value: int = 0
     text: str = ""
     payload: Payload | None = None
+    names: frozenset[str] = field(init=False, repr=False, compare=False)
+    _hash: int = field(init=False, repr=False, compare=False)
 
-    @property
-    def names(self) -> frozenset[str]:
-        """The free names."""
-        return _names(self)
+    def __post_init__(self) -> None:
+        own = frozenset((self.text,)) if self.op == "name" else frozenset[str]()
+        object.__setattr__(self, "names", own.union(*(a.names for a in self.args)))
+        parts = (self.op, self.value, self.text, id(self.payload), *(a._hash for a in self.args))
+        object.__setattr__(self, "_hash", hash(parts))
+
+    def __hash__(self) -> int:
+        return self._hash
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -59,13 +67,6 @@ class Payload:
     def bounds(self) -> Interval:
         """Least and greatest entry."""
         return int(self.flat.min()), int(self.flat.max())
-
-
-@lru_cache(maxsize=4096)
-def _names(expr: Expr) -> frozenset[str]:
-    if expr.op == "name":
-        return frozenset((expr.text,))
-    return frozenset().union(*(_names(a) for a in expr.args))
 
 
 def const(value: int) -> Expr:
@@ -265,7 +266,7 @@ def substitute(expr: Expr, known: Mapping[str, Expr]) -> Expr:
     """Replace names by expressions and fold what becomes constant."""
     if expr.op == "name":
         return known.get(expr.text, expr)
-    if expr.op == "const" or not (_names(expr) & known.keys()):
+    if expr.op == "const" or not (expr.names & known.keys()):
         return expr
     args = tuple(substitute(a, known) for a in expr.args)
     if expr.payload is not None:

@@ -236,13 +236,18 @@ class Instance:
             "strict_future": (i + 1, self.n),
         }[head.mask]
 
+    @cached_property
+    def _read(self) -> dict[str, tuple[str | None, str | None]]:
+        heads = [v for v in self.model.variables if isinstance(v, Head)]
+        return {h.name: (h.query if "q" in mentions(h) else None, h.key if "k" in mentions(h) else None) for h in heads}
+
     def query(self, head: Head) -> str | None:
         """The query variable, where the score reads it."""
-        return head.query if "q" in mentions(head) else None
+        return self._read[head.name][0]
 
     def key(self, head: Head) -> str | None:
         """The key variable, where the score reads it."""
-        return head.key if "k" in mentions(head) else None
+        return self._read[head.name][1]
 
     def row(self, head: Head, i: int, u: int) -> Expr:
         """The score of ``head`` at position ``i`` and query value ``u`` as an expression over ``j`` and ``k``."""
