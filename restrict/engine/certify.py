@@ -28,7 +28,7 @@ Progress = Callable[[str, int | None], None]
 
 PASSES = ((1, 0.0), (2, 0.0), (3, 0.2), (3, 0.5), (4, 0.8), (4, 1.2))
 """(width, noise) of the successive passes of the search."""
-FIRST_WORK, MORE_WORK = 300_000, 1_000_000
+FIRST_WORK, MORE_WORK = 300_000, 500_000
 """Effort (pairs walked) of an attempt while nothing is known, four times as much in each further pass; and of all later
 attempts together, some seconds."""
 SCORES = 600_000_000

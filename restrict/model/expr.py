@@ -118,22 +118,33 @@ def parse(text: str, allowed: frozenset[str]) -> Expr:
     except (SyntaxError, MemoryError, RecursionError, ValueError) as error:
         reason = getattr(error, "msg", None) or "too complex"
         raise ModelError(f"the expression {quote(text)} does not parse: {reason}") from None
-    expr = _convert(tree, text, allowed, 0)
-    if _height(expr) > MAX_HEIGHT:
+    try:
+        height = _height(tree)
+    except RecursionError:
+        height = MAX_HEIGHT + 1
+    if height > MAX_HEIGHT:
         raise ModelError(f"the expression {quote(text)} is nested more than {MAX_HEIGHT} deep")
-    return expr
+    return _convert(tree, text, allowed)
 
 
-def _height(expr: Expr) -> int:
-    return 1 + max((_height(a) for a in expr.args), default=0)
+def _height(node: ast.AST) -> int:
+    """The height of the syntax tree as docs/format.md counts it: and/or are binary, a comparison chain is one node."""
+    match node:
+        case ast.BoolOp(values=values):
+            height = _height(values[0])
+            for value in values[1:]:
+                height = 1 + max(height, _height(value))
+            return height
+        case ast.Call(args=args):
+            return 1 + max((_height(a) for a in args), default=0)
+        case ast.UnaryOp(operand=operand):
+            return 1 + _height(operand)
+    return 1 + max((_height(child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)), default=0)
 
 
-def _convert(node: ast.expr, text: str, allowed: frozenset[str], depth: int) -> Expr:
-    if depth > 4 * MAX_HEIGHT:
-        raise ModelError(f"the expression {quote(text)} is nested more than {MAX_HEIGHT} deep")
-
+def _convert(node: ast.expr, text: str, allowed: frozenset[str]) -> Expr:
     def sub(child: ast.expr) -> Expr:
-        return _convert(child, text, allowed, depth + 1)
+        return _convert(child, text, allowed)
 
     match node:
         case ast.Constant(value=int(value)) if type(value) is int:
