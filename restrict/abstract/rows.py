@@ -7,20 +7,26 @@ fixed, pinned or examined. So a row of a million positions costs its scores and 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache, cached_property
+from itertools import pairwise
 
 import numpy as np
 
 from restrict.errors import ResourceLimit
 from restrict.kernels import scan
 from restrict.kernels.machine import BLOCK
-from restrict.model.expr import I64, compile_expr
+from restrict.model.expr import I64, MIN64, Code, Expr, compile_expr
 from restrict.model.program import Head, Instance
 from restrict.model.rules import registers, run_code
 
 MAX_PAIRS = 2**40
 """A row of more pairs than this is refused."""
+SHORT_ROW, LONG_ROW = 2**15, 2**18
+"""Pairs from which a hashed row has its own kernel, and from which a row is shared out to threads."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,52 +59,72 @@ class Row:
     def __init__(self, at: Instance, head: Head, i: int, u: int) -> None:
         self.first, self.stop = at.visible(head, i)
         self.right = int(head.ties == "right")
-        self.code = compile_expr(at.row(head, i, u), ("j", "k"))
+        self.expr = at.row(head, i, u)
         same = at.query(head) is not None and at.query(head) == at.key(head)
         self.own = (i, u) if same else (-1, -1)
+
+    @cached_property
+    def code(self) -> Code:
+        """The score as register code over ``j`` and ``k``."""
+        return compile_expr(self.expr, ("j", "k"))
 
     def candidates(self, keys: Values) -> tuple[I64, I64]:
         """The pairs (j, w) at or above the floor (docs/trusted-base.md, rule 4), by position. Cost: one score a
         pair."""
-        j, w, _, _ = self._stream(keys, None)
-        return j, w
+        pairs, _ = self._stream(keys, None)
+        return pairs[0], pairs[1]
 
     def best(self, keys: Values, count: int) -> tuple[I64, I64, bool]:
         """The ``count`` best pairs, best first, and whether these are all."""
-        j, w, s, dropped = self._stream(keys, count)
-        order = self._order(j, w, s)
-        return j[order], w[order], not dropped
+        pairs, dropped = self._stream(keys, count)
+        order = self._order(*pairs)
+        return pairs[0, order], pairs[1, order], not dropped
 
     def _order(self, j: I64, w: I64, s: I64) -> I64:
         """Best first: by score, the tie rule, and among equals by key value."""
-        return (
-            np.lexsort((w, -j if self.right else j, -s))
-            if len(s) == 0 or s.min() > -(2**63)
-            else _slow_order(j, w, s, self.right)
-        )
+        if len(s) and s.min() == MIN64:
+            return _slow_order(j, w, s, self.right)
+        return np.lexsort((w, -j if self.right else j, -s))
 
-    def _stream(self, keys: Values, count: int | None) -> tuple[I64, I64, I64, bool]:
-        if (self.stop - self.first) * keys.domain > MAX_PAIRS:
+    def _stream(self, keys: Values, count: int | None) -> tuple[I64, bool]:
+        """The surviving pairs (3, m), and whether a pair was dropped for the count's sake. Long rows are shared out
+        to threads.
+
+        The parts are independent: a pair that survives the whole row survives its part, so merging them and
+        compacting once more gives
+        the same pairs for any number of threads.
+        """
+        total = (self.stop - self.first) * keys.domain
+        if total > MAX_PAIRS:
             raise ResourceLimit(
                 f"a row of {self.stop - self.first} positions and {keys.domain} key values is too long; examine the key"
             )
+        parts = threads() if total >= LONG_ROW else 1
+        cuts = [self.first + (self.stop - self.first) * p // parts for p in range(parts + 1)]
+        ranges = list(pairwise(cuts))
+        if parts == 1:
+            results = [self._part(keys, count, *ranges[0])]
+        else:
+            results = list(_pool().map(lambda r: self._part(keys, count, *r), ranges))
+        floors = [state for _, state, _ in results if state[scan.HAVE_FLOOR]]
+        state = results[0][1]
+        if count is None and floors:
+            order = self._order(*(np.array([f[c] for f in floors]) for c in (scan.FLOOR_J, scan.EXC, scan.FLOOR_S)))
+            state = floors[order[0]]
+        pairs = np.concatenate([pairs for pairs, _, _ in results], axis=1)
+        dropped = any(d for _, _, d in results) or (count is not None and pairs.shape[1] > count)
+        return self._compact(pairs, count, state), dropped
+
+    def _part(self, keys: Values, count: int | None, first: int, stop: int) -> tuple[I64, I64, bool]:
+        """Stream positions ``first .. stop-1``: the survivors, the scan's state, and whether pairs were dropped."""
         state = np.zeros(scan.STATE_SIZE, dtype=np.int64)
-        state[scan.NEXT_J] = self.first
-        bounds = np.array([self.stop, *self.own], dtype=np.int64)
-        size = min(BLOCK, max(1, (self.stop - self.first) * keys.domain + len(keys.flat)))
-        regs = registers(self.code, size)
-        last, chosen = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
-        kept, held, dropped, limit = [np.empty((3, 0), dtype=np.int64)], 0, False, 4 * BLOCK
-        while state[scan.NEXT_J] < self.stop:
-            m = scan.fill_pairs(keys.domain, keys.positions, keys.ptr, keys.flat, bounds, regs, last, state)
-            run_code(self.code, regs, m)
-            scores = regs[self.code.result]
-            if count is None:
-                scan.raise_floor(scores, regs[0], last, m, self.right, state)
-            found = chosen[: scan.select_pairs(scores, regs, m, self.right, state, chosen)]
-            if len(found):
-                kept.append(np.stack((regs[0, found], regs[1, found], scores[found])))
-                held += len(found)
+        state[scan.NEXT_J] = first
+        blocks = self._hash_blocks if self._is_hash(keys, stop - first) else self._blocks
+        kept, held, dropped = [np.empty((3, 0), dtype=np.int64)], 0, False
+        limit = 4 * BLOCK if count is None else 32 * count
+        for found in blocks(keys, state, stop, int(count is None)):
+            kept.append(found)
+            held += found.shape[1]
             if held > limit:
                 kept, dropped = (
                     [self._compact(np.concatenate(kept, axis=1), count, state)],
@@ -106,16 +132,52 @@ class Row:
                 )
                 held = kept[0].shape[1]
                 limit = max(limit, 2 * held)
-        final = np.concatenate(kept, axis=1)
-        dropped = dropped or (count is not None and final.shape[1] > count)
-        final = self._compact(final, count, state)
-        return final[0], final[1], final[2], dropped
+        return np.concatenate(kept, axis=1), state, dropped
+
+    def _blocks(self, keys: Values, state: I64, stop: int, track: int) -> Iterator[I64]:
+        """Any score: blocks of pairs through the register machine."""
+        bounds = np.array([stop, *self.own], dtype=np.int64)
+        size = min(BLOCK, max(1, (stop - int(state[scan.NEXT_J])) * keys.domain + len(keys.flat)))
+        regs = registers(self.code, size)
+        last, chosen = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
+        while state[scan.NEXT_J] < stop:
+            m = scan.fill_pairs(keys.domain, keys.positions, keys.ptr, keys.flat, bounds, regs, last, state)
+            run_code(self.code, regs, m)
+            scores = regs[self.code.result]
+            if track:
+                scan.raise_floor(scores, regs[0], last, m, self.right, state)
+            found = chosen[: scan.select_pairs(scores, regs, m, self.right, state, chosen)]
+            if len(found):
+                yield np.stack((regs[0, found], regs[1, found], scores[found]))
+
+    def _is_hash(self, keys: Values, positions: int) -> bool:
+        """Whether the score is ``hash(known..., j, k)`` and the row is long enough for its own kernel."""
+        match self.expr:
+            case Expr(
+                "fin", (Expr("mix", (Expr("mix", (Expr("const"), Expr("name", text="j"))), Expr("name", text="k"))),)
+            ):
+                return positions * keys.domain >= SHORT_ROW and keys.domain <= BLOCK
+        return False
+
+    def _hash_blocks(self, keys: Values, state: I64, stop: int, track: int) -> Iterator[I64]:
+        """A hashed score: one fused kernel (:mod:`restrict.kernels.hashscan`)."""
+        from restrict.kernels.hashscan import scan_hash
+
+        seed = self.expr.args[0].args[0].args[0].value
+        bounds = np.array([stop, *self.own, self.right, track], dtype=np.int64)
+        out = np.empty((3, max(keys.domain, BLOCK // 4, int(np.diff(keys.ptr).max(initial=1)))), dtype=np.int64)
+        while state[scan.NEXT_J] < stop:
+            with np.errstate(over="ignore"):
+                m = scan_hash(seed, keys.domain, keys.positions, keys.ptr, keys.flat, bounds, state, out)
+            yield out[:, :m].copy()
 
     def _compact(self, pairs: I64, count: int | None, state: I64) -> I64:
         """Drop what the floor has overtaken; with a count, keep that many best and make the worst of them the floor."""
         if count is not None:
             if pairs.shape[1] <= count:
                 return pairs
+            scores = pairs[2]
+            pairs = pairs[:, scores >= np.partition(scores, len(scores) - count)[len(scores) - count]]
             pairs = pairs[:, self._order(*pairs)[:count]]
             state[scan.HAVE_FLOOR], state[scan.FLOOR_S], state[scan.FLOOR_J] = 1, pairs[2, -1], pairs[0, -1]
             return pairs
@@ -124,6 +186,17 @@ class Row:
         floor_s, floor_j = state[scan.FLOOR_S], state[scan.FLOOR_J]
         tie = pairs[0] >= floor_j if self.right else pairs[0] <= floor_j
         return pairs[:, (pairs[2] > floor_s) | ((pairs[2] == floor_s) & tie)]
+
+
+def threads() -> int:
+    """How many threads share a long row: ``RESTRICT_THREADS``, or the number of processors."""
+    wanted = os.environ.get("RESTRICT_THREADS", "")
+    return max(1, min(64, int(wanted))) if wanted.isdigit() else os.cpu_count() or 1
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max_workers=64, thread_name_prefix="restrict-row")
 
 
 def _slow_order(j: I64, w: I64, s: I64, right: int) -> I64:

@@ -4,8 +4,8 @@
 query value) has *cubes*, partial assignments of few inputs; it is **captured** when one of its cubes is wholly
 satisfied. Minimise the number of set inputs, or stay within a budget. Inputs fixed beforehand cost nothing.
 
-**Solvers** (:func:`solve`): ``greedy``, ``local`` (this module and :mod:`restrict.kernels.cover`), ``resample``
-(:mod:`restrict.engine.resample`), ``sat`` and ``maxsat`` (:mod:`restrict.engine.coversat`, with the lower bounds).
+**Solvers** (:func:`solve`): ``greedy``, ``decimate`` (belief propagation), ``local`` (exchange; here and in
+:mod:`restrict.kernels.cover`), ``resample`` (:mod:`restrict.engine.resample`), ``sat`` and ``maxsat`` (:mod:`restrict.engine.coversat`, with the lower bounds).
 
 Invariant: every solver works on the :class:`Core`, the problem after the prior fixed inputs are substituted, and every
 answer is rebuilt and recounted on the problem itself by :func:`solution_of`.
@@ -33,13 +33,15 @@ Cube = Iterable[tuple[int, int]]
 Status = Literal["captured", "partial", "impossible"]
 Statistics = dict[str, int | float]
 
-SOLVERS = ("auto", "greedy", "local", "resample", "sat", "maxsat")
+SOLVERS = ("auto", "greedy", "decimate", "local", "resample", "sat", "maxsat")
 SMALL = 600
 """``auto`` asks MaxSAT for the optimum where the cubes have at most this many literals in all."""
 MODERATE = 20_000
 """``auto`` asks SAT whether a budget can be met where the cubes have at most this many literals in all."""
 BLOCK = 2048
 """Steps of local search between two looks at the clock."""
+PRICE, ROUNDS, SWEEPS_FIRST, SWEEPS = 6.0, 100, 20, 2
+"""Decimation: the price of a set input (in nats), the rounds, the sweeps before the first and in each round."""
 SAMPLE = 64
 """Held literals looked at for the cheapest one to drop (best from multiple selections)."""
 
@@ -373,17 +375,50 @@ def _greedy(core: Core, rng: np.random.Generator, budget: int | None) -> I64:
     return space.symbols()
 
 
+def decimate(problem: CoverProblem, budget: int | None = None, seed: int = 0, rounds: int = ROUNDS) -> CoverSolution:
+    """Belief propagation, set the surest literals, repeat; then deletion. One-literal cubes only (else: greedy).
+
+    After the hitting-set decimation of Mezard & Tarzia (Phys. Rev. E 76, 041124, 2007). O(rounds * literals).
+    """
+    rng = np.random.default_rng(seed)
+    start = _greedy(problem.core, rng, None)
+    symbols = _decimate(problem.core, rng, int(np.count_nonzero(start >= 0)), rounds) if problem.core.single else start
+    return solution_of(problem, symbols, budget, "decimate", {"greedy": int(np.count_nonzero(start >= 0))})
+
+
+def _decimate(core: Core, rng: np.random.Generator, size: int, rounds: int) -> I64:
+    pair_ptr, pair_lit, lit_ptr, _ = core.literals
+    s, out = core.symbols, np.full(core.inputs, -1, np.int64)
+    by_literal = np.argsort(pair_lit, kind="stable")
+    decided, alone, belief = np.zeros(core.inputs, np.int64), np.ones(len(pair_lit)), np.zeros(core.inputs * s)
+    escape = np.log1p(-rng.uniform(0.05, 0.1, len(pair_lit)))
+    left, step = int(np.count_nonzero(np.diff(pair_ptr))), max(1, size // rounds)
+    sweeps = SWEEPS_FIRST
+    while left > 0:
+        kernels.believe(pair_ptr, pair_lit, lit_ptr, by_literal, s, PRICE, sweeps, decided, alone, escape, belief)
+        surest = np.argsort(-belief, kind="stable")[:step]
+        found = kernels.decide(
+            surest, pair_ptr, lit_ptr, by_literal, core.cube_pair, s, decided, alone, escape, belief, out
+        )
+        if found == 0 and belief.max() <= 0:
+            break
+        left, sweeps = left - found, SWEEPS
+    space = Workspace.of(core, out)
+    space.prune(rng)
+    return space.symbols()
+
+
 def local(
     problem: CoverProblem, budget: int | None = None, seed: int = 0, time: float | None = None, steps: int | None = None
 ) -> CoverSolution:
-    """Greedy, then row-weighting exchange: drop two, add one, weights on the pairs that stay uncaptured.
+    """From the better of greedy and decimation, row-weighting exchange: drop two, add one, weights on uncaptured pairs.
 
     Stops after ``steps`` (default: 50 per input of the greedy answer, at least 20 000; same seed, same answer), after
     ``time`` seconds, or once the budget is met. A step costs about SAMPLE + degree * cubes per pair.
     """
     rng, core = np.random.default_rng(seed), problem.core
     deadline = None if time is None else clock.monotonic() + time
-    start = _greedy(core, rng, None)
+    start, statistics = _start(problem, rng, budget)
     space = Workspace.of(core, start, core.single)
     state, best = space.state, start.copy()
     first = int(state[kernels.COUNT])
@@ -397,8 +432,23 @@ def local(
             break
         random = rng.integers(0, 1 << 62, 2 * min(BLOCK, steps - int(state[kernels.STEP])))
         _exchange(space, random, best)
-    statistics: Statistics = {"greedy": first, "steps": int(state[kernels.STEP])}
+    statistics["steps"] = int(state[kernels.STEP])
     return solution_of(problem, best, budget, "local", statistics)
+
+
+def _start(problem: CoverProblem, rng: np.random.Generator, budget: int | None) -> tuple[I64, Statistics]:
+    """The greedy answer, or decimation's where greedy misses the budget and decimation is better."""
+    core = problem.core
+    start = _greedy(core, rng, None)
+    size = int(np.count_nonzero(start >= 0))
+    statistics: Statistics = {"greedy": size}
+    complete = bool(problem.captured(np.where(problem.fixed >= 0, problem.fixed, start)).all())
+    if not core.single or len(core.dead) or (complete and size <= (budget or 0)):
+        return start, statistics
+    other = _decimate(core, rng, size, ROUNDS)
+    statistics["decimate"] = int(np.count_nonzero(other >= 0))
+    whole = bool(problem.captured(np.where(problem.fixed >= 0, problem.fixed, other)).all())
+    return (other if (not whole, statistics["decimate"]) < (not complete, size) else start), statistics
 
 
 def _exchange(space: Workspace, random: I64, best: I64) -> None:
@@ -446,6 +496,8 @@ def solve(
         raise UsageError(f"the budget is {budget}: it must be at least 0")
     if solver == "greedy":
         return greedy(problem, budget, seed)
+    if solver == "decimate":
+        return decimate(problem, budget, seed)
     if solver == "local":
         return local(problem, budget, seed, time, steps)
     if solver == "resample":

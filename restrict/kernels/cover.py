@@ -14,7 +14,7 @@ calls); ``state`` the scalars below. Lists lose an entry by moving the last one 
 from __future__ import annotations
 
 import heapq
-from math import log1p
+from math import exp, log, log1p
 
 import numpy as np
 from numpy.typing import NDArray
@@ -231,6 +231,79 @@ def exchange_literals(
             pairs[WEIGHT, p] += 1
             for u in range(pair_ptr[p], pair_ptr[p + 1]):
                 lits[SCORE, pair_lit[u]] += 1
+
+
+@kernel
+def believe(
+    pair_ptr: I64, pair_lit: I64, lit_ptr: I64, lit_entry: I64, symbols: int, price: float, sweeps: int, decided: I64,
+    alone: F64, escape: F64, belief: F64,
+) -> None:  # fmt: skip
+    """Belief propagation under the weight ``exp(-price * number of set inputs)``, hard "every pair is captured".
+
+    One message each way per entry (pair, literal) of ``pair_lit``: ``escape`` = log P(the literal does not hold, without
+    this pair), ``alone`` = -log P(another literal captures the pair); a captured pair has ``alone = 0`` and is skipped.
+    Damped by one half. ``belief[l]`` is the marginal of ``l``.
+    """
+    weight = np.zeros(symbols)
+    for _ in range(sweeps):
+        for p in range(pair_ptr.shape[0] - 1):
+            if alone[pair_ptr[p]] == 0.0:
+                continue
+            total = 0.0
+            for t in range(pair_ptr[p], pair_ptr[p + 1]):
+                total += escape[t]
+            for t in range(pair_ptr[p], pair_ptr[p + 1]):
+                alone[t] = max(1e-300, -log(max(1e-12, 1.0 - exp(total - escape[t]))))
+        for j in range(decided.shape[0]):
+            if decided[j] == 1:
+                continue
+            everything = 1.0
+            for w in range(symbols):
+                l, z = j * symbols + w, -price
+                for t in range(lit_ptr[l], lit_ptr[l + 1]):
+                    z += alone[lit_entry[t]]
+                weight[w] = exp(min(z, 60.0))
+                everything += weight[w]
+            for w in range(symbols):
+                l, rest = j * symbols + w, everything - weight[w]
+                belief[l] = weight[w] / everything
+                for t in range(lit_ptr[l], lit_ptr[l + 1]):
+                    e = lit_entry[t]
+                    if alone[e] != 0.0:
+                        without = weight[w] * exp(-alone[e])
+                        old = 1.0 - exp(escape[e])
+                        escape[e] = log(max(1e-9, 1.0 - 0.5 * (old + without / (without + rest))))
+
+
+@kernel
+def decide(
+    chosen: I64, pair_ptr: I64, lit_ptr: I64, lit_entry: I64, entry_pair: I64, symbols: int, decided: I64, alone: F64,
+    escape: F64, belief: F64, assignment: I64,
+) -> int:  # fmt: skip
+    """Set the literals of ``chosen`` that still capture a pair; returns how many pairs they capture.
+
+    ``decided`` inputs take no further part: their entries' ``escape`` is 0, those of captured pairs have ``alone`` 0.
+    """
+    captured = 0
+    for l in chosen:
+        j, useful = l // symbols, 0
+        for t in range(lit_ptr[l], lit_ptr[l + 1]):
+            useful += 1 if alone[lit_entry[t]] != 0.0 else 0
+        if decided[j] == 1:
+            continue
+        if useful == 0:
+            belief[l] = 0.0
+            continue
+        decided[j], assignment[j] = 1, l % symbols
+        captured += useful
+        for other in range(j * symbols, (j + 1) * symbols):
+            belief[other] = -1.0
+            for t in range(lit_ptr[other], lit_ptr[other + 1]):
+                escape[lit_entry[t]] = 0.0
+        for t in range(lit_ptr[l], lit_ptr[l + 1]):
+            p = entry_pair[lit_entry[t]]
+            alone[pair_ptr[p] : pair_ptr[p + 1]] = 0.0
+    return captured
 
 
 # --- cubes of any size -----------------------------------------------------------------------------------------------

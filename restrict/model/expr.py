@@ -186,8 +186,8 @@ def _call(function: str, args: list[Expr], text: str) -> Expr:
     if function == "hash":
         state = const(HASH_SEED - 2**64)
         for arg in args:
-            state = Expr("mix", (state, arg))
-        return Expr("fin", (state,))
+            state = fold_node("mix", (state, arg))
+        return fold_node("fin", (state,))
     return Expr(function, tuple(args))
 
 
