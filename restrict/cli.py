@@ -98,6 +98,14 @@ MODEL = click.argument("model", metavar="MODEL")
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the certificate here.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same certificate.")
 @click.option("--time", type=float, default=None, help="Go on improving for this many seconds.")
+@click.option(
+    "--pareto", is_flag=True, help="The front of free positions against c; -o then names a folder for its certificates."
+)
+@click.option(
+    "--figure",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="With --pareto: draw the front (needs matplotlib).",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def certify(
     model: str,
@@ -109,6 +117,8 @@ def certify(
     output: Path | None,
     seed: int,
     time: float | None,
+    pareto: bool,
+    figure: Path | None,
     as_json: bool,
 ) -> None:
     """Find a restriction under which MODEL's output depends on at most c inputs, and certify it."""
@@ -122,6 +132,11 @@ def certify(
     if seed < 0:
         raise UsageError(f"--seed {seed} must be at least 0")
     program = load(model)
+    if pareto:
+        if rho is not None or c is not None or free is not None:
+            raise UsageError("--pareto goes through all c by itself; leave out -c, --free and --restriction")
+        _pareto(program, n, _target(target), seed, time, output, figure, as_json)
+        return
     _check_writable(output)
     given = Restriction.parse(program.at(n), rho) if rho is not None else None
     with _progress(f"{program.name[:40]}, n = {n}") as progress:
@@ -143,6 +158,47 @@ def certify(
     if found.provenance.get("stopped") == "interrupted":
         where = f"; it is in {output}" if output else "; use -o FILE to keep it"
         sys.exit(_say(f"interrupted; the certificate above is the best so far and is valid{where}", 130))
+
+
+def _pareto(
+    program: Model,
+    n: int,
+    target: Any,
+    seed: int,
+    time: float | None,
+    folder: Path | None,
+    figure: Path | None,
+    as_json: bool,
+) -> None:
+    from restrict.engine.relax import pareto
+    from restrict.errors import UsageError
+
+    _check_writable(figure)
+    if figure is not None:
+        try:
+            import matplotlib as _  # noqa: F401
+        except ImportError:
+            raise UsageError("--figure needs matplotlib: pip install 'restrict[report]'") from None
+    if folder is not None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"{folder}: cannot make the folder: {error.strerror}") from None
+    with _progress(f"{program.name[:40]}, n = {n}") as progress:
+        front = pareto(program, n, target=target, seed=seed, time=time, progress=progress)
+    for point in front.points if folder is not None else ():
+        assert folder is not None
+        point.save(folder / f"c{point.c}.cert.json")
+    if figure is not None:
+        front.figure(str(figure))
+    if as_json:
+        rows = [{"c": p.c, "free": p.free, "certificate": json.loads(p.to_bytes())} for p in front.points]
+        click.echo(json.dumps({"model": program.name, "n": n, "points": rows}))
+        return
+    click.echo(front.table())
+    for what, path in (("certificates in", folder), ("figure", figure)):
+        if path is not None:
+            click.echo(f"{what} {path}")
 
 
 def _report(program: Model, found: Certificate, output: Path | None, line: str | None, as_json: bool) -> None:

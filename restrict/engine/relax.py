@@ -1,53 +1,116 @@
 """Trading c for free positions: from a restriction that forces the output, free positions at the least growth of its
-dependencies."""
+dependencies.
+
+The path from ``c = 0`` to nothing fixed gives the points of a Pareto front of (free positions, c), each with its
+certificate.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from restrict.abstract.run import Cone
 from restrict.certificate import Certificate, certificate_of
 from restrict.errors import NotEstablished
-from restrict.model.program import Instance
-from restrict.restriction import Restriction
+from restrict.model.program import Instance, Model
 
+Progress = Callable[[str, int | None], None]
 ALL_NODES = 4_000
 """Up to this many nodes every node is examined, which makes dependencies as small as the abstract run can see."""
 
 
-def relax(
-    at: Instance,
-    start: Certificate,
-    c: int,
-    free: float | None,
-    provenance: dict[str, Any],
-    progress: Callable[[str, int | None], None] | None,
-) -> Certificate:
-    """Free positions one at a time, always the one that adds the fewest dependencies.
+def releases(
+    at: Instance, start: Certificate, provenance: dict[str, Any], progress: Progress | None
+) -> Iterator[Certificate]:
+    """Free positions one at a time, always the one that leaves the fewest dependencies; yields the certificate after
+    each.
 
-    With ``free`` set, until that fraction is free, whatever ``c`` becomes; else as long as at most ``c`` dependencies
-    remain.
-    Cost: one abstract run per fixed position and step. Raises :class:`NotEstablished` where ``free`` cannot be met.
+    Cost: one abstract run per fixed position and step.
     """
     small = at.n * max(1, len(at.model.variables)) <= ALL_NODES
     cone: Cone = "all" if small else start.cone
-    best, rho = start, start.restriction
-    wanted = None if free is None else min(at.n - len(at.pinned), -int(-free * at.n // 1))
-    while rho.fixed and (wanted is None or best.free < wanted):
-        trials = [(_certify(at, rho, i, cone, start, provenance), i) for i in rho.fixed]
+    rho = start.restriction
+    while rho.fixed:
+        trials = ((certificate_of(at, rho.release([i]), cone, start.target, provenance), i) for i in rho.fixed)
         found, chosen = min(trials, key=lambda trial: (trial[0].c, trial[1]))
+        rho = rho.release([chosen])
+        if progress is not None:
+            progress(f"freeing positions, c = {found.c}", len(rho.fixed))
+        yield found
+
+
+def relax(
+    at: Instance, start: Certificate, c: int, free: float | None, provenance: dict[str, Any], progress: Progress | None
+) -> Certificate:
+    """Free as much as ``c`` dependencies allow; with ``free`` set, until that fraction is free, whatever ``c`` becomes.
+
+    Raises :class:`NotEstablished` where ``free`` cannot be met.
+    """
+    best = start
+    wanted = None if free is None else -int(-free * at.n // 1)
+    for found in releases(at, start, provenance, progress) if wanted is None or best.free < wanted else ():
         if wanted is None and found.c > c:
             break
-        best, rho = found, rho.release([chosen])
-        if progress is not None:
-            progress(f"freeing positions, c = {best.c}", len(rho.fixed))
+        best = found
+        if wanted is not None and best.free >= wanted:
+            break
     if wanted is not None and best.free < wanted:
-        raise NotEstablished(f"only {best.free} of {at.n} positions can be free (the markers are pinned), not {wanted}")
+        most = best.free / at.n
+        raise NotEstablished(
+            f"only {best.free} of {at.n} positions can be free, the markers being pinned; --free {most:.6f} is feasible"
+        )
     return best
 
 
-def _certify(
-    at: Instance, rho: Restriction, i: int, cone: Cone, start: Certificate, provenance: dict[str, Any]
-) -> Certificate:
-    return certificate_of(at, rho.release([i]), cone, start.target, provenance)
+@dataclass(frozen=True)
+class Front:
+    """Certificates by increasing ``c`` and free positions; none is dominated by another that was found."""
+
+    points: tuple[Certificate, ...]
+
+    def table(self) -> str:
+        """One line per point: c, free positions, free share, and how many are fixed."""
+        lines = [f"{'c':>8} {'free':>10} {'free %':>9} {'fixed':>8}"]
+        for p in self.points:
+            lines.append(f"{p.c:>8} {p.free:>10} {100 * p.free / p.n:>9.4g} {len(p.restriction.fixed):>8}")
+        return "\n".join(lines)
+
+    def figure(self, path: str) -> None:
+        """Draw the front as steps to an image file. Needs matplotlib (the extra ``report``)."""
+        from matplotlib.figure import Figure
+
+        picture = Figure(figsize=(6, 4), layout="constrained")
+        axes = picture.add_subplot()
+        axes.step([p.free for p in self.points], [p.c for p in self.points], where="pre", marker="o")
+        axes.set_xlabel("free positions")
+        axes.set_ylabel("c: certified bound on dependencies")
+        axes.set_title(f"{self.points[0].model_name[:50]}, n = {self.points[0].n}", fontsize=9)
+        axes.grid(alpha=0.3)
+        picture.savefig(path, dpi=150)
+
+
+def pareto(
+    model: Model,
+    n: int,
+    *,
+    target: Any = "last",
+    seed: int = 0,
+    time: float | None = None,
+    progress: Progress | None = None,
+) -> Front:
+    """The front of (free positions, c) on the greedy path from the forced output to nothing fixed.
+
+    Every point carries its certificate. The points are certified bounds; the front is what was found, not proved to
+    be the best.
+    """
+    from restrict.engine.certify import certify
+
+    start = certify(model, n, target=target, seed=seed, time=time, progress=progress)
+    points = [start]
+    for found in releases(model.at(n), start, dict(start.provenance) | {"strategy": "goal, then releases"}, progress):
+        while points and found.c <= points[-1].c:
+            points.pop()
+        points.append(found)
+    return Front(tuple(points))
