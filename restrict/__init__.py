@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from restrict.model.source import load
     from restrict.restriction import Restriction
 
+__version__ = "0.1.0"
+
 _HOME = {
     "Certificate": "restrict.certificate",
     "Claim": "restrict.certificate",

@@ -115,7 +115,7 @@ def position_of(at: Instance, target: Target) -> int | None:
         )
     if target == "all":
         return None
-    if isinstance(target, str) or not 0 <= target < at.n:
+    if isinstance(target, str | bool) or not 0 <= target < at.n:
         raise UsageError(f"target {target} is neither last, all nor a position 0..{at.n - 1}")
     return target
 
@@ -157,7 +157,17 @@ def check_fast(model: Model, certificate: Certificate) -> str:
             f"model.sha256: the certificate is for another model ({certificate.model_name!r}, {certificate.sha256})"
         )
     at = model.at(certificate.n)
-    rho = Restriction.of(at, certificate.restriction.fixed)
+    try:
+        rho = Restriction.of(at, certificate.restriction.fixed)
+        position_of(at, certificate.target)
+    except UsageError as error:
+        raise ModelError(f"certificate: {error}") from None
+    unknown = next((v for v in certificate.cone if v not in model.by_name), None) if certificate.cone != "all" else None
+    if unknown is not None:
+        raise ModelError(f"cone: {quote(unknown)} is no map or head of the model")
+    size = at.domains[model.output.variable]
+    if certificate.claim.values is not None and not all(0 <= v < size for v in certificate.claim.values):
+        raise ModelError(f"claim.values: {quote(certificate.claim.values)} leaves the domain 0..{size - 1}")
     found, claim = claim_of(abstract_run(at, rho, certificate.cone), certificate.target), certificate.claim
     output = f"{model.output.variable} at {certificate.target}"
     if found.free != claim.free:

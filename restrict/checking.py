@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 from restrict.certificate import Certificate, check_fast
-from restrict.errors import ModelError, NotEstablished, ResourceLimit
+from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError
 from restrict.model.program import Model
 
 
@@ -38,6 +38,11 @@ def trusted_check(model: bytes, certificate: bytes, source: Path | None, name: s
             model, certificate, folder=folder, model_name=model_name, certificate_name=name, limit=limit
         )
     except checker.Reject as reject:
-        kinds: dict[int, Callable[[str], Exception]] = {3: NotEstablished, 4: ModelError, 5: ResourceLimit}
+        kinds: dict[int, Callable[[str], Exception]] = {
+            2: UsageError,
+            3: NotEstablished,
+            4: ModelError,
+            5: ResourceLimit,
+        }
         raise kinds[reject.code](str(reject)) from None
     return str(line)

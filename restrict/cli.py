@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from restrict import __version__
+
 if TYPE_CHECKING:
     from restrict.certificate import Certificate
     from restrict.model.program import Model
@@ -25,10 +27,16 @@ def main() -> NoReturn:
     from restrict.errors import RestrictError
 
     try:
-        cli(standalone_mode=False)
+        # Not cli(): click's own main() prints an empty line at Ctrl-C and exits 1 at a closed pipe.
+        with cli.make_context("restrict", sys.argv[1:]) as context:
+            cli.invoke(context)
+        sys.stdout.flush()
         code = 0
     except click.exceptions.Exit as stop:
         code = stop.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:
+        print(error.format_message(), file=sys.stderr)
+        code = 2
     except click.ClickException as error:
         code = _say(error.format_message(), 2)
     except RestrictError as error:
@@ -50,7 +58,7 @@ def _say(message: str, code: int) -> int:
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="restrict")
+@click.version_option(version=__version__, prog_name="restrict")
 def cli() -> None:
     """Proofs about what hard-attention transformers can compute.
 
@@ -129,8 +137,10 @@ def certify(
 
     if c is not None and free is not None:
         raise UsageError("give -c or --free, not both: -c bounds the dependencies, --free the free positions")
-    if seed < 0:
-        raise UsageError(f"--seed {seed} must be at least 0")
+    if not 0 <= seed < 2**63:
+        raise UsageError(f"--seed {seed} must be at least 0 and below 2^63")
+    if time is not None and not time >= 0:
+        raise UsageError(f"--time {time} must be a number of seconds, at least 0")
     program = load(model)
     if pareto:
         if rho is not None or c is not None or free is not None:
@@ -151,9 +161,9 @@ def certify(
             restriction=given,
             progress=progress,
         )
+        if output is not None:
+            found.save(output)
         line = _trusted(program, found)
-    if output is not None:
-        found.save(output)
     _report(program, found, output, line, as_json)
     if found.provenance.get("stopped") == "interrupted":
         where = f"; it is in {output}" if output else "; use -o FILE to keep it"
@@ -253,12 +263,12 @@ def check(model: str, certificate: Path, fast: bool, limit: int | None) -> None:
     from restrict.checking import check as verify
     from restrict.checking import trusted_check
     from restrict.errors import UsageError
-    from restrict.model.source import load
+    from restrict.model.source import is_there, load
     from restrict.strictjson import read_bytes
 
     if limit is not None and limit < 1:
         raise UsageError(f"--limit {limit} must be at least 1")
-    if not fast and Path(model).exists():
+    if not fast and is_there(model):
         checker = import_module("restrict.check")
         sys.exit(checker.main([model, str(certificate), *(["--limit", str(limit)] if limit else [])]))
     program = load(model)

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from restrict.errors import ModelError, UsageError, quote
 from restrict.model.program import Instance, Model
 from restrict.strictjson import Node
@@ -68,7 +70,7 @@ class Restriction:
         """A restriction for a model at a length; symbols may be given as indices. Checks them against the alphabet."""
         alphabet, out = at.model.alphabet, {}
         for i, symbol in (fixed or {}).items():
-            text = alphabet[symbol] if isinstance(symbol, int) and 0 <= symbol < len(alphabet) else symbol
+            text = alphabet[symbol] if isinstance(symbol, int | np.integer) and 0 <= symbol < len(alphabet) else symbol
             if text not in alphabet:
                 raise UsageError(f"symbol {quote(symbol)} at position {i} is not in the alphabet of {at.model.name!r}")
             out[int(i)] = str(text)
@@ -129,7 +131,8 @@ class Restriction:
     @staticmethod
     def parse(at: Instance, text: str) -> Restriction:
         """Read the text form back. Raises :class:`UsageError` with the position of the fault."""
-        spaced = any(c.isspace() for c in text.strip()) or any(len(s) > 1 for s in at.model.alphabet)
+        bare = text.strip()
+        spaced = any(c.isspace() for c in bare) or (len(bare) != at.n and any(len(s) > 1 for s in at.model.alphabet))
         cells = text.split() if spaced else list(text.strip())
         if len(cells) != at.n:
             raise UsageError(f"the restriction {quote(text)} has {len(cells)} positions, not {at.n}")

@@ -69,10 +69,12 @@ def _fail(reason: str) -> NoReturn:
 def _check_tree(value: Any, depth: int) -> None:
     if depth > MAX_DEPTH + 1:
         _fail(f"nested more than {MAX_DEPTH} deep")
+    if isinstance(value, str) and not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
+        _fail(f"the text {quote(value)} has a lone surrogate, which is no character")
     if isinstance(value, int) and not MIN64 <= value <= MAX64:
         _fail(f"the integer {quote(value)} does not fit 64 bits")
     if isinstance(value, dict | list):
-        for child in value.values() if isinstance(value, dict) else value:
+        for child in [*value, *value.values()] if isinstance(value, dict) else value:
             _check_tree(child, depth + 1)
 
 

@@ -141,10 +141,10 @@ def value_of(tree: ast.expr, env: Mapping[str, int]) -> int:
 
 
 def entry(tensor: Mapping[str, Any], index: Mapping[str, int]) -> Any:
-    """The entry of a tensor where its axes have the given indices (a list over `dim` if it has that axis, the last)."""
+    """The entry of a tensor at the given indices of its axes; a list over `dim`, the last axis, in a dot product."""
     values = tensor["values"]
     for axis in tensor["axes"]:
-        if axis != "dim":
+        if axis in index:
             values = values[index[axis]]
     return values
 

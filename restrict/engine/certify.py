@@ -2,7 +2,7 @@
 
 The search (:mod:`restrict.engine.goal`) forces the output, so ``c = 0``; deletion makes the restriction minimal; for
 ``c > 0`` or a wanted free
-fraction, :mod:`restrict.engine.relax` frees more. The certificate is written from a fresh abstract run over kernels,
+fraction :mod:`restrict.engine.relax` frees more. The certificate is written from a fresh abstract run over kernels,
 never from the search's own facts.
 """
 
@@ -15,9 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from restrict import __version__
 from restrict.certificate import Certificate, Target, certificate_of, position_of
 from restrict.engine.goal import Goal, OutOfBudget, Solver
 from restrict.engine.minimise import Minimiser, needed_cone
+from restrict.engine.relax import least_free, relax
 from restrict.engine.state import State
 from restrict.errors import NotEstablished, ResourceLimit, UsageError
 from restrict.model.program import Instance, Model
@@ -191,15 +193,46 @@ def certify(
     """
     at = model.at(n)
     where = position_of(at, target)
-    if c < 0 or (free is not None and not 0 <= free <= 1):
-        raise UsageError(f"c = {c} must be at least 0, and the free fraction {free} between 0 and 1")
-    provenance: dict[str, Any] = {"engine": _version(), "seed": seed}
+    _check_arguments(c, free, seed, time)
+    provenance: dict[str, Any] = {"engine": __version__, "seed": seed}
     if restriction is not None:
+        if restriction.n != n:
+            raise UsageError(f"the restriction has {restriction.n} positions, not {n}")
+        restriction = Restriction.of(at, dict(restriction.fixed))
         return certificate_of(at, restriction, "all", target, provenance | {"strategy": "given restriction"})
     if where is None:
         raise UsageError(
             "target all: give the restriction to certify; the search is for one position (last, or a position)"
         )
+    found = _force(at, where, target, seed, time, progress, provenance)
+    if c > 0 or (free is not None and found.free < least_free(at, free)):
+        found = relax(at, found, c, free, provenance, progress)  # keeps its best on Ctrl-C where that meets the wish
+    return found
+
+
+def _check_arguments(c: int, free: float | None, seed: int, time: float | None) -> None:
+    if c < 0:
+        raise UsageError(f"c = {c} must be at least 0")
+    if free is not None and not 0 <= free <= 1:
+        raise UsageError(f"the free fraction {free} must be between 0 and 1")
+    if c > 0 and free is not None:
+        raise UsageError("give c or free, not both: c bounds the dependencies, free the free positions")
+    if not 0 <= seed < 2**63:
+        raise UsageError(f"seed = {seed} must be in 0 .. 2^63-1")
+    if time is not None and not time >= 0:
+        raise UsageError(f"time = {time} must be a number of seconds, at least 0")
+
+
+def _force(
+    at: Instance,
+    where: int,
+    target: Target,
+    seed: int,
+    time: float | None,
+    progress: Progress | None,
+    provenance: dict[str, Any],
+) -> Certificate:
+    """Search for c = 0 and confirm the best that was found; adds to ``provenance`` how it ended."""
     search = Search(at, where, seed, time, progress)
     stopped = "budget" if time is None else "time"
     try:
@@ -211,10 +244,10 @@ def certify(
     best = search.best
     if best.fixed is None:
         raise NotEstablished(
-            f"no restriction found that forces the output of {model.name!r} at n = {n} within the budget; best found: "
-            f"the trivial one, which fixes all {n} positions. Try another --seed, a longer --time or a smaller n"
+            f"no restriction found that forces the output of {at.model.name!r} at n = {at.n} within the budget; "
+            f"best found: the trivial one, which fixes all {at.n} positions. Try another --seed, a longer --time or a smaller n"
         )
-    provenance |= {"strategy": "goal", "stopped": stopped}
+    provenance.update(strategy="goal", stopped=stopped)
     if progress is not None:
         progress("confirming", best.count)
     found = certificate_of(at, Restriction.of(at, dict(best.fixed)), best.cone, target, provenance)
@@ -222,17 +255,4 @@ def certify(
         raise ResourceLimit(
             f"internal disagreement: the abstract run gives c = {found.c}, the search found 0; please report the model"
         )
-    if c > 0 or (free is not None and found.free < free * n):
-        from restrict.engine.relax import relax
-
-        found = relax(at, found, c, free, provenance, progress)
     return found
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("restrict")
-    except PackageNotFoundError:
-        return "unknown"

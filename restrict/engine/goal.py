@@ -41,6 +41,10 @@ class Goal:
     u: int | None = None
 
 
+FREE_ANCHORS = 512
+"""How many anchors with nothing harmful above them a noisy pass looks at."""
+
+
 class OutOfBudget(Exception):
     """The step budget of a search is spent."""
 
@@ -215,9 +219,15 @@ class Solver:
         return goal.allowed.issuperset(self.state.values(head.value, j))
 
     def _anchors(self, head: Head, goal: Goal) -> Iterator[list[Goal]]:
-        """Alternatives for one row: an anchor and what has to be excluded above it, or exclusions alone."""
+        """Alternatives for one row: an anchor and what has to be excluded above it, or exclusions alone.
+
+        A pair with nothing harmful above it is as good an anchor as the first: noisy passes look at up to
+        ``FREE_ANCHORS`` of them and also
+        try the leftmost, the rightmost and a random one, since nodes at the ends of the word are often cheaper to
+        force.
+        """
         found: list[tuple[float, int, list[Goal]]] = []
-        wanted = self.width + 1 if self.width > 1 else 2
+        wanted = self.width + 1
         threats: dict[int, list[int]] = {}
         seen: dict[int, list[int]] = {}
         key = self.state.at.key(head)
@@ -226,26 +236,28 @@ class Solver:
             seen.setdefault(j, []).append(w)
             harmless = self._harmless(head, goal, j, w)
             anchor = self._anchor(head, goal, key, j, seen[j], harmless)
-            if anchor is not None:
-                others = [self._exclude(head, goal, key, at, bad) for at, bad in threats.items() if at != j]
-                cost = self._price(anchor) + sum(self._price([g]) for g in others if g)
-                if all(g is not None for g in others):
-                    found.append(
-                        (
-                            cost * (1 + self.noise * float(self.rng.random())),
-                            len(found),
-                            anchor + [g for g in others if g],
-                        )
-                    )
+            others = (
+                [self._exclude(head, goal, key, at, bad) for at, bad in threats.items() if at != j] if anchor else []
+            )
+            if anchor is not None and all(others):
+                goals = [*anchor, *(g for g in others if g)]
+                found.append((self._price(goals) * (1 + self.noise * float(self.rng.random())), j, goals))
             if not harmless:
                 threats.setdefault(j, []).append(w)
-            if len(found) >= wanted or len(threats) > self.pending_cap or steps > 4 * self.pending_cap:
+            go_on = self.noise and not threats and steps < FREE_ANCHORS
+            if (len(found) >= wanted and not go_on) or max(len(threats), steps // 4) > self.pending_cap:
                 break
         else:
             last = [self._exclude(head, goal, key, at, bad) for at, bad in threats.items()]
-            if all(g is not None for g in last):
-                found.append((sum(self._price([g]) for g in last if g), len(found), [g for g in last if g]))
-        yield from (goals for _, _, goals in sorted(found, key=lambda f: f[:2]))
+            if all(last):
+                found.append((self._price([g for g in last if g]), -1, [g for g in last if g]))
+        yield from (goals for _, _, goals in sorted(self._sample(found, wanted), key=lambda f: f[:2]))
+
+    def _sample(self, found: list[tuple[float, int, list[Goal]]], wanted: int) -> list[tuple[float, int, list[Goal]]]:
+        if len(found) <= wanted + 3:
+            return found
+        rest = sorted(found[wanted:], key=lambda f: f[1])
+        return [*found[:wanted], rest[0], rest[-1], rest[int(self.rng.integers(len(rest)))]]
 
     def _price(self, goals: list[Goal]) -> float:
         return sum(self.estimate(g.name) for g in goals)

@@ -7,13 +7,14 @@ certificate.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 from restrict.abstract.run import Cone
 from restrict.certificate import Certificate, certificate_of
-from restrict.errors import NotEstablished
 from restrict.model.program import Instance, Model
 
 Progress = Callable[[str, int | None], None]
@@ -41,26 +42,26 @@ def releases(
         yield found
 
 
+def least_free(at: Instance, fraction: float) -> int:
+    """How many positions a free fraction asks for: of those without a marker, rounded up."""
+    return math.ceil(Fraction(fraction) * (at.n - len(at.pinned)))
+
+
 def relax(
     at: Instance, start: Certificate, c: int, free: float | None, provenance: dict[str, Any], progress: Progress | None
 ) -> Certificate:
-    """Free as much as ``c`` dependencies allow; with ``free`` set, until that fraction is free, whatever ``c`` becomes.
-
-    Raises :class:`NotEstablished` where ``free`` cannot be met.
-    """
+    """Free as much as ``c`` dependencies allow; with ``free`` set, until that fraction is free, whatever ``c`` is."""
     best = start
-    wanted = None if free is None else -int(-free * at.n // 1)
-    for found in releases(at, start, provenance, progress) if wanted is None or best.free < wanted else ():
-        if wanted is None and found.c > c:
-            break
-        best = found
-        if wanted is not None and best.free >= wanted:
-            break
-    if wanted is not None and best.free < wanted:
-        most = best.free / at.n
-        raise NotEstablished(
-            f"only {best.free} of {at.n} positions can be free, the markers being pinned; --free {most:.6f} is feasible"
-        )
+    wanted = None if free is None else least_free(at, free)
+    try:
+        for found in releases(at, start, provenance, progress) if wanted is None or best.free < wanted else ():
+            if wanted is None and found.c > c:
+                break
+            best = found
+            if wanted is not None and best.free >= wanted:
+                break
+    except KeyboardInterrupt:
+        return replace(best, provenance={**provenance, "stopped": "interrupted"})
     return best
 
 
@@ -72,10 +73,9 @@ class Front:
 
     def table(self) -> str:
         """One line per point: c, free positions, free share, and how many are fixed."""
-        lines = [f"{'c':>8} {'free':>10} {'free %':>9} {'fixed':>8}"]
-        for p in self.points:
-            lines.append(f"{p.c:>8} {p.free:>10} {100 * p.free / p.n:>9.4g} {len(p.restriction.fixed):>8}")
-        return "\n".join(lines)
+        head = f"{'c':>8} {'free':>10} {'free %':>9} {'fixed':>8}"
+        rows = [f"{p.c:>8} {p.free:>10} {100 * p.free / p.n:>9.4g} {len(p.restriction.fixed):>8}" for p in self.points]
+        return "\n".join([head, *rows])
 
     def figure(self, path: str) -> None:
         """Draw the front as steps to an image file. Needs matplotlib (the extra ``report``)."""
@@ -109,7 +109,8 @@ def pareto(
 
     start = certify(model, n, target=target, seed=seed, time=time, progress=progress)
     points = [start]
-    for found in releases(model.at(n), start, dict(start.provenance) | {"strategy": "goal, then releases"}, progress):
+    strategy = dict(start.provenance) | {"strategy": "goal, then releases"}
+    for found in releases(model.at(n), start, strategy, progress):
         while points and found.c <= points[-1].c:
             points.pop()
         points.append(found)

@@ -1,6 +1,6 @@
 """Integer expressions: parsing, interval analysis, folding, and compilation to register code (docs/format.md).
 
-The text is parsed with :mod:`ast` into a whitelisted tree of :class:`Expr` and never evaluated as Python. Tables and
+The text is parsed into a tree of :class:`Expr` by the grammar of docs/format.md and never seen by Python. Tables and
 dot
 products join the same tree as ``gather`` nodes, so there is one evaluator for all of them: the register machine of
 :mod:`restrict.kernels.machine`. ``hash(a, b)`` is kept as ``fin(mix(mix(seed, a), b))``, so folding the known
@@ -10,11 +10,11 @@ row leaves only the last few mixing steps to the inner loop.
 
 from __future__ import annotations
 
-import ast
 import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +29,6 @@ MAX_LENGTH, MAX_HEIGHT = 10_000, 50
 HASH_SEED, HASH_MULTIPLIER = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93
 RESERVED = frozenset(["n", "i", "j", "q", "k", "and", "or", "not", "if", "else", "min", "max", "abs", "hash", "isqrt"])
 _MASK64 = 2**64 - 1
-_ASCII = re.compile(r"[A-Za-z0-9_+\-*/%<>=!(), \t\n]*")
 
 
 @dataclass(frozen=True)
@@ -81,22 +80,13 @@ def name(text: str) -> Expr:
 
 # ---------------------------------------------------------------- parsing
 
-_BINARY: dict[type[ast.operator], str] = {
-    ast.Add: "add",
-    ast.Sub: "sub",
-    ast.Mult: "mul",
-    ast.FloorDiv: "div",
-    ast.Mod: "mod",
-}
-_COMPARE: dict[type[ast.cmpop], str] = {
-    ast.Eq: "eq",
-    ast.NotEq: "ne",
-    ast.Lt: "lt",
-    ast.LtE: "le",
-    ast.Gt: "gt",
-    ast.GtE: "ge",
-}
+_TOKEN = re.compile(r"[ \t\n]*(?:([0-9]+)|([A-Za-z_][A-Za-z0-9_]*)|(==|!=|<=|>=|//|[-+*%<>(),])|\Z)")
+_COMPARE = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+_LEVELS = ({"or": "or"}, {"and": "and"}, {"+": "add", "-": "sub"}, {"*": "mul", "//": "div", "%": "mod"})
+_WORDS = frozenset(("and", "or", "not", "if", "else"))
 _ARITY = {"min": (2, None), "max": (2, None), "abs": (1, 1), "isqrt": (1, 1), "hash": (1, None)}
+Tall = tuple[Expr, int]
+"""An expression and the height of the syntax tree that it was read from (a chain, a call and a hash are one node)."""
 
 
 def parse(text: str, allowed: frozenset[str]) -> Expr:
@@ -106,81 +96,143 @@ def parse(text: str, allowed: frozenset[str]) -> Expr:
     """
     if len(text) > MAX_LENGTH:
         raise ModelError(f"the expression has {len(text)} characters; the limit is {MAX_LENGTH}")
-    if not _ASCII.fullmatch(text):
-        bad = next(c for c in text if not _ASCII.fullmatch(c))
-        raise ModelError(f"the expression {quote(text)} has the character {bad!r}, which no expression may have")
-    if re.search(r"\b(0\d|\d+[A-Za-z_])", text):
-        raise ModelError(f"the expression {quote(text)} has a number that is not plain decimal")
-    if re.search(r",\s*\)", text):
-        raise ModelError(f"the expression {quote(text)} does not parse: an argument is missing after a comma")
-    try:
-        tree = ast.parse(re.sub(r"\s", " ", text).strip(), mode="eval").body
-    except (SyntaxError, MemoryError, RecursionError, ValueError) as error:
-        reason = getattr(error, "msg", None) or "too complex"
-        raise ModelError(f"the expression {quote(text)} does not parse: {reason}") from None
-    try:
-        height = _height(tree)
-    except RecursionError:
-        height = MAX_HEIGHT + 1
-    if height > MAX_HEIGHT:
-        raise ModelError(f"the expression {quote(text)} is nested more than {MAX_HEIGHT} deep")
-    return _convert(tree, text, allowed)
+    return _Parser(text, allowed).parse()
 
 
-def _height(node: ast.AST) -> int:
-    """The height of the syntax tree as docs/format.md counts it: and/or are binary, a comparison chain is one node."""
-    match node:
-        case ast.BoolOp(values=values):
-            height = _height(values[0])
-            for value in values[1:]:
-                height = 1 + max(height, _height(value))
-            return height
-        case ast.Call(args=args):
-            return 1 + max((_height(a) for a in args), default=0)
-        case ast.UnaryOp(operand=operand):
-            return 1 + _height(operand)
-    return 1 + max((_height(child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)), default=0)
+class _Parser:
+    """Recursive descent over the grammar of docs/format.md, the same as the checker's."""
 
+    def __init__(self, text: str, allowed: frozenset[str]) -> None:
+        self.text, self.allowed = text, allowed
+        self.tokens: list[str] = []
+        at = 0
+        while at < len(text):
+            found = _TOKEN.match(text, at)
+            if found is None:
+                bad = text[at:].lstrip(" \t\n")[0]
+                self.fail(f"has the character {bad!r}, which cannot stand there")
+            self.tokens.append(found[found.lastindex or 0].strip(" \t\n") if found.lastindex else "")
+            at = found.end()
+        self.tokens = [*filter(None, self.tokens), ""]
+        self.at = self.depth = 0
 
-def _convert(node: ast.expr, text: str, allowed: frozenset[str]) -> Expr:
-    def sub(child: ast.expr) -> Expr:
-        return _convert(child, text, allowed)
+    def fail(self, reason: str) -> NoReturn:
+        raise ModelError(f"the expression {quote(self.text)} {reason}")
 
-    match node:
-        case ast.Constant(value=int(value)) if type(value) is int:
-            if value > MAX64:
-                raise ModelError(f"the number {quote(value)} exceeds 2^63-1")
-            return const(value)
-        case ast.Name(id=identifier):
-            if identifier not in allowed:
-                known = ", ".join(sorted(allowed))
-                raise ModelError(f"unknown name {quote(identifier)} in {quote(text)}; here one may use {known}")
-            return name(identifier)
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
-            return Expr(_BINARY[type(op)], (sub(left), sub(right)))
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return Expr("sub", (const(0), sub(operand)))
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return Expr("not", (sub(operand),))
-        case ast.BoolOp(op=op, values=values):
-            return _fold_left("and" if isinstance(op, ast.And) else "or", [sub(v) for v in values])
-        case ast.IfExp(test=test, body=body, orelse=orelse):
-            return Expr("select", (sub(test), sub(body), sub(orelse)))
-        case ast.Compare(left=left, ops=ops, comparators=rest) if all(type(op) in _COMPARE for op in ops):
-            terms = [sub(left), *(sub(r) for r in rest)]
-            links = [Expr(_COMPARE[type(op)], (terms[t], terms[t + 1])) for t, op in enumerate(ops)]
-            return _fold_left("and", links)
-        case ast.Call(func=ast.Name(id=function), args=args, keywords=[]) if function in _ARITY:
-            return _call(function, [sub(a) for a in args], text)
-    raise ModelError(f"the expression {quote(text)} uses {type(node).__name__}, which is not in the language")
+    def parse(self) -> Expr:
+        expr, _ = self.expr()
+        self.expect("")
+        return expr
+
+    def take(self, *options: str) -> str:
+        """The next token if it is one of the options, else nothing."""
+        token = self.tokens[self.at]
+        if token not in options:
+            return ""
+        self.at += 1
+        return token
+
+    def expect(self, token: str) -> None:
+        if self.tokens[self.at] != token:
+            found = quote(self.tokens[self.at]) if self.tokens[self.at] else "the end"
+            self.fail(f"does not parse: expected {quote(token) if token else 'the end'}, found {found}")
+        self.at += 1
+
+    def node(self, op: str, args: list[Tall]) -> Tall:
+        return Expr(op, tuple(a for a, _ in args)), self.height(args)
+
+    def height(self, args: list[Tall]) -> int:
+        tall = 1 + max(h for _, h in args)
+        if tall > MAX_HEIGHT:
+            self.fail(f"is nested more than {MAX_HEIGHT} deep")
+        return tall
+
+    def nested(self, rule: Callable[[], Tall]) -> Tall:
+        """``rule`` one level deeper, counted on the way down so that the parser's own stack is bounded."""
+        self.depth += 1
+        if self.depth > MAX_HEIGHT:
+            self.fail(f"is nested more than {MAX_HEIGHT} deep")
+        result = rule()
+        self.depth -= 1
+        return result
+
+    def expr(self) -> Tall:
+        value = self.left(0)
+        if not self.take("if"):
+            return value
+        condition = self.left(0)
+        self.expect("else")
+        return self.node("select", [condition, value, self.nested(self.expr)])
+
+    def left(self, level: int) -> Tall:
+        """The left-associative operators, loosest first; ``not`` and comparisons bind between ``and`` and ``+``."""
+        operands: tuple[Callable[[], Tall], ...] = (self.conjunction, self.negation, self.term, self.unary)
+        operand = operands[level]
+        tree = operand()
+        while op := self.take(*_LEVELS[level]):
+            tree = self.node(_LEVELS[level][op], [tree, operand()])
+        return tree
+
+    def conjunction(self) -> Tall:
+        return self.left(1)
+
+    def term(self) -> Tall:
+        return self.left(3)
+
+    def negation(self) -> Tall:
+        if self.take("not"):
+            return self.node("not", [self.nested(self.negation)])
+        terms, links = [self.left(2)], []
+        while sign := self.take(*_COMPARE):
+            terms.append(self.left(2))
+            links.append(Expr(_COMPARE[sign], (terms[-2][0], terms[-1][0])))
+        return (_fold_left("and", links), self.height(terms)) if links else terms[0]
+
+    def unary(self) -> Tall:
+        if self.take("-"):
+            operand = self.nested(self.unary)
+            return Expr("sub", (const(0), operand[0])), self.height([operand])
+        return self.atom()
+
+    def atom(self) -> Tall:
+        token = self.tokens[self.at]
+        if not token or token in _WORDS or not (token[0].isalnum() or token[0] in "_("):
+            self.fail(f"does not parse: expected a value, found {quote(token) if token else 'the end'}")
+        self.at += 1
+        if token == "(":
+            inner = self.nested(self.expr)
+            self.expect(")")
+            return inner
+        if token[0].isdigit():
+            return const(self.number(token)), 1
+        if token in _ARITY:
+            return self.call(token)
+        if token not in self.allowed:
+            known = ", ".join(sorted(self.allowed))
+            raise ModelError(f"unknown name {quote(token)} in {quote(self.text)}; here one may use {known}")
+        return name(token), 1
+
+    def number(self, token: str) -> int:
+        if token[0] == "0" and token != "0":
+            self.fail(f"has the number {quote(token)}, which is not plain decimal")
+        if len(token) > 19 or int(token) > MAX64:
+            self.fail(f"has the number {quote(token)}, which exceeds 2^63-1")
+        return int(token)
+
+    def call(self, function: str) -> Tall:
+        self.expect("(")
+        args = [self.nested(self.expr)]
+        while self.take(","):
+            args.append(self.nested(self.expr))
+        self.expect(")")
+        return _call(function, [a for a, _ in args], self.text), self.height(args)
 
 
 def _call(function: str, args: list[Expr], text: str) -> Expr:
     low, high = _ARITY[function]
     if len(args) < low or (high is not None and len(args) > high):
-        raise ModelError(
-            f"{function} in {quote(text)} takes {low}{'' if high else ' or more'} arguments, not {len(args)}"
-        )
+        many = "1 argument" if high else f"{low} or more arguments"
+        raise ModelError(f"{function} in {quote(text)} takes {many}, not {len(args)}")
     if function in ("min", "max"):
         return _fold_left(function, args)
     if function == "hash":
@@ -277,7 +329,7 @@ def substitute(expr: Expr, known: Mapping[str, Expr]) -> Expr:
     """Replace names by expressions and fold what becomes constant."""
     if expr.op == "name":
         return known.get(expr.text, expr)
-    if expr.op == "const" or not (expr.names & known.keys()):
+    if expr.op == "const" or (expr.names and not expr.names & known.keys()):
         return expr
     args = tuple(substitute(a, known) for a in expr.args)
     if expr.payload is not None:

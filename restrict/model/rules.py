@@ -108,8 +108,11 @@ Rule = Formula | Table | Dot | Callback
 
 def int64(value: object, what: str) -> int:
     """An integer result of a callable, checked."""
-    number = int(value)  # type: ignore[call-overload]
-    if number != value or not -MAX64 - 1 <= number <= MAX64:
+    try:
+        number = int(value)  # type: ignore[call-overload]
+    except (TypeError, ValueError, OverflowError):
+        number = None
+    if number is None or number != value or not -MAX64 - 1 <= number <= MAX64:
         raise ModelError(f"the {what} callable returned {value!r}, which is not a 64-bit integer")
     return int(number)
 

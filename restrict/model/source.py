@@ -25,7 +25,7 @@ def load(source: str | Path) -> Model:
     malformed file.
     """
     text = str(source)
-    if isinstance(source, Path) or Path(text).exists():
+    if isinstance(source, Path) or is_there(text):
         return load_file(source)
     name = text.partition(":")[0]
     if name not in GENERATORS:
@@ -33,6 +33,14 @@ def load(source: str | Path) -> Model:
             f"{quote(text)} is neither a file nor a built-in model; built in are {', '.join(sorted(GENERATORS))}"
         )
     return loads(document_bytes(text), text)
+
+
+def is_there(text: str) -> bool:
+    """Whether there is a file of this name; a name that no file can have is not there."""
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def document_bytes(text: str) -> bytes:

@@ -90,6 +90,7 @@ def _check_symbols(model: Model) -> None:
 
 
 def _check_names(model: Model, known: Mapping[str, int]) -> None:
+    first: dict[str, int] = {}
     for at, variable in enumerate(model.variables):
         place = f"variables[{at}]"
         if not NAME.fullmatch(variable.name) or variable.name in RESERVED or variable.name in _BUILT_IN:
@@ -97,9 +98,9 @@ def _check_names(model: Model, known: Mapping[str, int]) -> None:
                 f"{place}.name: {quote(variable.name)} is not a free variable name "
                 "(letters, digits, _; not a reserved word)"
             )
-        if known[variable.name] != at:
+        if first.setdefault(variable.name, at) != at:
             raise ModelError(
-                f"{place}.name: {variable.name!r} is already the name of variables[{known[variable.name]}] or another"
+                f"{place}.name: {variable.name!r} is already the name of variables[{first[variable.name]}]"
             )
         for role, name in references(variable):
             if name not in known and name not in _BUILT_IN:

@@ -1,0 +1,252 @@
+"""Certificates: the strongest claim, the same bytes every time, a round trip, errors with file, place and reason."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import restrict
+from restrict import Certificate, Claim, Restriction, certificate_of, load_certificate
+from restrict.certificate import check_fast
+from restrict.errors import ModelError, NotEstablished, ResourceLimit, RestrictError, UsageError
+from restrict.model.fileformat import loads
+from tests import naive, random_programs
+
+
+def example(n: int = 5, fixed: dict[int, str] | None = None, **more: Any) -> Certificate:
+    """Contains-one with a 1 at position 0."""
+    at = restrict.load("contains-one").at(n)
+    return certificate_of(at, Restriction.of(at, {0: "1"} if fixed is None else fixed), {"seen": (n - 1,)}, **more)
+
+
+def test_the_claim_is_what_the_abstract_run_gives() -> None:
+    assert example().claim == Claim(4, 0, (), (1,))
+    assert example(fixed={}).claim == Claim(5, 5, (0, 1, 2, 3, 4), (0, 1))
+    assert (example().c, example().free, example().cone_size) == (0, 4, 1)
+    assert example(fixed={0: "0", 1: "0"}).claim == Claim(3, 3, (2, 3, 4), (0, 1))
+
+
+@pytest.mark.parametrize("block", range(6))
+def test_claims_are_those_of_the_slow_abstract_run(block: int) -> None:
+    for seed in range(25 * block, 25 * block + 25):
+        rng = np.random.default_rng([seed, 11])
+        document = random_programs.random_program(rng)
+        n = random_programs.random_length(rng, document)
+        fixed = random_programs.random_restriction(rng, document, n)
+        cone = random_programs.random_cone(rng, document, n)
+        model = loads(json.dumps(document).encode())
+        at = model.at(n)
+        spread = (
+            cone if isinstance(cone, str) else {v: [p for s, c in r for p in range(s, s + c)] for v, r in cone.items()}
+        )
+        found = certificate_of(at, Restriction.of(at, dict(fixed)), spread)  # type: ignore[arg-type]
+        expected = naive.abstract_run(document, n, fixed, cone)
+        dependencies = tuple(sorted(expected.dependencies["label", n - 1]))
+        values = tuple(sorted(expected.values[document["output"]["variable"], n - 1]))
+        free = len(naive.free_positions(document, n, fixed))
+        assert found.claim == Claim(free, len(dependencies), dependencies, values), seed
+        assert restrict.check(model, found).startswith(f"s VERIFIED n={n} target=last free={free}")
+
+
+# ---------------------------------------------------------------- bytes
+
+
+def test_the_bytes_are_those_of_the_format_and_always_the_same() -> None:
+    assert example().to_bytes() == example().to_bytes()
+    text = json.loads(example(provenance={"seed": 3}).to_bytes())
+    assert text == {
+        "format": "restrict-certificate/1",
+        "model": {"name": "contains-one", "sha256": restrict.load("contains-one").digest},
+        "n": 5,
+        "target": "last",
+        "fixed": [[0, 1, "1"]],
+        "cone": {"seen": [[4, 1]]},
+        "claim": {"free": 4, "c": 0, "dependencies": [], "values": [1]},
+        "provenance": {"seed": 3},
+    }
+    assert list(text) == ["format", "model", "n", "target", "fixed", "cone", "claim", "provenance"]
+
+
+def test_a_certificate_does_not_grow_with_n() -> None:
+    n = 1_000_000
+    at = restrict.load("contains-one").at(n)
+    rho = Restriction.of(at, dict.fromkeys(range(1000, n - 1000), "0"))
+    assert len(certificate_of(at, rho, {}).to_bytes()) < 600
+
+
+@pytest.mark.parametrize(
+    ("name", "n", "fixed", "target"),
+    [
+        ("contains-one", 5, {0: "1"}, "last"),
+        ("contains-one", 5, {}, "last"),
+        ("tagger", 6, {2: "a"}, 3),
+        ("tagger", 6, {2: "a"}, "all"),
+        ("flip-flop", 4, {3: "w1"}, "last"),
+        ("parity-attempt", 7, {2: "1"}, "last"),
+    ],
+)
+def test_a_certificate_is_read_back(name: str, n: int, fixed: dict[int, str], target: Any, tmp_path: Path) -> None:
+    model = restrict.load(name)
+    certificate = restrict.certify(model, n, target=target, restriction=Restriction.of(model.at(n), dict(fixed)))
+    certificate.save(tmp_path / "c.json")
+    again = load_certificate(tmp_path / "c.json")
+    assert again.to_bytes() == certificate.to_bytes() == (tmp_path / "c.json").read_bytes()
+    assert again.claim == certificate.claim
+    assert again.restriction.fixed == certificate.restriction.fixed
+    assert restrict.check(model, again) == restrict.check(model, certificate)
+    assert restrict.check(model, again, fast=True) == restrict.check(model, again)
+
+
+def test_a_certificate_is_shown_on_one_line_and_as_a_table() -> None:
+    assert repr(example()) == "Certificate('contains-one', n=5, target=last, fixed=1, free=4, c=0)"
+    html = dataclasses.replace(example(), model_name="<b>&")._repr_html_()
+    assert html.startswith("<table>")
+    assert html.endswith("</table>")
+    assert "<td>&lt;b&gt;&amp;</td>" in html
+    assert "<th>c (certified bound)</th><td>0</td>" in html
+
+
+# ---------------------------------------------------------------- checking
+
+
+def claim(certificate: Certificate, **more: Any) -> Certificate:
+    return dataclasses.replace(certificate, claim=dataclasses.replace(certificate.claim, **more))
+
+
+@pytest.mark.parametrize("fast", [False, True])
+@pytest.mark.parametrize(
+    "certificate",
+    [
+        claim(example(), free=3),
+        claim(example(), values=(0,)),
+        claim(example(fixed={}), values=(1,)),
+        claim(example(fixed={}), c=4, dependencies=(0, 1, 2, 3)),
+        dataclasses.replace(example(), cone={}),
+    ],
+)
+def test_a_claim_that_does_not_follow_is_refused(certificate: Certificate, fast: bool) -> None:
+    with pytest.raises(NotEstablished):
+        restrict.check(restrict.load("contains-one"), certificate, fast=fast)
+
+
+@pytest.mark.parametrize("fast", [False, True])
+@pytest.mark.parametrize(
+    "certificate", [claim(example(), values=(0, 1)), claim(example(), c=1, dependencies=(3,)), example(fixed={})]
+)
+def test_a_claim_may_be_looser_than_what_follows(certificate: Certificate, fast: bool) -> None:
+    assert restrict.check(restrict.load("contains-one"), certificate, fast=fast).startswith("s VERIFIED")
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_a_certificate_of_another_model_is_refused(fast: bool) -> None:
+    with pytest.raises(ModelError, match="sha256"):
+        restrict.check(restrict.load("all-ones"), example(), fast=fast)
+
+
+def test_the_bound_for_all_targets_is_checked() -> None:
+    model = restrict.load("tagger")
+    certificate = restrict.certify(model, 5, target="all", restriction=Restriction(5, dict.fromkeys(range(4), "a")))
+    assert certificate.claim == Claim(1, 1, None, None)
+    assert check_fast(model, certificate) == "n=5 target=all free=1 c=1"
+    for fast in (False, True):
+        with pytest.raises(NotEstablished):
+            restrict.check(model, claim(certificate, c=0), fast=fast)
+
+
+def test_the_work_of_the_checker_may_be_limited() -> None:
+    with pytest.raises(ResourceLimit):
+        restrict.check(restrict.load("contains-one"), example(), limit=1)
+
+
+@pytest.mark.parametrize(
+    "certificate",
+    [
+        dataclasses.replace(example(), cone={"seen": (4,), "frog": (0,)}),
+        dataclasses.replace(example(), restriction=Restriction(5, {0: "x"})),
+        dataclasses.replace(example(), target=4),
+        claim(example(), values=(1, 2)),
+    ],
+)
+def test_what_the_checker_calls_malformed_its_fast_twin_does_too(certificate: Certificate) -> None:
+    for fast in (False, True):
+        with pytest.raises(ModelError):
+            restrict.check(restrict.load("contains-one"), certificate, fast=fast)
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "reason"),
+    [
+        ("contains-one", "all", "target all: 'contains-one' has its output at the last position only"),
+        ("contains-one", 3, "target 3: 'contains-one' has its output at the last position only"),
+        ("tagger", 5, "target 5 is neither last, all nor a position 0..4"),
+        ("tagger", -1, "target -1 is neither"),
+        ("tagger", "first", "target first is neither"),
+    ],
+)
+def test_a_target_that_the_model_does_not_have_is_refused(name: str, target: Any, reason: str) -> None:
+    at = restrict.load(name).at(5)
+    with pytest.raises(UsageError) as caught:
+        certificate_of(at, Restriction.of(at), "all", target)
+    assert reason in str(caught.value)
+
+
+# ---------------------------------------------------------------- reading
+
+
+def edited(**more: Any) -> Callable[[], bytes]:
+    return lambda: json.dumps(json.loads(example().to_bytes()) | more).encode()
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (lambda: b"", "not JSON"),
+        (lambda: b"\xff", "not JSON"),
+        (lambda: b"[]", "top level: expected an object, not []"),
+        (lambda: b"{}", "top level: the key 'format' is missing"),
+        (edited(format="restrict-certificate/2"), "format: this is 'restrict-certificate/2'"),
+        (edited(frog=1), "top level: unknown key 'frog'"),
+        (edited(n=0), "n: 0 is not in 1 .. 100000000"),
+        (edited(n=True), "n: expected an integer, not True"),
+        (edited(n=5.0), "the number 5.0 is not an integer"),
+        (edited(target="first"), "target: expected an integer, not 'first'"),
+        (edited(target=5), "target: 5 is not in 0 .. 4"),
+        (edited(fixed=[[0, 6, "1"]]), "fixed[0][1]: 6 is not in 1 .. 5"),
+        (edited(fixed=[[2, 1, "1"], [1, 1, "1"]]), "fixed[1]: the run 1, 1"),
+        (edited(cone="some"), 'cone: expected "all" or an object'),
+        (edited(cone={"seen": [[4, 2]]}), "cone.seen[0]: the run 4, 2 leaves 0..4"),
+        (edited(cone={"seen": [[0, 1, 2]]}), "cone.seen[0]: expected [start, count]"),
+        (edited(claim={"free": 4}), "claim: the key 'c' is missing"),
+        (edited(claim={"free": 4, "c": 1, "dependencies": [], "values": [1]}), "claim.c: c is 1, but 0 dependencies"),
+        (edited(claim={"free": 4, "c": 0, "dependencies": [], "values": []}), "claim.values: expected a non-empty"),
+        (edited(claim={"free": 4, "c": 0, "dependencies": [], "values": [1, 0]}), "claim.values: expected a non-empty"),
+        (edited(model={"name": "m"}), "model: the key 'sha256' is missing"),
+        (edited(provenance=[]), "provenance: expected an object"),
+    ],
+)
+def test_a_malformed_certificate_is_refused_with_file_place_and_reason(
+    content: Callable[[], bytes], reason: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "c.json"
+    path.write_bytes(content())
+    with pytest.raises(ModelError) as caught:
+        load_certificate(path)
+    message = str(caught.value)
+    assert message.startswith(f"{path}: ")
+    assert message.count(str(path)) == 1
+    assert "\n" not in message
+    assert reason in message
+
+
+def test_a_file_that_cannot_be_read_or_written_is_named(tmp_path: Path) -> None:
+    for act in (load_certificate, lambda p: example().save(p)):
+        with pytest.raises(RestrictError) as caught:
+            act(tmp_path / "none" / "c.json")
+        assert str(tmp_path / "none" / "c.json") in str(caught.value)
+        assert caught.value.exit_code == 2

@@ -1,0 +1,420 @@
+"""The command line as a newcomer types it: what is printed, the exit codes, and one line for every error."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+import pytest
+
+import restrict
+from restrict import cli
+from restrict.errors import NotEstablished
+
+ROOT = Path(__file__).parent.parent
+COMMANDS = ("certify", "check", "show", "run", "new")
+
+
+class Result(NamedTuple):
+    code: Any
+    out: str
+    err: str
+
+
+class Shell:
+    """Types commands, in this process."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+        self.monkeypatch, self.capfd = monkeypatch, capfd
+
+    def __call__(self, *words: object) -> Result:
+        """The exit code and both streams of one command."""
+        self.monkeypatch.setattr(sys, "argv", ["restrict", *map(str, words)])
+        self.capfd.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        return Result(stop.value.code or 0, *self.capfd.readouterr())
+
+    def good(self, *words: object) -> str:
+        """The output of a command that succeeds without a word on standard error."""
+        result = self(*words)
+        assert (result.code, result.err) == (0, ""), result
+        return result.out
+
+    def bad(self, code: int, *words: object) -> str:
+        """The one line on standard error of a command that fails."""
+        result = self(*words)
+        assert (result.code, result.out) == (code, ""), result
+        assert result.err.endswith("\n")
+        assert result.err.count("\n") == 1
+        assert len(result.err) < 600
+        assert "Traceback" not in result.err
+        return result.err
+
+
+@pytest.fixture
+def shell(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Shell:
+    monkeypatch.chdir(tmp_path)
+    return Shell(monkeypatch, capfd)
+
+
+# ---------------------------------------------------------------- the first hour
+
+
+def test_new_certify_check_show_run(shell: Shell) -> None:
+    assert shell.good("new", "tribes:width=4", "-o", "m.json") == f"m.json: {Path('m.json').stat().st_size} bytes\n"
+    assert Path("m.json").read_text() == shell.good("new", "tribes:width=4")
+
+    out = shell.good("certify", "m.json", "-n", 16, "-o", "c.json")
+    assert out.startswith("tribes:width=4 at n = 16: the output is forced: ")
+    assert "fixed   4 of 16 positions, 12 free (75 %)" in out
+    assert "checked by the trusted checker: s VERIFIED n=16 target=last free=12 c=0" in out
+    assert out.endswith("written to c.json\n")
+
+    line = shell.good("check", "m.json", "c.json")
+    assert line.startswith("s VERIFIED n=16 target=last free=12 c=0 values=")
+    assert line.count("\n") == 1
+    assert line.split()[-1] == restrict.load("m.json").digest
+    assert line in out
+    assert shell.good("check", "m.json", "c.json", "--fast") == line
+    assert shell.good("check", "tribes:width=4", "c.json") == line
+
+    picture = shell.good("show", "c.json")
+    assert "certificate for tribes:width=4, n = 16, target last" in picture
+    assert "(give --model MODEL to see what the nodes come to)" in picture
+    drawn = shell.good("show", "c.json", "--model", "m.json")
+    assert "some[15] in {" in drawn
+    rho = next(row.split()[1] for row in drawn.splitlines() if "*" in row)
+    assert len(rho) == 16
+    assert rho.count("*") == 12
+    assert shell.good("certify", "m.json", "-n", 16, "--restriction", rho).startswith(
+        "tribes:width=4 at n = 16: the out"
+    )
+
+    assert shell.good("run", "m.json", "0110111100000000").endswith("output: accept\n")
+
+
+def test_certify_prints_json(shell: Shell) -> None:
+    document = json.loads(shell.good("certify", "contains-one", "-n", 50, "--json", "-o", "c.json"))
+    assert set(document) == {"certificate", "file", "checked"}
+    assert document["certificate"] == json.loads(Path("c.json").read_bytes())
+    assert document["file"] == "c.json"
+    assert document["checked"].startswith("s VERIFIED")
+    assert json.loads(shell.good("certify", "contains-one", "-n", 50, "--json"))["file"] is None
+
+
+def test_run_prints_json(shell: Shell) -> None:
+    document = json.loads(shell.good("run", "tagger", "abba", "--json"))
+    assert document["output"] == ["first", "first", "double", "again"]
+    assert document["attended"]["previous"] == [-1, 0, 1, 2]
+    assert document["values"]["token"] == [0, 1, 1, 0]
+
+
+def test_a_word_may_be_one_argument_or_several(shell: Shell) -> None:
+    for words in (("w1 i r",), ("w1", "i", "r")):
+        assert shell.good("run", "flip-flop", *words).endswith("output: 1\n")
+    assert shell.good("run", "contains-one", "0", "1", "0").endswith("output: accept\n")
+    assert shell.good("run", "dyck1-depth2", "(())").endswith("output: accept\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("certify", "parity8", "-n", "12", "-c", "3"), "depends on at most 3 of the 7 free inputs"),
+        (("certify", "parity8", "-n", "12", "--free", "0.5"), "6 free (50 %)"),
+        (("certify", "tagger", "-n", "9", "--target", "4"), "the output at 4 is forced: "),
+        (
+            ("certify", "tagger", "-n", "4", "--target", "all", "--restriction", "aaa*"),
+            "every output depends on at most 1",
+        ),
+        (("certify", "contains-one", "-n", "5", "--restriction", "**1*0"), "is forced: accept, whatever the 3 free"),
+        (("certify", "flip-flop", "-n", "3", "--restriction", "* w1 *"), "depends on at most"),
+        (("certify", "contains-one", "-n", "9", "--time", "0.1", "--seed", "3"), "is forced"),
+        (("new", "--list"), "tribes:width=8"),
+    ],
+)
+def test_what_a_command_says(shell: Shell, words: tuple[str, ...], expected: str) -> None:
+    assert expected in shell.good(*words)
+
+
+def test_new_lists_every_generator(shell: Shell) -> None:
+    from restrict.model.source import GENERATORS
+
+    out = shell.good("new", "--list")
+    assert all(any(line.startswith(name) for line in out.splitlines()) for name in GENERATORS)
+
+
+def test_a_large_result_is_not_checked_at_once(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli, "AUTOMATIC_CHECK", 10)
+    out = shell.good("certify", "contains-one", "-n", 50)
+    assert "not yet checked by the trusted checker: it would take long; run `restrict check`" in out
+
+
+# ---------------------------------------------------------------- help
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+def test_every_command_has_help(shell: Shell, command: str, flag: str) -> None:
+    out = shell.good(command, flag)
+    assert out.startswith("Usage: ")
+    assert f" {command} [OPTIONS]" in out.splitlines()[0]
+    assert len(out.splitlines()) > 5
+
+
+def test_the_help_names_every_command(shell: Shell) -> None:
+    out = shell.good("--help")
+    assert set(COMMANDS) <= {line.split()[0] for line in out.splitlines() if line.strip()}
+
+
+def test_the_program_calls_itself_restrict_however_it_is_started(shell: Shell) -> None:
+    assert shell.good("run", "--help").startswith("Usage: restrict run [OPTIONS] MODEL [WORD]...")
+
+
+def test_no_command_at_all_shows_the_help(shell: Shell) -> None:
+    result = shell()
+    assert (result.out + result.err).splitlines()[0] == "Usage: restrict [OPTIONS] COMMAND [ARGS]..."
+
+
+def test_help_needs_no_heavy_library() -> None:
+    code = (
+        "import sys; from restrict import cli\n"
+        "sys.argv = ['restrict', '--help']\n"
+        "try: cli.main()\n"
+        "except SystemExit as stop: assert not stop.code\n"
+        "print([m for m in ('numpy', 'numba', 'networkx', 'pysat', 'rich', 'torch') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+# ---------------------------------------------------------------- errors
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("frog",), "No such command 'frog'"),
+        (("certify",), "Missing argument 'MODEL'"),
+        (("certify", "contains-one"), "Missing option '-n'"),
+        (("certify", "contains-one", "-n", "x"), "'x' is not a valid integer"),
+        (("certify", "contains-one", "-n", "5", "--frog"), "No such option '--frog'"),
+        (("certify", "frog", "-n", "5"), "'frog' is neither a file nor a built-in model; built in are all-ones"),
+        (("certify", "none.json", "-n", "5"), "'none.json' is neither a file nor a built-in model"),
+        (("certify", ".", "-n", "5"), "'.' is neither a file nor a built-in model"),
+        (("certify", "tribes:frog=1", "-n", "8"), "'frog' is not an option of tribes; its options are width=8"),
+        (("certify", "contains-one", "-n", "0"), "n = 0 is out of range: 'contains-one' needs 1 <= n"),
+        (("certify", "contains-one", "-n", "1000000000"), "n = 1000000000 is out of range"),
+        (("certify", "contains-one", "-n", "5", "-c", "-1"), "c = -1 must be at least 0"),
+        (("certify", "contains-one", "-n", "5", "-c", "1", "--free", "0.5"), "give -c or --free, not both"),
+        (("certify", "contains-one", "-n", "5", "--free", "2"), "the free fraction 2.0 must be between 0 and 1"),
+        (("certify", "contains-one", "-n", "5", "--seed", "-1"), "--seed -1 must be at least 0"),
+        (("certify", "contains-one", "-n", "5", "--target", "x"), "--target 'x' is neither last, all nor a position"),
+        (("certify", "contains-one", "-n", "5", "--target", "2"), "output at the last position only"),
+        (("certify", "tagger", "-n", "5", "--target", "5"), "target 5 is neither last, all nor a position 0..4"),
+        (("certify", "tagger", "-n", "5", "--target", "all"), "target all: give the restriction to certify"),
+        (("certify", "contains-one", "-n", "5", "--restriction", "**"), "'**' has 2 positions, not 5"),
+        (("certify", "contains-one", "-n", "3", "--restriction", "*2*"), "symbol '2' at position 1"),
+        (("check", "contains-one"), "Missing argument 'CERTIFICATE'"),
+        (("check", "contains-one", "none.json"), "none.json: cannot read: No such file or directory"),
+        (("check", "frog", "none.json"), "'frog' is neither a file nor a built-in model"),
+        (("check", "contains-one", "none.json", "--limit", "0"), "--limit 0 must be at least 1"),
+        (("show", "none.json"), "none.json: cannot read: No such file or directory"),
+        (("run", "contains-one", "012"), "symbol '2' at index 2 of the input is not in the alphabet: 0 1"),
+        (("run", "contains-one"), "n = 0 is out of range"),
+        (("new",), "name a generator, such as random:layers=2,seed=1"),
+        (("new", "frog"), "'frog' is not a built-in model; built in are"),
+        (("new", "random:layers=0"), "layers='0' must be an integer of at least 1"),
+        (("new", "anbn", "-o", "none/m.json"), "none/m.json: cannot write: No such file or directory"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_exit_code_2(shell: Shell, words: tuple[str, ...], reason: str) -> None:
+    assert reason in shell.bad(2, *words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("certify", "x" * 5000, "-n", "5"),
+        ("certify", "contains-one", "-n", "5", "--seed", str(2**63)),
+        ("certify", "contains-one", "-n", "5", "--time", "-1"),
+    ],
+)
+def test_more_wrong_usage_is_one_line_and_exit_code_2(shell: Shell, words: tuple[str, ...]) -> None:
+    try:
+        shell.bad(2, *words)
+    except OSError as error:
+        pytest.fail(str(error))
+
+
+def test_a_time_that_is_no_number_is_refused(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    def give_up(*_: object) -> None:
+        raise AssertionError("it searches")
+
+    monkeypatch.setattr("restrict.engine.certify.Search.run", give_up)
+    assert "--time" in shell.bad(2, "certify", "contains-one", "-n", "5", "--time", "nan")
+
+
+@pytest.mark.parametrize("where", ["none/c.json", "."])
+def test_an_output_that_cannot_be_written_is_found_out_before_the_work(
+    shell: Shell, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def work(*_: object, **__: object) -> None:
+        raise AssertionError("the work has begun")
+
+    monkeypatch.setattr("restrict.engine.certify.certify", work)
+    assert where in shell.bad(2, "certify", "contains-one", "-n", "5", "-o", where)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_an_output_without_permission_is_found_out_before_the_work(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "c.json").write_text("")
+    (tmp_path / "c.json").chmod(0o400)
+    assert "permission denied" in shell.bad(2, "certify", "contains-one", "-n", "5", "-o", "c.json")
+
+
+def edit(path: str, **more: Any) -> None:
+    Path(path).write_text(json.dumps(json.loads(Path(path).read_text()) | more))
+
+
+def test_a_claim_that_does_not_follow_is_exit_code_3(shell: Shell) -> None:
+    shell.good("certify", "contains-one", "-n", 5, "-o", "c.json")
+    edit("c.json", cone={})
+    shell.good("new", "contains-one", "-o", "m.json")
+    for words in (("m.json", "c.json"), ("contains-one", "c.json"), ("m.json", "c.json", "--fast")):
+        assert "seen" in shell.bad(3, "check", *words)
+
+
+def test_nothing_found_is_exit_code_3(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    def work(*_: object, **__: object) -> None:
+        raise NotEstablished("no restriction found")
+
+    monkeypatch.setattr("restrict.engine.certify.certify", work)
+    assert shell.bad(3, "certify", "contains-one", "-n", "5") == "restrict: no restriction found\n"
+
+
+def test_a_malformed_file_is_exit_code_4(shell: Shell) -> None:
+    Path("m.json").write_text("{")
+    for words in (
+        ("certify", "m.json", "-n", "5"),
+        ("run", "m.json", "0"),
+        ("check", "m.json", "m.json"),
+        ("show", "m.json"),
+    ):
+        assert "m.json: " in shell.bad(4, *words)
+
+
+def test_a_model_that_is_not_defined_at_this_length_is_exit_code_4(shell: Shell) -> None:
+    assert "not defined at n = 5: its condition is 'isqrt(n)" in shell.bad(4, "certify", "and-of-ors", "-n", "5")
+
+
+def test_a_certificate_of_another_model_is_exit_code_4(shell: Shell) -> None:
+    shell.good("certify", "contains-one", "-n", 5, "-o", "c.json")
+    for words in (
+        ("check", "all-ones", "c.json"),
+        ("check", "all-ones", "c.json", "--fast"),
+        ("show", "c.json", "--model", "all-ones"),
+    ):
+        assert "sha256" in shell.bad(4, *words)
+
+
+def test_a_resource_limit_is_exit_code_5(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    shell.good("certify", "contains-one", "-n", 50, "-o", "c.json")
+    assert shell.bad(5, "check", "contains-one", "c.json", "--limit", "3")
+
+    def work(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("restrict.engine.certify.certify", work)
+    assert (
+        shell.bad(5, "certify", "contains-one", "-n", "5")
+        == "restrict: out of resources (MemoryError); try a smaller n\n"
+    )
+
+
+def test_an_interrupt_is_exit_code_130(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    def work(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("restrict.engine.certify.certify", work)
+    assert shell.bad(130, "certify", "contains-one", "-n", "5") == "restrict: interrupted\n"
+
+
+def test_an_abort_is_exit_code_130(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(*_: object) -> None:
+        raise click.Abort
+
+    monkeypatch.setattr("restrict.model.source.load", load)
+    assert shell.bad(130, "run", "contains-one", "01") == "restrict: interrupted\n"
+
+
+def test_a_closed_pipe_is_not_exit_code_1(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    def closed(*_: object) -> None:
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    monkeypatch.setattr("restrict.model.source.document_bytes", closed)
+    assert shell("new", "anbn") == Result(2, "", "")
+
+
+# ---------------------------------------------------------------- true processes
+
+
+def program(*words: str) -> list[str]:
+    return [sys.executable, "-m", "restrict.cli", *words]
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+def test_a_process_certifies_and_the_checker_alone_verifies(tmp_path: Path) -> None:
+    def process(*command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment(), check=False)
+
+    assert process(*program("new", "parity8", "-o", "m.json")).returncode == 0
+    assert process(*program("certify", "m.json", "-n", "20", "-o", "c.json")).returncode == 0
+    checked = process(sys.executable, "-m", "restrict.check", "m.json", "c.json")
+    again = process(*program("check", "m.json", "c.json"))
+    assert (checked.returncode, checked.stderr) == (again.returncode, again.stderr) == (0, "")
+    assert checked.stdout == again.stdout
+    assert checked.stdout.startswith("s VERIFIED n=20 target=last free=12 c=0 values=")
+    failed = process(*program("check", "m.json", "none.json"))
+    assert (failed.returncode, failed.stdout, failed.stderr.count("\n")) == (2, "", 1)
+
+
+def test_ctrl_c_writes_the_best_certificate_so_far(tmp_path: Path) -> None:
+    """Nobody outside can see that something has been found: on a slow machine, try again with more patience."""
+    patience = 3.0
+    code, out, err = interrupted(tmp_path, patience)
+    while err == "restrict: interrupted\n" and patience < 60:
+        patience *= 3
+        code, out, err = interrupted(tmp_path, patience)
+    assert code == 130
+    assert err.startswith(
+        "restrict: interrupted; the certificate above is the best so far and is valid; it is in c.json"
+    )
+    assert err.count("\n") == 1
+    assert "fixed   8 of 64 positions" in out
+    certificate = restrict.load_certificate(tmp_path / "c.json")
+    assert certificate.provenance["stopped"] == "interrupted"
+    assert restrict.check(restrict.load("tribes"), certificate).startswith("s VERIFIED n=64")
+
+
+def interrupted(folder: Path, patience: float) -> tuple[int, str, str]:
+    """What a search of five minutes leaves behind when it is interrupted after a few seconds."""
+    command = program("certify", "tribes", "-n", "64", "--time", "300", "-o", "c.json")
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder, env=environment()
+    )
+    time.sleep(patience)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    return process.returncode, out, err.lstrip("\n")

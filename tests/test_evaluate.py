@@ -1,0 +1,188 @@
+"""Evaluation agrees with the slow, obvious evaluator: all values, all attended positions, one input or a batch."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+import restrict
+from restrict import Head, Map, Model, Output
+from restrict.errors import UsageError
+from restrict.model.builtin import BUILTINS
+from restrict.model.fileformat import dumps, loads
+from restrict.model.trace import run_batch
+from tests import naive, random_programs
+
+
+def agree(document: dict[str, Any], n: int, words: list[list[int]]) -> None:
+    """All values and attended positions of a batch are those of naive, word by word."""
+    model = loads(json.dumps(document).encode())
+    at = model.at(n)
+    free = len(naive.letters(document, n))
+    batch = run_batch(at, np.array(words, dtype=np.int64).reshape(len(words), free))
+    instance = naive.at(document, n)
+    for b, word in enumerate(words):
+        expected = naive.run_at(instance, word)
+        for name, row in expected.values.items():
+            assert batch.values[name][b].tolist() == row, (name, word)
+        for name, attended in expected.trace.items():
+            assert batch.attended[name][b].tolist() == [-1 if j is None else j for j in attended], (name, word)
+
+
+def random_words(rng: np.random.Generator, document: dict[str, Any], n: int, count: int) -> list[list[int]]:
+    size, free = len(document["alphabet"]), len(naive.letters(document, n))
+    return rng.integers(0, size, (count, free)).tolist()
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_random_programs_run_as_naive_runs_them(block: int) -> None:
+    """Batches of 1 and 12 take the two ways to score a row: pair by pair, and by a table of key values."""
+    for seed in range(40 * block, 40 * block + 40):
+        rng = np.random.default_rng([seed, 7])
+        wanted = int(rng.integers(2, random_programs.LONGEST + 1)) if seed % 2 else None
+        document = random_programs.random_program(rng, wanted)
+        n = random_programs.random_length(rng, document) if wanted is None else wanted
+        agree(document, n, random_words(rng, document, n, 12 if seed % 3 else 1))
+
+
+@pytest.mark.nojit
+def test_some_random_programs_without_compiled_kernels() -> None:
+    for seed in range(30):
+        rng = np.random.default_rng([seed, 8])
+        document = random_programs.random_program(rng, 5)
+        agree(document, 5, random_words(rng, document, 5, 6))
+
+
+@pytest.mark.parametrize("name", BUILTINS)
+def test_the_example_models_run_as_naive_runs_them(name: str) -> None:
+    document = BUILTINS[name]()
+    n = next((m for m in (9, 16, 64) if naive.defined(document, m)), None)
+    if n is not None:
+        agree(document, n, random_words(np.random.default_rng(1), document, n, 3))
+
+
+def test_a_batch_may_be_empty() -> None:
+    batch = run_batch(restrict.load("contains-one").at(4), np.zeros((0, 4), dtype=np.int64))
+    assert batch.values["seen"].shape == batch.attended["seen"].shape == (0, 4)
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [([[0, 1]], "3 symbols at n = 3"), ([[0, 1, 2]], "outside 0..1"), ([[0, 1, -1]], "outside 0..1")],
+)
+def test_a_batch_of_the_wrong_shape_or_alphabet_is_refused(words: list[list[int]], reason: str) -> None:
+    with pytest.raises(UsageError, match=reason):
+        run_batch(restrict.load("contains-one").at(3), np.array(words))
+
+
+# ---------------------------------------------------------------- one run, for people
+
+
+def test_a_run_prints_every_variable_and_what_each_head_attends_to() -> None:
+    assert str(restrict.load("contains-one").run("0110")).splitlines() == [
+        "position      0  1  2  3",
+        "token         0  1  1  0",
+        "seen          1  1  1  1",
+        "  attends to  1  1  1  1",
+        "output: accept",
+    ]
+
+
+def test_a_run_of_a_tagger_prints_a_label_at_every_position() -> None:
+    trace = restrict.load("tagger").run("abba")
+    assert trace.output == ["first", "first", "double", "again"]
+    assert trace.label(2) == "double"
+    assert trace.label() == "again"
+    lines = str(trace).splitlines()
+    assert lines[-1].split() == ["output", "first", "first", "double", "again"]
+    assert lines[3].split() == ["attends", "to", "-", "0", "1", "2"], "nothing is visible from the first position"
+    assert all(line == line.rstrip() for line in lines)
+
+
+def test_symbols_may_have_several_characters() -> None:
+    model = restrict.load("flip-flop")
+    for word in ("w1 i r", ["w1", "i", "r"], ("w1", "i", "r"), " w1  i\tr "):
+        trace = model.run(word)
+        assert trace.output == "1"
+        assert trace.attended["last"].tolist() == [0, 0, 0]
+    assert model.run("w0").instance.n == 1
+    assert model.run("iri").output == "0"
+    assert "w1" in str(model.run("w1 i r"))
+
+
+def test_markers_are_inserted_and_shown() -> None:
+    trace = restrict.load("parity-attempt").run("101")
+    assert trace.instance.n == 5
+    assert trace.values["token"].tolist() == [2, 1, 0, 1, 3]
+    assert trace.output == "reject"
+    assert str(trace).splitlines()[1].split() == ["token", "<", "1", "0", "1", ">"]
+    assert restrict.load("parity-attempt").run("").output == "reject"
+
+
+@pytest.mark.parametrize(
+    ("word", "reason"),
+    [
+        ("012", "symbol '2' at index 2 of the input is not in the alphabet: 0 1"),
+        (["0", "xx"], "symbol 'xx' at index 1"),
+        ("0*", "symbol '*' at index 1"),
+        ("", "n = 0 is out of range: 'contains-one' needs 1 <= n"),
+    ],
+)
+def test_a_word_that_is_no_input_is_refused(word: str | list[str], reason: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        restrict.load("contains-one").run(word)
+    assert reason in str(caught.value)
+
+
+# ---------------------------------------------------------------- tensors and callables
+
+
+def test_a_table_score_and_a_dot_product_run_as_naive_runs_them() -> None:
+    """Entries around 2^31 make products that floating point cannot hold, so they are summed as integers."""
+    for big in (1, 2**31 - 1):
+        dot = {
+            "query": {"axes": ["q", "dim"], "values": [[big, 1], [-big, 3]]},
+            "key": {
+                "axes": ["j", "k", "dim"],
+                "values": [[[big, 0], [big, 1]], [[1, 2], [0, 0]], [[-big, big], [2, 2]]],
+            },
+        }
+        head = {
+            "name": "h",
+            "kind": "head",
+            "query": "token",
+            "key": "token",
+            "value": "position",
+            "score": {"dot": dot},
+        }
+        document = {"format": "restrict-model/1", "name": "m", "alphabet": ["0", "1"], "variables": [head]}
+        document["output"] = {"variable": "h", "position": "every"}
+        agree(document, 3, [[a, b, c] for a in (0, 1) for b in (0, 1) for c in (0, 1)])
+
+
+def test_callables_run_as_the_expressions_that_they_are() -> None:
+    heads = {
+        "text": Head("h", "token", "(k == q) * (j + 1) % 4", query="token", key="token", mask="past"),
+        "call": Head(
+            "h", "token", lambda n, i, q, j, k: (k == q) * (j + 1) % 4, query="token", key="token", mask="past"
+        ),
+    }
+    maps = {
+        "text": Map("m", ("h", "token"), 4, "(h + 2 * token + i) % 4"),
+        "call": Map("m", ("h", "token"), 4, lambda n, i, h, token: (h + 2 * token + i) % 4),
+    }
+    words = np.random.default_rng(3).integers(0, 2, (9, 6))
+    runs = {
+        kind: run_batch(Model("m", ("0", "1"), (heads[kind], maps[kind]), Output("m")).at(6), words) for kind in heads
+    }
+    assert runs["text"].values["m"].tolist() == runs["call"].values["m"].tolist()
+    assert runs["text"].attended["h"].tolist() == runs["call"].attended["h"].tolist()
+
+
+def test_a_model_and_its_written_copy_run_alike() -> None:
+    model = restrict.load("induction-head")
+    copy = loads(dumps(restrict.model.fileformat.to_document(model)))
+    assert copy.run("abcab").output == model.run("abcab").output == "c"

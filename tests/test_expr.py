@@ -1,0 +1,520 @@
+"""Expressions: the grammar of docs/format.md and nothing beyond it, honest intervals, a register machine that agrees.
+
+The oracles are `tests/naive.py` for values and `restrict/check.py` for what is refused.
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from restrict.errors import ModelError
+from restrict.model import expr as E
+from restrict.model.expr import MAX64, MIN64, Expr, bind, const, interval, name, parse, signed, substitute, table
+from restrict.model.program import at_length
+from restrict.model.rules import evaluate
+from tests import naive
+
+check = importlib.import_module("restrict.check")
+
+NAMES = ("n", "i", "j", "q", "k")
+ALLOWED = frozenset(NAMES)
+ENV = {"n": 10, "i": 3, "j": 4, "q": 1, "k": 2}
+
+
+def value(text: str) -> int:
+    """The value at `ENV`: folded to a constant, and by the register machine, which must agree."""
+    tree = parse(text, ALLOWED)
+    points = {letter: np.array([number], dtype=np.int64) for letter, number in ENV.items()}
+    (result,) = evaluate(tree, points, 1).tolist()
+    assert evaluate(bind(tree, **ENV), {}, 1).tolist() == [result]
+    return int(result)
+
+
+def refusal(text: str) -> str:
+    with pytest.raises(ModelError) as caught:
+        parse(text, ALLOWED)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+# ---------------------------------------------------------------- the grammar
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1 + 2 * 3", 7),
+        ("(1 + 2) * 3", 9),
+        ("10 - 3 - 2", 5),
+        ("100 // 7 // 2", 7),
+        ("100 // 7 % 4 * 5", 10),
+        ("2 * 7 // 3", 4),
+        ("-7 // 2", -4),
+        ("-(7 // 2)", -3),
+        ("-7 % 3", 2),
+        ("7 % -3", -2),
+        ("7 // -2", -4),
+        ("- - 5", 5),
+        ("--5", 5),
+        ("3 - -2", 5),
+        ("2 * -3", -6),
+        ("1 < 2 < 3", 1),
+        ("1 < 3 < 2", 0),
+        ("3 > 2 == 2 != 1", 1),
+        ("(1 < 3) < 2", 1),
+        ("not 1 == 2", 1),
+        ("not not 7", 1),
+        ("5 and 7", 1),
+        ("5 or 0", 1),
+        ("0 and 1 or 1", 1),
+        ("1 or 0 and 0", 1),
+        ("(1 or 0) and 0", 0),
+        ("not 0 and 0", 0),
+        ("1 + 1 == 2 and 3", 1),
+        ("4 if 2 else 5", 4),
+        ("4 if 0 else 5 if 0 else 6", 6),
+        ("(4 if 0 else 5) if 1 else 6", 5),
+        ("1 or 0 if 0 else 7", 7),
+        ("1 + 2 if 0 else 3 + 4", 7),
+        ("min(3, 1, 2) + max(3, 1, 2)", 4),
+        ("abs(-3) + isqrt(10)", 6),
+        ("min (k , 1)", 1),
+        ("\n k\t+\n1 ", 3),
+        ("(((k)))", 2),
+        ("1-1", 0),
+        ("not-k", 0),
+        ("k<-1", 0),
+        ("0", 0),
+        ("9223372036854775807", MAX64),
+        ("-9223372036854775807 - 1", MIN64),
+        ("n * i + j - q // k", 34),
+    ],
+)
+def test_an_expression_has_the_value_that_the_grammar_gives_it(text: str, expected: int) -> None:
+    assert value(text) == expected == naive.evaluate(text, ENV)
+
+
+BEYOND_THE_GRAMMAR = [
+    "",
+    "  ",
+    "k.real",
+    "k()",
+    "k(1)",
+    "print(1)",
+    "pow(2, 3)",
+    "min(1, 2)(3)",
+    "k ** 2",
+    "k / 2",
+    "k @ 2",
+    "k & 1",
+    "k | 1",
+    "k ^ 1",
+    "~k",
+    "k << 1",
+    "k <> 1",
+    "+k",
+    "'a'",
+    '"a"',
+    "b'a'",
+    "f'{k}'",
+    "1.0",
+    ".5",
+    "1e3",
+    "1j",
+    "...",
+    "None",
+    "True",
+    "lambda: 1",
+    "lambda k: k",
+    "k := 1",
+    "(k := 1)",
+    "k[0]",
+    "k[0:1]",
+    "[k]",
+    "[k for k in j]",
+    "min(k for k in j)",
+    "{k}",
+    "{}",
+    "()",
+    "(k,)",
+    "k,",
+    "k, j",
+    "min(k, 2,)",
+    "min(*k)",
+    "min(a=1, b=2)",
+    "hash(k, key=1)",
+    "min(,)",
+    "min(1,,2)",
+    "min",
+    "min + 1",
+    "k in j",
+    "k not in j",
+    "k is j",
+    "k is not j",
+    "yield",
+    "(yield k)",
+    "await k",
+    "k; 1",
+    "k = 1",
+    "k # 1",
+    "k \\\n + 1",
+    "0 0",
+    "1 2",
+    "k j",
+    "k 1",
+    "(k",
+    "k)",
+    "((k)",
+    ")(",
+    "k +",
+    "* k",
+    "k if 1",
+    "if 1 else 2",
+    "k else 1",
+    "not",
+    "1 == not 2",
+    "- not k",
+    "k and",
+    "0x10",
+    "0b1",
+    "0o7",
+    "1_000",
+    "007",
+    "00",
+    "١",
+    "²",
+    "ｋ",
+    "k\u00a0+ 1",
+    "k\r+ 1",
+    "k\x0b+ 1",
+    "k\x00",
+    "λ",
+    "9223372036854775808",
+    "1" * 5000,
+    "min(k)",
+    "max(k)",
+    "abs()",
+    "abs(k, 1)",
+    "isqrt()",
+    "isqrt(k, 1)",
+    "hash()",
+    "token",
+    "K",
+    "__import__",
+    "__import__('os').system('true')",
+    "().__class__",
+]
+
+
+@pytest.mark.parametrize("text", BEYOND_THE_GRAMMAR)
+def test_what_the_grammar_does_not_give_is_refused_here_and_by_the_checker(text: str) -> None:
+    message = refusal(text)
+    with pytest.raises(check.Reject):
+        check.Parser(text, check.Place("test"), ENV)
+    assert text[:20].strip() in message or repr(text)[1:20] in message, message
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("k ** 2", "'k ** 2'"),
+        ("k.real", "the character '.'"),
+        ("1_000", "'1_000'"),
+        ("frog + 1", "unknown name 'frog' in 'frog + 1'; here one may use i, j, k, n, q"),
+        ("min(k)", "min in 'min(k)' takes 2 or more arguments, not 1"),
+        ("abs(k, 1)", "abs in 'abs(k, 1)' takes 1 argument"),
+        ("9223372036854775808", "9223372036854775808"),
+        ("(k", "'(k' does not parse"),
+    ],
+)
+def test_a_refusal_names_the_text_and_the_reason(text: str, reason: str) -> None:
+    assert reason in refusal(text)
+
+
+def test_an_expression_has_at_most_10000_characters() -> None:
+    longest = "k" + " " * 9_999
+    assert value(longest) == 2
+    message = refusal(longest + " ")
+    assert "10001 characters" in message
+    assert "10000" in message
+
+
+@pytest.mark.parametrize(
+    "deepen", ["-{}", "not {}", "abs({})", "(1 + {})", "({} + 1)", "min(1, {})", "(1 if {} else 0)"]
+)
+def test_a_syntax_tree_has_height_50_at_most(deepen: str) -> None:
+    def deep(height: int) -> str:
+        text = "k"
+        for _ in range(height - 1):
+            text = deepen.format(text)
+        return text
+
+    assert parse(deep(20), ALLOWED)
+    assert "nested more than 50 deep" in refusal(deep(51))
+    assert len(refusal(deep(190))) < 200
+    assert refusal(deep(900))
+
+
+LONG_BUT_FLAT = ["0" + " < 1" * 60, f"hash({', '.join(['k'] * 60)})", f"min({', '.join(['k'] * 60)})"]
+
+
+@pytest.mark.parametrize("text", LONG_BUT_FLAT)
+def test_a_chain_and_a_call_are_one_node_however_long(text: str) -> None:
+    assert both_accept(text)
+    assert value(text) == naive.evaluate(text, ENV)
+
+
+@pytest.mark.parametrize("text", ["(min)(1, 2)", "(" * 60 + "k" + ")" * 60, "1 if 1else 2", "1or 2"])
+def test_the_parser_and_the_checker_accept_the_same_texts(text: str) -> None:
+    both_accept(text)
+
+
+def both_accept(text: str) -> bool:
+    """Whether the parser, and so the checker, accepts a text."""
+    try:
+        check.Parser(text, check.Place("test"), ENV)
+        accepted = True
+    except check.Reject:
+        accepted = False
+    try:
+        parse(text, ALLOWED)
+        parsed = True
+    except ModelError:
+        parsed = False
+    assert parsed == accepted
+    return parsed
+
+
+@pytest.mark.parametrize("height", [49, 50, 51])
+@pytest.mark.parametrize("deepen", ["-{}", "not {}", "{} + k", "{} and k", "abs({})", "min(k, {})"])
+def test_the_border_of_the_nesting_limit_is_that_of_the_checker(height: int, deepen: str) -> None:
+    text = "k"
+    for _ in range(height - 1):
+        text = deepen.format(text)
+    try:
+        check.Parser(text, check.Place("test"), ENV)
+        parse(text, ALLOWED)
+    except check.Reject:
+        refusal(text)
+
+
+# ---------------------------------------------------------------- random expressions
+
+LEAVES = st.one_of(
+    st.sampled_from(NAMES),
+    st.integers(0, 12).map(str),
+    st.sampled_from(["1000003", "2147483648", str(2**62), str(MAX64)]),
+)
+
+
+def _grown(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    """One operator around smaller expressions; divisors and roots are mostly made safe."""
+    two, three = st.tuples(inner, inner), st.tuples(inner, inner, inner)
+    safe = st.tuples(inner, inner, st.sampled_from(["max({}, 1)", "min({}, -1)", "(abs({}) + 1)", "3", "-4", "({})"]))
+    return st.one_of(
+        st.tuples(two, st.sampled_from(["+", "-", "*"])).map(lambda t: f"({t[0][0]} {t[1]} {t[0][1]})"),
+        st.tuples(two, st.sampled_from(["==", "!=", "<", "<=", ">", ">="])).map(
+            lambda t: f"({t[0][0]} {t[1]} {t[0][1]})"
+        ),
+        two.map(lambda t: f"({t[0]} and {t[1]})"),
+        two.map(lambda t: f"({t[0]} or {t[1]})"),
+        three.map(lambda t: f"({t[0]} <= {t[1]} != {t[2]})"),
+        three.map(lambda t: f"({t[0]} if {t[1]} else {t[2]})"),
+        safe.map(lambda t: f"({t[0]} // {t[2].format(t[1])})"),
+        safe.map(lambda t: f"({t[0]} % {t[2].format(t[1])})"),
+        two.map(lambda t: f"min({t[0]}, {t[1]})"),
+        three.map(lambda t: f"max({', '.join(t)})"),
+        two.map(lambda t: f"hash({t[0]}, {t[1]})"),
+        inner.map(lambda t: f"(hash({t}) % 7)"),
+        inner.map(lambda t: f"abs({t})"),
+        inner.map(lambda t: f"(-{t})"),
+        inner.map(lambda t: f"(not {t})"),
+        inner.map(lambda t: f"isqrt(max({t}, 0))"),
+    )
+
+
+TEXTS = st.recursive(LEAVES, _grown, max_leaves=8)
+SPAN = st.tuples(st.integers(-6, 6), st.integers(0, 3)).map(lambda t: (t[0], t[0] + t[1]))
+SPANS = st.fixed_dictionaries(dict.fromkeys(NAMES, SPAN))
+
+
+def points_of(spans: dict[str, tuple[int, int]]) -> dict[str, np.ndarray]:
+    """All points of a box."""
+    sides = [np.arange(spans[letter][0], spans[letter][1] + 1) for letter in NAMES]
+    return {letter: grid.ravel() for letter, grid in zip(NAMES, np.meshgrid(*sides), strict=True)}
+
+
+@pytest.mark.nojit
+@settings(max_examples=250)
+@given(TEXTS, SPANS)
+def test_the_interval_holds_every_value_and_the_machine_agrees_with_the_plain_evaluator(
+    text: str, spans: dict[str, tuple[int, int]]
+) -> None:
+    tree = parse(text, ALLOWED)
+    try:
+        low, high = interval(tree, spans)
+    except ModelError:
+        return
+    points = {letter: axis[:: max(1, len(axis) // 20)] for letter, axis in points_of(spans).items()}
+    total = len(points["n"])
+    expected = [naive.evaluate(text, {letter: int(axis[t]) for letter, axis in points.items()}) for t in range(total)]
+    assert low <= min(expected)
+    assert max(expected) <= high
+    assert evaluate(tree, {letter: points[letter] for letter in tree.names}, total).tolist() == expected
+
+
+@settings(max_examples=300)
+@given(TEXTS, SPANS)
+def test_intervals_and_refusals_are_those_of_the_checker(text: str, spans: dict[str, tuple[int, int]]) -> None:
+    try:
+        mine: object = interval(parse(text, ALLOWED), spans)
+    except ModelError:
+        mine = None
+    try:
+        theirs: object = check.interval(check.Parser(text, check.Place("test"), ENV).tree, spans, check.Place("test"))
+    except check.Reject:
+        theirs = None
+    assert mine == theirs
+
+
+@settings(max_examples=150)
+@given(TEXTS, st.tuples(*[st.integers(-5, 9)] * 5), st.sets(st.sampled_from(NAMES)))
+def test_binding_some_names_first_does_not_change_the_value(text: str, point: tuple[int, ...], first: set[str]) -> None:
+    env = dict(zip(NAMES, point, strict=True))
+    tree = parse(text, ALLOWED)
+    try:
+        interval(tree, {letter: (number, number) for letter, number in env.items()})
+    except ModelError:
+        return
+    early = bind(tree, **{letter: env[letter] for letter in first})
+    assert early.names == (tree.names - first) or early.names < (tree.names - first)
+    expected = [naive.evaluate(text, env)]
+    assert evaluate(bind(early, **env), {}, 1).tolist() == evaluate(bind(tree, **env), {}, 1).tolist() == expected
+
+
+def test_an_expression_of_numbers_folds_to_a_number() -> None:
+    assert bind(parse("2 + 3", ALLOWED), n=5) == const(5)
+    assert at_length(parse("2 + 3", ALLOWED), 5) == 5
+
+
+def test_a_name_may_be_replaced_by_an_expression() -> None:
+    tree = parse("k * k + j", ALLOWED)
+    replaced = substitute(tree, {"k": parse("q + 1", ALLOWED)})
+    assert replaced.names == {"q", "j"}
+    assert bind(replaced, q=2, j=5) == const(14)
+
+
+def test_a_condition_that_is_known_leaves_one_branch() -> None:
+    tree = parse("j if k == 0 else q", ALLOWED)
+    assert bind(tree, k=0) == name("j")
+    assert bind(tree, k=1) == name("q")
+
+
+# ---------------------------------------------------------------- hard cases of the machine
+
+
+def machine(text: str, **columns: list[int]) -> list[int]:
+    points = {letter: np.array(column, dtype=np.int64) for letter, column in columns.items()}
+    return [int(v) for v in evaluate(parse(text, ALLOWED), points, len(next(iter(points.values()))))]
+
+
+EDGES = [MIN64, MIN64 + 1, -(2**32), -7, -2, -1, 0, 1, 2, 3, 2**31, 2**32 - 1, 2**62, MAX64 - 1, MAX64]
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("text", ["q // k", "q % k"])
+def test_division_rounds_down_and_the_remainder_has_the_sign_of_the_divisor(text: str) -> None:
+    pairs = [(q, k) for q, k in itertools.product(EDGES, EDGES) if k != 0 and (q, k) != (MIN64, -1)]
+    got = machine(text, q=[q for q, _ in pairs], k=[k for _, k in pairs])
+    assert got == [naive.evaluate(text, {"q": q, "k": k}) for q, k in pairs]
+
+
+@pytest.mark.nojit
+def test_the_root_is_exact_near_squares_up_to_the_largest_number() -> None:
+    roots = [0, 1, 2, 3, 10, 94906265, 94906266, 94906267, 2**26, 2**31 - 1, 2**31, 3037000498, 3037000499]
+    numbers = [r * r + d for r in roots for d in (-2, -1, 0, 1, 2)] + list(range(200)) + [MAX64 - 1, MAX64]
+    numbers = [a for a in numbers if 0 <= a <= MAX64]
+    assert machine("isqrt(k)", k=numbers) == [math.isqrt(a) for a in numbers]
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("text", ["hash(k)", "hash(q, k)", "hash(k, q, k)", "hash(7, q, 9223372036854775807, k)"])
+def test_hash_is_that_of_the_format_for_numbers_of_any_size(text: str) -> None:
+    pairs = list(itertools.product(EDGES, EDGES))
+    got = machine(text, q=[q for q, _ in pairs], k=[k for _, k in pairs])
+    assert got == [naive.evaluate(text, {"q": q, "k": k}) for q, k in pairs]
+    assert all(0 <= a <= MAX64 for a in got)
+
+
+def test_points_may_be_more_than_a_block() -> None:
+    columns = {letter: np.arange(20_000, dtype=np.int64) * step for letter, step in (("q", 1), ("k", 7))}
+    got = evaluate(parse("(q * k + 5) % 11 if q > 3 else -k", ALLOWED), columns, 20_000)
+    q, k = columns["q"], columns["k"]
+    assert np.array_equal(got, np.where(q > 3, (q * k + 5) % 11, -k))
+
+
+def test_a_constant_expression_needs_no_points() -> None:
+    assert evaluate(parse("3 * 4", ALLOWED), {}, 3).tolist() == [12, 12, 12]
+    assert evaluate(const(5), {}, 2).tolist() == [5, 5]
+
+
+def test_common_parts_are_computed_once() -> None:
+    code = E.compile_expr(parse("hash(j, k) % 2 + hash(j, k) % 3", ALLOWED), ("j", "k"))
+    mixes = [row for row in code.instructions.tolist() if row[0] == E.OPCODES["mix"]]
+    assert len(mixes) == 2
+
+
+# ---------------------------------------------------------------- opcodes
+
+SMALL = [-9, -3, -1, 0, 1, 2, 5, 12]
+
+
+def operands(op: str) -> list[tuple[int, ...]]:
+    """Operands on which an operator is defined."""
+    if op in ("isqrt", "abs", "not", "fin"):
+        return [(a,) for a in (EDGES if op in ("fin", "not") else SMALL) if a >= 0 or op != "isqrt"]
+    if op == "select":
+        return list(itertools.product([-1, 0, 1, 2], SMALL, SMALL))
+    wide = op in ("mix", "min", "max", "eq", "ne", "lt", "le", "gt", "ge", "and", "or")
+    pairs = list(itertools.product(EDGES if wide else SMALL, repeat=2))
+    return [(a, b) for a, b in pairs if b != 0 or op not in ("div", "mod")]
+
+
+def test_the_opcodes_are_numbered_as_the_kernel_expects() -> None:
+    assert list(E.OPCODES.values()) == list(range(22))
+    assert list(E.OPCODES) == [*E.SCALAR, "gather"]
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("op", E.SCALAR)
+def test_the_kernel_computes_what_the_opcode_says(op: str) -> None:
+    rows = operands(op)
+    letters = NAMES[: len(rows[0])]
+    tree = Expr(op, tuple(name(letter) for letter in letters))
+    columns = {letter: np.array([row[t] for row in rows], dtype=np.int64) for t, letter in enumerate(letters)}
+    assert evaluate(tree, columns, len(rows)).tolist() == [E.SCALAR[op](*row) for row in rows]
+
+
+@pytest.mark.nojit
+def test_the_kernel_gathers_from_several_tables() -> None:
+    first, second = np.arange(12, dtype=np.int64) * 10, np.array([7, 8, 9], dtype=np.int64)
+    tree = Expr("add", (table(first, (3, 4), [name("i"), name("j")]), table(second, (3,), [name("i")])))
+    i, j = (axis.ravel() for axis in np.meshgrid(np.arange(3), np.arange(4)))
+    assert evaluate(tree, {"i": i, "j": j}, 12).tolist() == (first.reshape(3, 4)[i, j] + second[i]).tolist()
+    assert bind(tree, i=2, j=1) == const(99)
+    assert interval(tree, {"i": (0, 2), "j": (0, 3)}) == (7, 119)
+
+
+@given(st.integers(-(2**70), 2**70))
+def test_signed_is_the_residue_that_fits_64_bits(number: int) -> None:
+    assert MIN64 <= signed(number) <= MAX64
+    assert (signed(number) - number) % 2**64 == 0

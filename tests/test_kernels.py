@@ -1,0 +1,230 @@
+"""The streamed row scan against a list of all pairs: candidates, best pairs, ties, exceptions, long rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from restrict.abstract.rows import CONSTANT, Row, Values
+from restrict.errors import ResourceLimit
+from restrict.kernels.machine import BLOCK
+from restrict.model.program import Head, Instance, Map, Model, Output
+from restrict.model.rules import Table
+from tests import naive
+
+Pairs = list[tuple[int, int]]
+
+
+def instance(score: Any, n: int, domain: int = 3, **more: Any) -> Instance:
+    """One head `h` at length `n` with key `x`, a variable of `domain` values."""
+    head = Head("h", "token", score, key="x", **more)
+    model = Model("m", ("0", "1"), (Map("x", ("token",), domain, "0"), head), Output("h"))
+    return model.at(n)
+
+
+def row_of(at: Instance, i: int, u: int) -> Row:
+    head = at.model.by_name["h"]
+    assert isinstance(head, Head)
+    return Row(at, head, i, u)
+
+
+def all_pairs(at: Instance, i: int, u: int, exceptions: dict[int, tuple[int, ...]]) -> list[tuple[int, int, int]]:
+    """Every pair `(score, j, w)` of the row, position by position."""
+    head = at.model.by_name["h"]
+    assert isinstance(head, Head)
+    first, stop = at.visible(head, i)
+    text = head.score.text  # type: ignore[union-attr]
+    found = []
+    for j in range(first, stop):
+        choices = exceptions.get(j, range(at.domains["x"])) if at.key(head) else (0,)
+        if j == i and at.query(head) is not None and at.query(head) == at.key(head):
+            choices = (u,)
+        found += [(naive.evaluate(text, {"n": at.n, "i": i, "q": u, "j": j, "k": w}), j, w) for w in choices]
+    return found
+
+
+def rank(at: Instance, pair: tuple[int, int, int]) -> tuple[int, int]:
+    """Greater is better: by score, then by the tie rule."""
+    head = at.model.by_name["h"]
+    assert isinstance(head, Head)
+    return pair[0], pair[1] if head.ties == "right" else -pair[1]
+
+
+def slow_candidates(at: Instance, pairs: list[tuple[int, int, int]]) -> Pairs:
+    worst: dict[int, tuple[int, int]] = {}
+    for pair in pairs:
+        worst[pair[1]] = min(worst.get(pair[1], rank(at, pair)), rank(at, pair))
+    floor = max(worst.values())
+    return [(j, w) for s, j, w in pairs if rank(at, (s, j, w)) >= floor]
+
+
+def slow_best(at: Instance, pairs: list[tuple[int, int, int]], count: int) -> Pairs:
+    order = sorted(pairs, key=lambda p: (-rank(at, p)[0], -rank(at, p)[1], p[2]))
+    return [(j, w) for _, j, w in order[:count]]
+
+
+def together(j: np.ndarray, w: np.ndarray) -> Pairs:
+    return list(zip(j.tolist(), w.tolist(), strict=True))
+
+
+SCORES = (
+    "0 * k",
+    "k",
+    "-k",
+    "k % 2",
+    "(j + k) % 3",
+    "j * k % 5 - 2",
+    "min(k, 1) * j",
+    "hash(j, k) % 3",
+    "hash(i, j, k, q)",
+    "(k == q) + 0 * j",
+    "j // 4 + (k != q)",
+    "-abs(j - i) - k",
+    "(k - 4611686018427387904) * 2 if k == 0 else 9223372036854775807",
+)
+
+
+def check_row(at: Instance, i: int, u: int, exceptions: dict[int, tuple[int, ...]], counts: tuple[int, ...]) -> None:
+    """Candidates and best pairs of one row are those of the list of all pairs."""
+    pairs = all_pairs(at, i, u, exceptions)
+    if not pairs:
+        return
+    head = at.model.by_name["h"]
+    assert isinstance(head, Head)
+    keys = Values.make(at.domains["x"], exceptions) if at.key(head) else CONSTANT
+    row = row_of(at, i, u)
+    assert together(*row.candidates(keys)) == slow_candidates(at, pairs)
+    for count in counts:
+        j, w, complete = row.best(keys, count)
+        assert together(j, w) == slow_best(at, pairs, count)
+        assert complete == (len(pairs) <= count)
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("seed", range(60))
+def test_random_rows_are_those_of_the_list_of_all_pairs(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, domain = int(rng.integers(1, 25)), int(rng.integers(1, 6))
+    more = {"ties": ("left", "right")[seed % 2], "mask": str(rng.choice(["none", "past", "strict_past", "future"]))}
+    more |= {"query": str(rng.choice(["x", "token"]))}
+    at = instance(SCORES[seed % len(SCORES)], n, domain, **more)
+    for _ in range(4):
+        exceptions = {
+            j: tuple(sorted(rng.choice(domain, int(rng.integers(1, domain + 1)), replace=False).tolist()))
+            for j in range(n)
+            if rng.random() < 0.4
+        }
+        i, u = int(rng.integers(n)), int(rng.integers(min(domain, 2) if more["query"] == "token" else domain))
+        check_row(at, i, u, exceptions, (1, 2, 7, 1000))
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize(("ties", "i"), [("left", 0), ("right", 3)])
+def test_the_own_position_has_only_the_query_value_where_query_and_key_are_one_variable(ties: str, i: int) -> None:
+    everything = Values.make(3, {})
+    own = instance("k == q", 4, 3, query="x", ties=ties)
+    assert together(*row_of(own, i, 1).candidates(everything)) == [(i, 1)]
+    other = instance("k == q", 4, 3, query="token", ties=ties)
+    expected = [(j, 1) for j in range(4)] + [(i, 0), (i, 2)]
+    assert together(*row_of(other, i, 1).candidates(everything)) == sorted(expected)
+
+
+@pytest.mark.nojit
+def test_without_a_key_every_position_has_one_pair() -> None:
+    at = instance("-abs(j - 3)", 9)
+    assert together(*row_of(at, 0, 0).candidates(CONSTANT)) == [(3, 0)]
+    j, _, complete = row_of(at, 0, 0).best(CONSTANT, 4)
+    assert (j.tolist(), complete) == ([3, 2, 4, 1], False)
+
+
+@pytest.mark.nojit
+def test_a_row_in_which_nothing_is_visible_is_empty() -> None:
+    at = instance("k", 5, mask="strict_past")
+    assert together(*row_of(at, 0, 0).candidates(Values.make(3, {}))) == []
+    j, _, complete = row_of(at, 0, 0).best(Values.make(3, {}), 5)
+    assert (len(j), complete) == (0, True)
+
+
+@pytest.mark.nojit
+def test_a_table_score_is_streamed_like_a_formula() -> None:
+    values = np.array([[0, 2], [2, 0], [1, 1]], dtype=np.int64)
+    at = instance(Table(("j", "k"), values), 3, 2)
+    assert together(*row_of(at, 0, 0).candidates(Values.make(2, {}))) == [(0, 1), (1, 0), (2, 0), (2, 1)]
+    assert together(*row_of(at, 0, 0).candidates(Values.make(2, {0: (1,)}))) == [(0, 1)]
+
+
+# ---------------------------------------------------------------- rows longer than a block
+
+LONG = (
+    ("j // 3 % 7 - k % 2", "none"),
+    ("hash(j, k) % 1000", "none"),
+    ("hash(j, k)", "past"),
+    ("j + k", "none"),
+    ("-j - k", "future"),
+    ("0 * k", "none"),
+)
+
+
+@pytest.mark.parametrize("ties", ["left", "right"])
+@pytest.mark.parametrize(("score", "mask"), LONG)
+def test_positions_and_domains_may_straddle_blocks(score: str, mask: str, ties: str) -> None:
+    rng = np.random.default_rng(5)
+    n, domain = 3001, 7
+    assert n * domain > 2 * BLOCK
+    assert BLOCK % domain != 0
+    at = instance(score, n, domain, mask=mask, ties=ties, query="x")
+    exceptions = {int(j): (int(rng.integers(domain)),) for j in rng.choice(n, 900, replace=False)}
+    check_row(at, 1500, 0, exceptions, (48, 5000))
+    check_row(at, 2999, 6, {}, (100,))
+
+
+@pytest.mark.parametrize("ties", ["left", "right"])
+@pytest.mark.parametrize("score", ["k % 97 + 0 * j", "j * k % 1009", "hash(j, k)", "0 * k"])
+def test_a_domain_may_be_bigger_than_a_block(score: str, ties: str) -> None:
+    domain = BLOCK + 1234
+    at = instance(score, 5, domain, ties=ties, query="x")
+    check_row(at, 2, 700, {1: (3, 8191, 8192, domain - 1), 4: tuple(range(0, domain, 2))}, (10,))
+
+
+@pytest.mark.parametrize("ties", ["left", "right"])
+def test_what_is_kept_is_compacted_as_the_floor_rises_and_nothing_is_lost(ties: str) -> None:
+    """Scores rise with `j`, so each block overtakes the one before: the buffer of four blocks overflows many times."""
+    n = 10 * BLOCK
+    at = instance("j // 10000 + 3 * (k == 1)", n, 2, ties=ties)
+    j, w = row_of(at, 0, 0).candidates(Values.make(2, {}))
+    positions, values = np.repeat(np.arange(n), 2), np.tile([0, 1], n)
+    scores = positions // 10000 + 3 * values
+    top = (n - 1) // 10000
+    floor = 10000 * top if ties == "left" else n - 1
+    level = positions <= floor if ties == "left" else positions >= floor
+    chosen = (scores > top) | ((scores == top) & level)
+    assert chosen.sum() > 2 * BLOCK
+    assert (j.tolist(), w.tolist()) == (positions[chosen].tolist(), values[chosen].tolist())
+
+
+@pytest.mark.parametrize("ties", ["left", "right"])
+@pytest.mark.parametrize("count", [1, 48, 3000])
+def test_the_best_of_a_long_row_survive_the_compaction(ties: str, count: int) -> None:
+    n = 6 * BLOCK
+    at = instance("j % 5000 - k", n, 2, ties=ties)
+    j, w, complete = row_of(at, 0, 0).best(Values.make(2, {}), count)
+    positions, values = np.repeat(np.arange(n), 2), np.tile([0, 1], n)
+    scores = positions % 5000 - values
+    order = np.lexsort((values, positions if ties == "left" else -positions, -scores))[:count]
+    assert (j.tolist(), w.tolist(), complete) == (positions[order].tolist(), values[order].tolist(), False)
+
+
+def test_all_pairs_of_a_long_row_may_tie() -> None:
+    n = 12 * BLOCK
+    at = instance("0 * k", n, 2)
+    assert together(*row_of(at, 0, 0).candidates(Values.make(2, {}))) == [(0, 0), (0, 1)]
+    right = instance("0 * k", n, 2, ties="right")
+    assert together(*row_of(right, 0, 0).candidates(Values.make(2, {}))) == [(n - 1, 0), (n - 1, 1)]
+
+
+def test_a_row_of_too_many_pairs_is_refused_with_advice() -> None:
+    at = instance("k", 2**21, 2**20)
+    with pytest.raises(ResourceLimit, match="examine the key"):
+        row_of(at, 0, 0).candidates(Values.make(2**20, {}))

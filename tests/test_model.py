@@ -1,0 +1,434 @@
+"""Models: every rule of docs/format.md is enforced with one line that names the place; callables; files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import njit
+from safetensors.numpy import save_file
+
+import restrict
+from restrict import Dot, Head, Map, Model, Output, Table
+from restrict.errors import ModelError, ResourceLimit, UsageError
+from restrict.model.builtin import BUILTINS
+from restrict.model.fileformat import dumps, load, loads, save, to_document
+
+BITS = ("0", "1")
+
+
+def program(*variables: Head | Map, **more: Any) -> Model:
+    """A model over 0 and 1 whose output is the last variable."""
+    return Model("m", BITS, variables, Output(variables[-1].name if variables else "token"), **more)
+
+
+def head(score: Any = "0", **more: Any) -> Head:
+    return Head("h", "token", score, **more)
+
+
+def tensor(axes: tuple[str, ...], values: Any) -> Table:
+    return Table(axes, np.array(values, dtype=np.int64))
+
+
+def refusal(build: Callable[[], object], kind: type[Exception] = ModelError) -> str:
+    with pytest.raises(kind) as caught:
+        build()
+    message = str(caught.value)
+    assert "\n" not in message
+    assert len(message) < 400
+    return message
+
+
+def document(**more: Any) -> dict[str, Any]:
+    """A file's object: contains-one, with some keys replaced."""
+    return BUILTINS["contains-one"]() | more
+
+
+def read(**more: Any) -> Model:
+    return loads(json.dumps(document(**more)).encode(), "m.json")
+
+
+# ---------------------------------------------------------------- the program
+
+A_MAP, B_MAP = Map("a", ("b",), 2, "b"), Map("b", ("a",), 2, "a")
+
+
+@pytest.mark.parametrize(
+    ("build", "reason"),
+    [
+        (lambda: program(Map("a", ("frog",), 2, "frog")), "variables[0] 'a': unknown variable 'frog' as argument"),
+        (lambda: program(Map("a", ("frog",), 2, "frog")), "known before it: token, position"),
+        (lambda: program(Head("a", "frog", "0")), "unknown variable 'frog' as value"),
+        (lambda: program(head(query="frog")), "unknown variable 'frog' as query"),
+        (lambda: program(head(key="frog")), "unknown variable 'frog' as key"),
+        (lambda: program(Head("h", "h", "0")), "variables[0] 'h': cyclic definition: h -> h"),
+        (lambda: program(A_MAP, B_MAP), "variables[0] 'a': cyclic definition: a -> b -> a"),
+        (
+            lambda: program(A_MAP, Map("b", ("token",), 2, "token")),
+            "variables[0] 'a': argument 'b' is defined later in the list; move it before 'a'",
+        ),
+        (lambda: program(Map("a", (), 2, "0"), Map("a", (), 2, "1")), "'a' is already the name of variables["),
+        *[
+            (
+                lambda word=word: program(Map(word, (), 2, "0")),
+                f"variables[0].name: {word!r} is not a free variable name",
+            )
+            for word in ("token", "position", "n", "i", "q", "if", "hash", "isqrt", "1a", "a b", "")
+        ],
+        (lambda: program(Map("x" * 65, (), 2, "0")), "xxx...' is not a free variable name"),
+        (lambda: program(head("q")), "variables[0] 'h'.score: it mentions q, but the head has no query"),
+        (lambda: program(head("k + 1")), "variables[0] 'h'.score: it mentions k, but the head has no key"),
+        (lambda: program(head(tensor(("q",), [0, 1]))), "it mentions q, but the head has no query"),
+        (lambda: program(head(mask="causal")), "variables[0] 'h'.mask: 'causal' is not one of none, past"),
+        (lambda: program(head(ties="first")), "variables[0] 'h'.ties: 'first' is neither 'left' nor 'right'"),
+        (lambda: program(head("token")), "unknown name 'token' in 'token'; here one may use i, j, k, n, q"),
+        (lambda: program(Map("a", ("token",), 2, "q")), "variables[0].map: unknown name 'q'"),
+        (lambda: program(Map("a", (), "i", "0")), "variables[0].domain: unknown name 'i' in 'i'; here one may use n"),
+        (lambda: program(Map("a", ("token", "token"), 2, "0")), "an argument occurs twice"),
+        (lambda: program(when="i > 2"), "when: unknown name 'i'"),
+        (lambda: Model("m", BITS, (), Output("frog")), "output.variable: unknown variable 'frog'"),
+        (lambda: Model("m", BITS, (), Output("token", "first")), "output.position: 'first'"),  # type: ignore[arg-type]
+        (lambda: Model("m", BITS, (), Output("token", "last", frozenset(), ("a", "b"))), "accept or labels, not both"),
+        (lambda: Model("", BITS, (), Output("token")), "name: '' is not a name of 1 to 200 characters"),
+        (lambda: Model("m", (), (), Output("token")), "alphabet: 0 symbols"),
+        (lambda: Model("m", ("0", "0"), (), Output("token")), "alphabet[1]: the symbol '0' occurs twice"),
+        (lambda: Model("m", ("0", "*"), (), Output("token")), "alphabet[1]: the symbol '*' means a free position"),
+        (lambda: Model("m", ("0", "a b"), (), Output("token")), "alphabet[1]: 'a b' is not a symbol"),
+        (lambda: program(start_marker="0"), "marker: the symbol '0' occurs twice"),
+        (lambda: program(start_marker="<", end_marker="<"), "marker: the symbol '<' occurs twice"),
+        (lambda: program(end_marker="*"), "the symbol '*' means a free position"),
+        (lambda: program(head(tensor(("x",), [0]))), "must be distinct and among i, j, k, q"),
+        (lambda: program(head(tensor(("j", "j"), [[0]]))), "must be distinct"),
+        (lambda: program(head(tensor(("j", "k"), [0]), key="token")), "a table of 1 dimensions for 2 axes"),
+        (lambda: program(head(tensor(("j",), []))), "an empty table"),
+        (
+            lambda: program(head(Dot(tensor(("dim",), [1, 2]), tensor(("k", "dim"), [[1], [2]])), key="token")),
+            "variables[0] 'h'.score.dot: dim is 2 in the query and 1 in the key",
+        ),
+        (
+            lambda: program(head(Dot(tensor(("dim",), [1]), tensor(("dim", "k"), [[1, 2]])), key="token")),
+            "the last axis must be 'dim'",
+        ),
+        (
+            lambda: program(
+                head(Dot(tensor(("dim",), [2**62, 1]), tensor(("k", "dim"), [[2, 0], [0, 0]])), key="token")
+            ),
+            "64-bit overflow: the product can reach 9223372036854775808",
+        ),
+    ],
+)
+def test_a_program_that_breaks_a_rule_is_refused_by_name(build: Callable[[], Model], reason: str) -> None:
+    assert reason in refusal(build)
+
+
+# ---------------------------------------------------------------- at a length
+
+
+@pytest.mark.parametrize(
+    ("model", "n", "reason"),
+    [
+        (
+            program(Map("a", ("token",), 2, "token + i % 2")),
+            5,
+            "variables[0] 'a' at n = 5: map value 2 at token = 1, i = 1 is outside its domain 0..1",
+        ),
+        (program(Map("a", (), 2, "-1")), 3, "variables[0] 'a' at n = 3: map value -1 at every position is outside its"),
+        (
+            program(Map("a", ("token",), 2, tensor(("token",), [0, 7]))),
+            3,
+            "map value 7 at token = 1 is outside its domain 0..1",
+        ),
+        (
+            program(head("k * 9223372036854775807 * 2", key="token")),
+            3,
+            "variables[0] 'h' at n = 3: score 'k * 9223372036854775807 * 2': 64-bit overflow",
+        ),
+        (program(Map("a", ("token",), "n * 9223372036854775807", "0")), 3, "'a' at n = 3: domain: 64-bit overflow"),
+        (program(head("1 // k", key="token")), 3, "'h' at n = 3: score '1 // k': a divisor may be 0"),
+        (program(head("5 % (i - 1)")), 3, "a divisor may be 0"),
+        (program(head("isqrt(i - 1)")), 3, "isqrt of a number that may be negative"),
+        (program(head(default=2)), 3, "'h' at n = 3: default 2 is outside its domain 0..1"),
+        (program(head(default=-1)), 3, "default -1 is outside its domain 0..1"),
+        (program(head(domain=1)), 3, "domain 1 is smaller than that of its value 'token', 2"),
+        (program(Map("a", (), "n - 3", "0")), 3, "'a' at n = 3: domain has size 0; it must be at least 1"),
+        (
+            program(head(tensor(("k",), [1, 2, 3]), key="token")),
+            3,
+            "table of the wrong shape: axis 'k' has 3 entries, but 'token' has 2 values",
+        ),
+        (
+            program(head(tensor(("j",), [1, 2, 3]))),
+            4,
+            "axis 'j' of the table has 3 entries, fewer than the 4 positions",
+        ),
+        (
+            Model("m", BITS, (), Output("token", labels=("a",))),
+            3,
+            "output.labels: 1 labels for the 2 values of 'token'",
+        ),
+        (
+            Model("m", BITS, (), Output("position", labels=("a", "b"))),
+            3,
+            "2 labels for the 3 values of 'position' at n",
+        ),
+        (
+            Model("m", BITS, (), Output("token", accept=frozenset({2}))),
+            3,
+            "output.accept: 2 is outside the domain 0..1",
+        ),
+        (program(when="n % 2 == 0"), 3, "model 'm' is not defined at n = 3: its condition is 'n % 2 == 0'"),
+    ],
+)
+def test_a_model_that_makes_no_sense_at_a_length_is_refused_there(model: Model, n: int, reason: str) -> None:
+    assert reason in refusal(lambda: model.at(n))
+
+
+@pytest.mark.parametrize("n", [0, -1, 100_000_001, True, 2.0, "3", None])
+def test_a_length_out_of_range_is_a_wrong_argument(n: Any) -> None:
+    assert f"n = {n!r} is out of range: 'm' needs 1 <= n <= 100000000" in refusal(lambda: program().at(n), UsageError)
+
+
+def test_two_markers_need_two_positions() -> None:
+    model = program(start_marker="<", end_marker=">")
+    assert "'m' needs 2 <= n" in refusal(lambda: model.at(1), UsageError)
+    assert model.at(2).pinned == {0: 2, 1: 3}
+    assert model.at(2).domains["token"] == 4
+    assert program(start_marker="<").at(1).pinned == {0: 2}
+
+
+def test_a_map_is_tried_out_only_where_its_interval_is_too_wide() -> None:
+    assert program(Map("a", ("token",), 2, "token if token < 2 else 5")).at(9)
+    big = program(Head("p", "position", "0"), Map("a", ("p", "position"), 2, "p + position"))
+    assert "100000000 combinations" in refusal(lambda: big.at(10_000), ResourceLimit)
+
+
+def test_an_oversized_table_is_judged_by_the_entries_that_are_used() -> None:
+    model = program(Map("a", (), 2, tensor(("i",), [0, 1, 9])))
+    assert model.at(2)
+    assert "map value 9 at i = 2" in refusal(lambda: model.at(3))
+
+
+@pytest.mark.parametrize(
+    "model", [program(Map("a", (), "1 + 1", "0")), program(when="1 == 1"), program(head(domain="2 + 1"))]
+)
+def test_a_domain_may_be_an_expression_without_n(model: Model) -> None:
+    assert model.at(3)
+
+
+def test_a_second_use_of_a_name_is_reported_where_it_is() -> None:
+    message = refusal(lambda: program(Map("a", (), 2, "0"), Map("b", (), 2, "0"), Map("a", (), 2, "1")))
+    assert message == "variables[2].name: 'a' is already the name of variables[0]"
+
+
+# ---------------------------------------------------------------- files
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ({"format": "restrict-model/2"}, "m.json: format: this is 'restrict-model/2', not 'restrict-model/1'"),
+        ({"frog": 1}, "m.json: top level: unknown key 'frog'; known here: format, name"),
+        ({"variables": [{"kind": "frog"}]}, "m.json: variables[0]: kind: 'frog' is neither 'map' nor 'head'"),
+        ({"variables": [{"kind": "map", "name": "a"}]}, "m.json: variables[0]: the key 'args' is missing"),
+        ({"alphabet": "01"}, "m.json: alphabet: expected a list, not '01'"),
+        ({"alphabet": [0, 1]}, "m.json: alphabet[0]: expected a string, not 0"),
+        ({"name": None}, "m.json: name: expected a string, not None"),
+        ({"output": {"variable": "seen", "position": "last", "accept": [1, 1]}}, "output.accept: a value occurs twice"),
+        (
+            {"output": {"variable": "seen", "position": "last", "labels": ["a", ""]}},
+            "output.labels[1]: a label is a non",
+        ),
+        ({"files": {"../a": "0" * 64}}, "'../a' is not a plain file name"),
+        ({"files": {"a": "0"}}, "files.a: expected a SHA-256"),
+    ],
+)
+def test_a_malformed_file_is_refused_with_file_place_and_reason(more: dict[str, Any], reason: str) -> None:
+    assert reason in refusal(lambda: read(**more))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "m.json: not JSON"),
+        ("{", "m.json: not JSON"),
+        ('{"a": 1, "a": 2}', "m.json: the key 'a' occurs twice in one object"),
+        ('{"a": 1.5}', "m.json: the number 1.5 is not an integer"),
+        ('{"a": NaN}', "m.json: NaN is not allowed"),
+        ('{"a": 9223372036854775808}', "m.json: the integer 9223372036854775808 does not fit 64 bits"),
+        ("[" * 70 + "]" * 70, "m.json: nested more than 64 deep"),
+        ("[" * 100_000, "m.json: nested more than 64 deep"),
+        ("[]", "m.json: top level: expected an object, not []"),
+    ],
+)
+def test_what_is_not_strict_json_is_refused(text: str, reason: str) -> None:
+    assert reason in refusal(lambda: loads(text.encode(), "m.json"))
+
+
+def with_file(folder: Path, array: np.ndarray, digest: str | None = None) -> Path:
+    """A model whose head reads its score from a tensor file."""
+    save_file({"t": array}, folder / "a.safetensors")
+    found = hashlib.sha256((folder / "a.safetensors").read_bytes()).hexdigest()
+    score = {"table": {"axes": ["k"], "file": "a.safetensors", "tensor": "t"}}
+    variable = {"name": "seen", "kind": "head", "key": "token", "value": "token", "score": score}
+    path = folder / "m.json"
+    path.write_text(json.dumps(document(variables=[variable], files={"a.safetensors": digest or found})))
+    return path
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.int32, np.int16, np.int8, np.uint32, np.uint16, np.uint8])
+def test_a_table_may_lie_in_a_safetensors_file(tmp_path: Path, kind: type) -> None:
+    model = load(with_file(tmp_path, np.array([0, 1], dtype=kind)))
+    assert model.run("0100").output == "accept"
+    certificate = restrict.certify(model, 50)
+    assert restrict.check(model, certificate).startswith("s VERIFIED")
+    with pytest.raises(UsageError, match="copy the model file"):
+        save(model, tmp_path / "copy.json")
+
+
+def test_a_tensor_file_that_is_missing_changed_or_of_floats_is_refused(tmp_path: Path) -> None:
+    path = with_file(tmp_path, np.array([0, 1]), digest="0" * 64)
+    message = refusal(lambda: load(path))
+    assert message.startswith(f"{path}: variables[0].score.table.file: the SHA-256 of 'a.safetensors'")
+    path = with_file(tmp_path, np.array([0.5, 1.0]))
+    assert "tensor 't' has type float64; integers are needed" in refusal(lambda: load(path))
+    (tmp_path / "a.safetensors").unlink()
+    assert "cannot read" in refusal(lambda: load(path), UsageError)
+
+
+def test_a_tensor_file_that_the_model_does_not_list_is_refused(tmp_path: Path) -> None:
+    path = with_file(tmp_path, np.array([0, 1]))
+    text = json.loads(path.read_text())
+    del text["files"]
+    path.write_text(json.dumps(text))
+    assert "'a.safetensors' is not listed under 'files'" in refusal(lambda: load(path))
+
+
+def test_checking_after_the_tensor_file_is_gone_is_a_usage_error(tmp_path: Path) -> None:
+    model = load(with_file(tmp_path, np.array([0, 1])))
+    certificate = restrict.certify(model, 5)
+    (tmp_path / "a.safetensors").unlink()
+    with pytest.raises(UsageError, match="cannot"):
+        restrict.check(model, certificate)
+
+
+@pytest.mark.parametrize(
+    "score",
+    [
+        "__import__('os').system('touch {}')",
+        "open('{}', 'w')",
+        "[c for c in ().__class__.__base__.__subclasses__()]",
+        "exec(k)",
+        "k.__class__",
+    ],
+)
+def test_loading_a_file_runs_nothing_of_its_author(tmp_path: Path, score: str) -> None:
+    trap = tmp_path / "trap"
+    variable = {"name": "seen", "kind": "head", "key": "token", "value": "token", "score": score.format(trap)}
+    assert "m.json: variables[0].score" in refusal(lambda: read(variables=[variable]))
+    with pytest.raises(ModelError):
+        program(head(score.format(trap), key="token"))
+    assert not trap.exists()
+
+
+@pytest.mark.parametrize("name", BUILTINS)
+def test_writing_and_reading_a_model_gives_the_same_digest(name: str, tmp_path: Path) -> None:
+    model = restrict.load(name)
+    first = save(model, tmp_path / "a.json")
+    again = save(first, tmp_path / "b.json")
+    assert first.digest == again.digest == hashlib.sha256((tmp_path / "b.json").read_bytes()).hexdigest()
+    assert to_document(again) == to_document(model)
+    assert loads(dumps(BUILTINS[name]())).digest == model.digest
+
+
+def test_tables_and_dot_products_are_written_in_place(tmp_path: Path) -> None:
+    dot = Dot(tensor(("q", "dim"), [[1, 0], [0, 1]]), tensor(("k", "j", "dim"), [[[1, 2]] * 3, [[3, 4]] * 3]))
+    model = program(
+        head(dot, query="token", key="token", mask="past", ties="right", domain="n", default=1),
+        Map("m", ("h",), 2, tensor(("i",), [0, 1, 0])),
+        start_marker="<",
+        when="n <= 3",
+    )
+    assert to_document(save(model, tmp_path / "m.json")) == to_document(model)
+
+
+def test_a_file_or_a_built_in_model_must_be_named() -> None:
+    message = refusal_of_load("frog")
+    assert "'frog' is neither a file nor a built-in model; built in are all-ones" in message
+    assert "'depth' is not an option of tribes; its options are width=8" in refusal_of_load("tribes:depth=2")
+    assert "width='x' must be an integer of at least 1" in refusal_of_load("tribes:width=x")
+    assert "its options are none" in refusal_of_load("anbn:a=1")
+    assert restrict.load("tribes:width=3").name == "tribes:width=3"
+    assert restrict.load("random:layers=1,seed=0").run("01").output in ("accept", "reject")
+
+
+def refusal_of_load(text: str) -> str:
+    with pytest.raises(UsageError) as caught:
+        restrict.load(text)
+    return str(caught.value)
+
+
+def test_a_name_that_is_too_long_for_a_file_is_no_model() -> None:
+    assert "neither a file nor a built-in model" in refusal_of_load("x" * 5000)
+
+
+def test_a_lone_surrogate_is_no_character() -> None:
+    text = json.dumps(document(name="\ud800")).encode()
+    with pytest.raises(ModelError):
+        loads(text)
+
+
+# ---------------------------------------------------------------- callables
+
+
+@njit
+def compiled_score(n: int, i: int, q: int, j: int, k: int) -> int:
+    return 1 if k == 1 else 0
+
+
+def plain_score(n: int, i: int, q: int, j: int, k: int) -> int:
+    return int(k == 1)
+
+
+@pytest.mark.parametrize("score", [plain_score, compiled_score, lambda n, i, q, j, k: k == 1])
+def test_a_callable_score_is_certified_and_checked_in_this_process(score: Callable[..., int], tmp_path: Path) -> None:
+    model = program(head(score, key="token"))
+    certificate = restrict.certify(model, 40)
+    assert certificate.sha256 is None
+    assert (certificate.c, len(certificate.restriction.fixed)) == (0, 1)
+    assert restrict.check(model, certificate).split()[:2] == ["s", "VERIFIED"]
+    assert restrict.check(model, certificate).endswith(" unsigned")
+    assert '"sha256": null' in certificate.to_bytes().decode()
+    with pytest.raises(UsageError, match="'h' is a Python callable, which a file cannot hold"):
+        save(model, tmp_path / "m.json")
+    assert not (tmp_path / "m.json").exists()
+
+
+def test_a_callable_map_is_certified() -> None:
+    model = program(head("k", key="token"), Map("m", ("h", "token"), 2, lambda n, i, h, token: 1 - h))
+    certificate = restrict.certify(model, 12)
+    assert len(certificate.restriction.fixed) == 1
+    assert restrict.check(model, certificate)
+
+
+@pytest.mark.parametrize(
+    ("variable", "reason"),
+    [
+        (head(lambda n, i, q, j, k: 0.5), "the score callable returned 0.5, which is not a 64-bit integer"),
+        (head(lambda n, i, q, j, k: 2**63), "the score callable returned 9223372036854775808"),
+        (
+            Map("m", ("token",), 2, lambda n, i, token: 5),
+            "'m': the map callable gives 5 .. 5 at position 0, outside its",
+        ),
+    ],
+)
+def test_a_callable_that_returns_something_else_is_refused(variable: Head | Map, reason: str) -> None:
+    assert reason in refusal(lambda: program(variable).run("01"))
+
+
+def test_a_callable_that_returns_nothing_is_refused() -> None:
+    assert "returned None" in refusal(lambda: program(head(lambda n, i, q, j, k: None)).run("01"))
