@@ -11,7 +11,9 @@ pair above it: its key
 
 This is an AND/OR search with shared costs: a goal that the tokens fixed so far already meet is free. Alternatives are
 tried, measured by the
-tokens they fix, undone, and the cheapest is replayed; ``width`` bounds how many are tried at each goal.
+tokens they fix, undone, and the cheapest is replayed; ``widths`` bound how many are tried, by the depth of the goal's
+variable: trying more near the tokens is
+cheap and pays at every goal above.
 """
 
 from __future__ import annotations
@@ -23,12 +25,9 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from restrict.engine.state import MAX_IMAGE, State
+from restrict.engine.state import MAX_IMAGE, Box, State
 from restrict.model.expr import I64
 from restrict.model.program import Head, Map
-
-Box = tuple[tuple[int, ...], ...]
-"""One sorted side per axis, as indices into the value lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +60,13 @@ class Solver:
         state: State,
         rng: np.random.Generator,
         *,
-        width: int,
+        widths: tuple[int, ...],
         noise: float,
         work: int,
         tick: Callable[[], None],
         symbols: Mapping[int, int] | None = None,
     ) -> None:
-        self.state, self.rng, self.width, self.noise, self.tick = state, rng, width, noise, tick
+        self.state, self.rng, self.widths, self.noise, self.tick = state, rng, widths, noise, tick
         self.symbols = symbols
         self.last_work = state.work + work
         self.pending_cap = 20_000
@@ -75,7 +74,10 @@ class Solver:
         self.failed: dict[Goal, tuple[int, int, object]] = {}
         self.variables = state.at.model.by_name
         self.estimate = cache(self._estimate)
-        self.boxes: dict[object, list[Box]] = {}
+
+    def _width(self, name: str) -> int:
+        """How many alternatives to try for a goal on this variable: ``widths[d]`` at depth d + 1, the last beyond."""
+        return self.widths[min(max(self.state.depth[name] - 1, 0), len(self.widths) - 1)]
 
     def _estimate(self, name: str) -> float:
         """A rough number of tokens that force a node of this variable, to order alternatives by."""
@@ -147,11 +149,12 @@ class Solver:
         """Try the first ``width`` alternatives that succeed and keep the cheapest."""
         state, mark, before = self.state, len(self.state.trail), self.state.fixed
         best: list[tuple[object, tuple[int, ...]]] | None = None
+        width = self._width(goal.name)
         for tried, subgoals in enumerate(self._alternatives(goal), 1):
             if self._solve_all(subgoals, limit, before) and self._holds(goal):
                 best, limit = state.since(mark), state.fixed - before - 1
             state.undo(mark)
-            if limit < 0 or (best is not None and tried >= self.width) or tried >= 4 * self.width + 4:
+            if limit < 0 or (best is not None and tried >= width) or tried >= 4 * width + 4:
                 break
         if best is None:
             return False
@@ -177,9 +180,11 @@ class Solver:
         good = np.isin(self.state.block(variable, goal.i, sets), list(goal.allowed))
         costs = [self.estimate(a) for a in variable.args]
         slot = (good.shape, good.tobytes(), tuple(costs))
-        if slot not in self.boxes:
-            self.boxes[slot] = maximal_boxes(good, costs)
-        boxes = {box: self._box_cost(box, sets, costs) for box in self.boxes[slot]}
+        self.state.work += 20
+        if slot not in self.state.boxes:
+            self.state.work += 300
+            self.state.boxes[slot] = maximal_boxes(good, costs)
+        boxes = {box: self._box_cost(box, sets, costs) for box in self.state.boxes[slot]}
         for box in sorted(boxes, key=lambda b: boxes[b]):
             goals = [
                 (costs[a], a, Goal(name, goal.i, frozenset(sets[a][t] for t in box[a])))
@@ -227,7 +232,7 @@ class Solver:
         force.
         """
         found: list[tuple[float, int, list[Goal]]] = []
-        wanted = self.width + 1
+        wanted = self._width(head.name) + 1
         threats: dict[int, list[int]] = {}
         seen: dict[int, list[int]] = {}
         key = self.state.at.key(head)

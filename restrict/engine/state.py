@@ -22,6 +22,8 @@ Node = tuple[str, int]
 Pair = tuple[int, int]
 FIRST_PAIRS = 48
 MAX_IMAGE = 2**16
+Box = tuple[tuple[int, ...], ...]
+"""One sorted side per argument of a map, as indices into its lists of values."""
 
 
 class RowList:
@@ -41,6 +43,18 @@ class RowList:
         return (self.row.stop - self.row.first) * self.keys.domain
 
 
+def depths(at: Instance) -> dict[str, int]:
+    """The largest number of heads on a path to each variable."""
+    depth = {"token": 0, "position": 0}
+    for variable in at.model.variables:
+        if isinstance(variable, Head):
+            read = (variable.value, at.query(variable), at.key(variable))
+            depth[variable.name] = 1 + max(depth[name] for name in read if name is not None)
+        else:
+            depth[variable.name] = max((depth[a] for a in variable.args), default=0)
+    return depth
+
+
 class State:
     """Tokens and value sets under the restriction so far, with a trail so that a trial can be undone.
 
@@ -50,6 +64,7 @@ class State:
     def __init__(self, at: Instance) -> None:
         self.at = at
         self.order = {v.name: t for t, v in enumerate(at.model.variables)}
+        self.depth = depths(at)
         self.alphabet = tuple(range(len(at.model.alphabet)))
         self.pinned = {i: (v,) for i, v in at.pinned.items()}
         self.tokens: dict[int, tuple[int, ...]] = dict(self.pinned)
@@ -58,6 +73,7 @@ class State:
         self.trail: list[tuple[object, object]] = []
         self.scores = 0
         self.work = 0
+        self.boxes: dict[object, list[Box]] = {}
         self._lists: dict[tuple[str, int, int], RowList] = {}
         self._tables: dict[tuple[str, int], I64] = {}
         self._defaults: dict[str, Values] = {}
@@ -124,6 +140,7 @@ class State:
         return found
 
     def _map(self, variable: Map, i: int) -> tuple[int, ...]:
+        self.work += 10
         self.reads[variable.name, i].update((a, i) for a in variable.args)
         sets = [self.values(a, i) for a in variable.args]
         if np.prod([len(s) for s in sets], dtype=object) > MAX_IMAGE:

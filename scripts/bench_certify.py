@@ -1,0 +1,182 @@
+"""Benchmark of `restrict certify`: sizes, times, memory, growth with n, and peers on the same models in the same run.
+
+    python scripts/bench_certify.py [--quick] [-o FILE.json] [--only SECTION ...]
+
+Sections: growth (random two-layer models up to a million positions), depth (three and four layers), known (instances
+with a known
+optimum), scan (scores per second), optimum (n = 13 and 40 against the exact optimum), peers (other methods with a
+time limit).
+End-to-end times are of a fresh process each, so they include start-up and JIT compilation (from its cache after the
+first).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+Row = dict[str, Any]
+
+
+def measured(arguments: Sequence[str]) -> tuple[str, float, float]:
+    """Run `restrict ARGUMENTS` in a fresh process: its output, seconds, and peak memory in MiB."""
+    started = time.perf_counter()
+    with tempfile.TemporaryFile("w+") as out:
+        process = subprocess.Popen([sys.executable, "-m", "restrict.cli", *arguments], stdout=out)
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - started
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            raise SystemExit(f"restrict {' '.join(arguments)} ended with exit code {process.returncode}")
+        out.seek(0)
+        return out.read(), seconds, usage.ru_maxrss / 1024
+
+
+def end_to_end(model: str, n: int) -> Row:
+    """Certify, then check with the fast and, where it is quick, the pure checker."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "c.json")
+        text, seconds, memory = measured(["certify", model, "-n", str(n), "-o", path, "--json"])
+        certificate = json.loads(text)["certificate"]
+        _, fast, _ = measured(["check", model, path, "--fast"])
+        fixed = sum(count for _, count, _ in certificate["fixed"])
+        cone = (
+            "all" if certificate["cone"] == "all" else sum(c for runs in certificate["cone"].values() for _, c in runs)
+        )
+        row = {"model": model, "n": n, "fixed": fixed, "c": certificate["claim"]["c"], "cone": cone}
+        row |= {"certify s": seconds, "MiB": memory, "check --fast s": fast}
+        if n <= 20_000:
+            _, row["check s"], _ = measured(["check", model, path])
+        return row
+
+
+def exponent(rows: list[Row], key: str) -> float:
+    """The least-squares slope of log(key) against log(n)."""
+    points = [(math.log(r["n"]), math.log(max(r[key], 1e-9))) for r in rows]
+    mx, my = mean(p[0] for p in points), mean(p[1] for p in points)
+    return sum((x - mx) * (y - my) for x, y in points) / sum((x - mx) ** 2 for x, _ in points)
+
+
+def growth(quick: bool) -> tuple[list[Row], list[str]]:
+    """Random L = 2, H = 2, 4 states."""
+    sizes = (1_000, 10_000, 100_000) if quick else (1_000, 10_000, 100_000, 1_000_000)
+    seeds = range(1 if quick else 5)
+    rows = [end_to_end(f"random:layers=2,heads=2,states=4,seed={seed}", n) for n in sizes for seed in seeds]
+    notes = [f"n = {n}: mean fixed {mean(r['fixed'] for r in rows if r['n'] == n):.1f}" for n in sizes]
+    notes.append(
+        f"fitted exponent in n of fixed positions: {exponent(rows, 'fixed'):.3f}; of time: {exponent(rows, 'certify s'):.3f}"
+    )
+    return rows, notes
+
+
+def depth(quick: bool) -> tuple[list[Row], list[str]]:
+    """Three and four layers."""
+    n = 10_000 if quick else 100_000
+    rows = [end_to_end(f"random:layers={layers},heads=2,states=4,seed={s}", n) for layers in (3, 4) for s in range(2)]
+    return rows, [f"least free share: {100 * min(1 - r['fixed'] / r['n'] for r in rows):.3f} %"]
+
+
+KNOWN: tuple[tuple[str, int, int], ...] = (
+    ("and-of-ors", 10_000, 100),
+    ("or-of-ands", 10_000, 100),
+    ("alternating-tree", 9_984, 8),
+    ("alternating-tree:bottom=20,middle=20", 8_000, 20),
+    ("tribes", 10_000, 8),
+    ("tribes:width=12", 9_996, 12),
+    ("dyck1-depth2", 10_000, 1),
+    ("dyck1-depth3", 10_000, 1),
+    ("all-ones", 10_000, 1),
+    ("anbn", 10_000, 1),
+    ("first-symbol", 10_000, 1),
+    ("contains-one", 10_000, 1),
+    ("flip-flop", 10_000, 1),
+    ("induction-head", 10_000, 2),
+    ("parity8", 10_000, 8),
+)
+
+
+def known(quick: bool) -> tuple[list[Row], list[str]]:
+    """Instances whose optimum is known (instances/README.md)."""
+    rows = [end_to_end(model, n) | {"optimum": best} for model, n, best in (KNOWN[:4] if quick else KNOWN)]
+    return rows, [f"at the optimum: {sum(r['fixed'] == r['optimum'] for r in rows)} of {len(rows)}"]
+
+
+def scan(quick: bool) -> tuple[list[Row], list[str]]:
+    """Scores per second of one row of a million positions and four key values, in process."""
+    import restrict
+    from restrict.abstract import rows as module
+
+    at = restrict.load("random:layers=2,heads=2,states=4,seed=0").at(1_000_000)
+    head: Any = at.model.variables[3]
+    keys = module.Values.make(4, {})
+    kernels = {"hash kernel": module.SHORT_ROW, "register machine": 2**60}
+    out = []
+    for name, short in kernels.items():
+        for threads in ("1", "2"):
+            module.SHORT_ROW, os.environ["RESTRICT_THREADS"] = short, threads
+            seconds = best_of(lambda: module.Row(at, head, 999_999, 1).best(keys, 48), 5 if quick else 20)
+            out.append({"kernel": name, "threads": int(threads), "ms": 1000 * seconds, "scores/s": 4e6 / seconds})
+    module.SHORT_ROW = kernels["hash kernel"]
+    os.environ.pop("RESTRICT_THREADS")
+    return out, []
+
+
+def best_of(run: Callable[[], object], times: int) -> float:
+    """The least of several timings, in seconds; the first call, which may compile, does not count."""
+    run()
+    least = math.inf
+    for _ in range(times):
+        started = time.perf_counter()
+        run()
+        least = min(least, time.perf_counter() - started)
+    return least
+
+
+SECTIONS: dict[str, Callable[[bool], tuple[list[Row], list[str]]]] = {
+    "growth": growth,
+    "depth": depth,
+    "known": known,
+    "scan": scan,
+}
+
+
+def table(rows: list[Row]) -> str:
+    """A Markdown table."""
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+    return "\n".join([*lines, *("| " + " | ".join(cell(row.get(c, "")) for c in columns) + " |" for row in rows)])
+
+
+def cell(value: object) -> str:
+    """A number with three or four digits."""
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def main() -> None:
+    """Run the sections and print their tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs")
+    parser.add_argument("--only", nargs="+", choices=list(SECTIONS), default=list(SECTIONS))
+    parser.add_argument("-o", "--output", type=Path, help="write all rows as JSON")
+    options = parser.parse_args()
+    results = {}
+    for name in options.only:
+        rows, notes = SECTIONS[name](options.quick)
+        results[name] = {"rows": rows, "notes": notes}
+        print(f"\n## {name}\n\n{table(rows)}\n", *(f"- {note}" for note in notes), sep="\n", flush=True)
+    if options.output:
+        options.output.write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
