@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from restrict.certificate import Certificate, Claim, certificate_of, load_certificate
     from restrict.checking import check
     from restrict.engine.certify import certify
+    from restrict.engine.exact import exact
+    from restrict.engine.explain import explain
+    from restrict.engine.relax import pareto
+    from restrict.engine.sensitivity import sensitivity
+    from restrict.engine.tighten import tighten
     from restrict.errors import ModelError, NotEstablished, ResourceLimit, RestrictError, UsageError
     from restrict.model.program import Head, Map, Model, Output
     from restrict.model.rules import Dot, Table
@@ -36,6 +41,11 @@ _HOME = {
     "certificate_of": "restrict.certificate",
     "load_certificate": "restrict.certificate",
     "certify": "restrict.engine.certify",
+    "exact": "restrict.engine.exact",
+    "explain": "restrict.engine.explain",
+    "tighten": "restrict.engine.tighten",
+    "sensitivity": "restrict.engine.sensitivity",
+    "pareto": "restrict.engine.relax",
     "ModelError": "restrict.errors",
     "NotEstablished": "restrict.errors",
     "ResourceLimit": "restrict.errors",
@@ -69,8 +79,13 @@ __all__ = [
     "certificate_of",
     "certify",
     "check",
+    "exact",
+    "explain",
     "load",
     "load_certificate",
+    "pareto",
+    "sensitivity",
+    "tighten",
 ]
 
 

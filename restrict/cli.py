@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from restrict import __version__
+from restrict.cli_sat import explain, tighten
 
 if TYPE_CHECKING:
     from restrict.certificate import Certificate
+    from restrict.engine.exact import Exact
     from restrict.model.program import Model
 
 AUTOMATIC_CHECK = 20_000_000
@@ -68,6 +70,8 @@ def cli() -> None:
     """
 
 
+cli.add_command(explain)
+cli.add_command(tighten)
 MODEL = click.argument("model", metavar="MODEL")
 
 
@@ -107,6 +111,9 @@ MODEL = click.argument("model", metavar="MODEL")
 @click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same certificate.")
 @click.option("--time", type=float, default=None, help="Go on improving for this many seconds.")
 @click.option(
+    "--exact", is_flag=True, help="Find the optimum by SAT, with a proof; with --time, bounds on it (small models)."
+)
+@click.option(
     "--pareto", is_flag=True, help="The front of free positions against c; -o then names a folder for its certificates."
 )
 @click.option(
@@ -125,6 +132,7 @@ def certify(
     output: Path | None,
     seed: int,
     time: float | None,
+    exact: bool,
     pareto: bool,
     figure: Path | None,
     as_json: bool,
@@ -145,15 +153,18 @@ def certify(
     if pareto:
         if rho is not None or c is not None or free is not None:
             raise UsageError("--pareto goes through all c by itself; leave out -c, --free and --restriction")
-        _pareto(program, n, _target(target), seed, time, output, figure, as_json)
+        _pareto(program, n, target_of(target), seed, time, output, figure, as_json)
         return
-    _check_writable(output)
+    check_writable(output)
     given = Restriction.parse(program.at(n), rho) if rho is not None else None
+    if exact and (given is not None or free is not None):
+        raise UsageError("--exact is for -c; leave out --free and --restriction")
+    optimum = None
     with _progress(f"{program.name[:40]}, n = {n}") as progress:
         found = run(
             program,
             n,
-            target=_target(target),
+            target=target_of(target),
             c=c or 0,
             free=free,
             seed=seed,
@@ -161,10 +172,12 @@ def certify(
             restriction=given,
             progress=progress,
         )
+        if exact:
+            found, optimum = _exact(program, found, c or 0, time, seed, progress)
         if output is not None:
             found.save(output)
         line = _trusted(program, found)
-    _report(program, found, output, line, as_json)
+    _report(program, found, output, line, as_json, optimum)
     if found.provenance.get("stopped") == "interrupted":
         where = f"; it is in {output}" if output else "; use -o FILE to keep it"
         sys.exit(_say(f"interrupted; the certificate above is the best so far and is valid{where}", 130))
@@ -183,7 +196,7 @@ def _pareto(
     from restrict.engine.relax import pareto
     from restrict.errors import UsageError
 
-    _check_writable(figure)
+    check_writable(figure)
     if figure is not None:
         try:
             import matplotlib as _  # noqa: F401
@@ -211,7 +224,28 @@ def _pareto(
             click.echo(f"{what} {path}")
 
 
-def _report(program: Model, found: Certificate, output: Path | None, line: str | None, as_json: bool) -> None:
+def _exact(
+    program: Model, found: Certificate, c: int, time: float | None, seed: int, progress: Any
+) -> tuple[Certificate, Exact]:
+    """The exact optimum, starting from what the search found; and the better certificate of the two."""
+    from restrict.engine.exact import exact
+
+    optimum = exact(program, found.n, target=found.target, c=c, time=time, seed=seed, start=found, progress=progress)
+    better = optimum.certificate
+    if better is not None and len(better.restriction.fixed) <= len(found.restriction.fixed):
+        return better, optimum
+    return found, optimum
+
+
+def _report(
+    program: Model,
+    found: Certificate,
+    output: Path | None,
+    line: str | None,
+    as_json: bool,
+    optimum: Exact | None = None,
+) -> None:
+    from restrict.cli_sat import exact_document, exact_lines
     from restrict.show import summary
 
     if as_json:
@@ -220,9 +254,13 @@ def _report(program: Model, found: Certificate, output: Path | None, line: str |
             "file": str(output) if output else None,
             "checked": line,
         }
+        if optimum is not None:
+            document["exact"] = exact_document(optimum)
         click.echo(json.dumps(document))
         return
     click.echo(summary(program, found))
+    if optimum is not None:
+        click.echo(exact_lines(program, optimum))
     if line is not None:
         click.echo(f"  checked by the trusted checker: {line}")
     else:
@@ -366,7 +404,7 @@ def new(generator: str | None, output: Path | None, listing: bool) -> None:
 # ---------------------------------------------------------------- helpers
 
 
-def _target(text: str) -> Any:
+def target_of(text: str) -> Any:
     from restrict.errors import UsageError
 
     if text in ("last", "all"):
@@ -376,7 +414,7 @@ def _target(text: str) -> Any:
     return int(text)
 
 
-def _check_writable(path: Path | None) -> None:
+def check_writable(path: Path | None) -> None:
     """Refuse an output that cannot be written before the work starts, not after."""
     from restrict.errors import UsageError
 

@@ -74,7 +74,8 @@ def growth(quick: bool) -> tuple[list[Row], list[str]]:
     rows = [end_to_end(f"random:layers=2,heads=2,states=4,seed={seed}", n) for n in sizes for seed in seeds]
     notes = [f"n = {n}: mean fixed {mean(r['fixed'] for r in rows if r['n'] == n):.1f}" for n in sizes]
     notes.append(
-        f"fitted exponent in n of fixed positions: {exponent(rows, 'fixed'):.3f}; of time: {exponent(rows, 'certify s'):.3f}"
+        f"fitted exponent in n of fixed positions: {exponent(rows, 'fixed'):.3f}; "
+        f"of time: {exponent(rows, 'certify s'):.3f}"
     )
     return rows, notes
 

@@ -20,7 +20,7 @@ defined. In the own pair of a head whose query and key are one variable, the key
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -49,8 +49,20 @@ class Lazy(State):
             self.examine(self.at.model.by_name[name], i)
         return super().values(name, i)
 
+    def under(self, fixed: Mapping[int, int]) -> Lazy:
+        """The same program under another restriction; rows already ordered are shared."""
+        other = lazy_state(self.at, fixed)
+        other._lists, other._defaults = self._lists, self._defaults
+        return other
 
-def lazy_state(at: Instance, fixed: dict[int, int]) -> Lazy:
+    def read_tokens(self, target: Node) -> set[int]:
+        """The positions whose tokens were read for the target, all that was asked for: freeing others changes
+        nothing."""
+        nodes = {target}.union(*self.reads.values())
+        return {i for name, i in nodes if name == "token"}
+
+
+def lazy_state(at: Instance, fixed: Mapping[int, int]) -> Lazy:
     """A lazy state under a restriction, given by symbol indices. A node costs its row walks, once."""
     state = Lazy(at)
     state.tokens.update({i: (a,) for i, a in fixed.items()})
@@ -92,12 +104,17 @@ class Encoding:
             found.setdefault(self.at.label(value), []).append(literal)
         return found
 
+    def symbol(self, i: int, true: Collection[int]) -> int:
+        """The symbol (an index) of an input in a model, given as its literals; any one where the model has none."""
+        row = self.values["token", i]
+        return next((a for a, literal in row.items() if literal in true), next(iter(row)))
+
     def decode(self, model: Iterable[int]) -> list[str]:
         """The word, without markers, that a model shows; the first symbol where the model says nothing."""
         true, alphabet = set(model), self.at.model.alphabet
         word = {i: alphabet[0] for i in range(self.at.n) if i not in self.at.pinned} | dict(self.restriction.fixed)
         for i in self.inputs:
-            word[i] = alphabet[next(a for a, literal in self.values["token", i].items() if literal in true)]
+            word[i] = alphabet[self.symbol(i, true)]
         return [word[i] for i in sorted(word)]
 
     def copy(self, shared: Collection[int], offset: int | None = None) -> Encoding:

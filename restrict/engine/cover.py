@@ -5,7 +5,8 @@ query value) has *cubes*, partial assignments of few inputs; it is **captured** 
 satisfied. Minimise the number of set inputs, or stay within a budget. Inputs fixed beforehand cost nothing.
 
 **Solvers** (:func:`solve`): ``greedy``, ``decimate`` (belief propagation), ``local`` (exchange; here and in
-:mod:`restrict.kernels.cover`), ``resample`` (:mod:`restrict.engine.resample`), ``sat`` and ``maxsat`` (:mod:`restrict.engine.coversat`, with the lower bounds).
+:mod:`restrict.kernels.cover`), ``resample`` (:mod:`restrict.engine.resample`), ``sat`` and ``maxsat``
+(:mod:`restrict.engine.coversat`, with the lower bounds).
 
 Invariant: every solver works on the :class:`Core`, the problem after the prior fixed inputs are substituted, and every
 answer is rebuilt and recounted on the problem itself by :func:`solution_of`.
@@ -125,7 +126,8 @@ class CoverProblem:
 
 
 def _pointers(sizes: Iterable[int]) -> I64:
-    return np.cumsum([0, *sizes], dtype=np.int64)
+    out: I64 = np.cumsum([0, *sizes], dtype=np.int64)
+    return out
 
 
 def _validate(problem: CoverProblem) -> None:
@@ -180,15 +182,17 @@ class Core:
     @property
     def dead(self) -> I64:
         """Pairs (numbers of the problem) that nothing can capture."""
-        return self.pairs[np.diff(self.pair_ptr) == 0]
+        found: I64 = self.pairs[np.diff(self.pair_ptr) == 0]
+        return found
 
     @cached_property
     def scope(self) -> tuple[I64, I64]:
         """(pointers, inputs): the distinct inputs of each pair, sorted."""
         pair_of = np.repeat(self.cube_pair, np.diff(self.cube_ptr))
         key = np.unique(pair_of * max(self.inputs, 1) + self.cube_lit // self.symbols)
-        owner, members = np.divmod(key, max(self.inputs, 1))
-        return _pointers(np.bincount(owner, minlength=len(self.pairs))), members
+        width = max(self.inputs, 1)
+        members: I64 = key % width
+        return _pointers(np.bincount(key // width, minlength=len(self.pairs))), members
 
     @cached_property
     def literals(self) -> tuple[I64, I64, I64, I64]:
@@ -269,7 +273,9 @@ class CoverSolution:
             NotEstablished: the first thing that is not so.
         """
         problem, prior = self.problem, self.problem.fixed
-        if self.assignment.shape != prior.shape or np.any((self.assignment < -1) | (self.assignment >= problem.symbols)):
+        if self.assignment.shape != prior.shape or np.any(
+            (self.assignment < -1) | (self.assignment >= problem.symbols)
+        ):
             raise NotEstablished("the assignment has a wrong shape or symbol")
         if np.any((prior >= 0) & (self.assignment != prior)):
             raise NotEstablished("the assignment changes an input that was fixed beforehand")
@@ -400,7 +406,7 @@ def _decimate(core: Core, rng: np.random.Generator, size: int, rounds: int) -> I
         found = kernels.decide(
             surest, pair_ptr, lit_ptr, by_literal, core.cube_pair, s, decided, alone, escape, belief, out
         )
-        if found == 0 and belief.max() <= 0:
+        if found == 0:
             break
         left, sweeps = left - found, SWEEPS
     space = Workspace.of(core, out)

@@ -94,14 +94,14 @@ class Oracle:
         """The largest variable in use."""
         return self.code.top + 2 * len(self.same)
 
-    def find(self, cube: Mapping[int, int], selector: int) -> Cube | None:
+    def find(self, cube: Mapping[int, int], selector: int, more: Iterable[int] = ()) -> Cube | None:
         """An input (symbols at ``inputs``) that agrees with the cube and is selected, or ``None``. Positions outside
-        ``inputs`` have no influence and are ignored."""
+        ``inputs`` have no influence and are ignored; ``more`` are literals to assume besides."""
         assumed = [self.code.token_lit(i, a) for i, a in cube.items() if ("token", i) in self.code.values]
-        if not ask(self.solver, [selector, *assumed], self.deadline):
+        if not ask(self.solver, [selector, *assumed, *more], self.deadline):
             return None
         true = set(self.solver.get_model())
-        return {i: next(a for a, y in self.code.values["token", i].items() if y in true) for i in self.inputs}
+        return {i: self.code.symbol(i, true) for i in self.inputs}
 
     def core(self, cube: Cube) -> Cube:
         """The part of the cube that the last negative answer of :meth:`find` used."""
@@ -310,7 +310,7 @@ def exact(
 
     Where the optimum found is not confirmed by the abstract run, other optimal restrictions are tried for one that is.
     Raises :class:`ResourceLimit` where the cone does not fit, :class:`ValueError` for the target ``all``.
-    Cost: SAT calls; measured for two random layers it stays below a minute to n = 100.
+    Cost: SAT calls, which grow steeply with the optimum and mildly with ``n``.
     """
     at = model.at(n)
     where = position_of(at, target)
@@ -421,8 +421,10 @@ def _by_table(at: Instance, target: Target, where: int, c: int, provenance: dict
         raise ResourceLimit(
             f"c = {c}: the optimum for c > 0 is by brute force, and {symbols}^{len(letters)} inputs are too many"
         )
-    words = np.indices((symbols,) * len(letters)).reshape(len(letters), -1).T.astype(np.int64)
-    values = run_batch(at, np.ascontiguousarray(words)).values[at.model.output.variable][:, where]
+    words = np.array(list(itertools.product(range(symbols), repeat=len(letters))), dtype=np.int64)
+    values = run_batch(at, words.reshape(symbols ** len(letters), len(letters))).values[at.model.output.variable][
+        :, where
+    ]
     names = sorted({at.label(int(v)) for v in np.unique(values)})
     lookup = {int(v): names.index(at.label(int(v))) for v in np.unique(values)}
     table = np.array([lookup[int(v)] for v in values]).reshape((symbols,) * len(letters))

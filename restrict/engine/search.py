@@ -32,13 +32,13 @@ PASSES: tuple[tuple[tuple[int, ...], float], ...] = (
     ((5, 4, 2), 1.0),
 )
 """(alternatives tried by depth, noise) of the successive passes of the search."""
-FIRST_WORK, MORE_WORK, WORK_PER_TOKEN = 300_000, 200_000, 8_000
+FIRST_WORK, MORE_WORK, WORK_PER_TOKEN = 100_000, 200_000, 8_000
 """Effort (pairs walked) of an attempt while nothing is known, four times as much in each further pass; and of all later
 attempts together, some seconds."""
 SCORES = 600_000_000
 """Scores computed by the whole search, once a first answer is known."""
-FALLBACK_NODES = 40_000
-"""The deletion fallback examines every node, so it is for programs with at most this many."""
+FEW_NODES, FALLBACK_NODES = 5_000, 40_000
+"""Deletion examines every node: programs with few start with it, others fall back on it when the first dives fail."""
 
 
 @dataclass
@@ -78,6 +78,7 @@ class Search:
         self._ticks = 0
         self._last_work = 0
         self._first = 0
+        self._nodes = at.n * max(1, len(at.model.variables))
         output = at.model.output.variable
         groups: dict[str, set[int]] = {}
         for value in range(at.domains[output]):
@@ -89,13 +90,15 @@ class Search:
         """Search until the budget, or the time, is spent. Ctrl-C raises; ``best`` stays."""
         rng = np.random.default_rng(self.seed)
         turn = 0
+        if self._nodes <= FEW_NODES:
+            self._deletion(rng)
         while True:
             widths, noise = PASSES[min(turn, len(PASSES) - 1)]
             for goal in self.goals:
                 self._attempt(goal, rng, widths, noise, turn)
                 if self._over():
                     return
-            if turn == 0:
+            if turn == 0 and self.best.fixed is None and self._nodes <= FALLBACK_NODES:
                 self._deletion(rng)
             turn += 1
             if self.best.count == 0:
@@ -119,6 +122,7 @@ class Search:
         while self.state.work < stop and self.best.count and not self._over():
             goal = next(g for g in self.goals if g.allowed.issuperset(self.best.values))
             kept = self._neighbourhood(rng)
+            self.state.work += 100  # so that iterations without any walk come to an end, too
             self._restart({**self.state.pinned, **{i: (a,) for i, a in kept.items()}})
             for name, where in self.best.cone.items():
                 for i in where:
@@ -220,9 +224,6 @@ class Search:
 
     def _deletion(self, rng: np.random.Generator) -> None:
         """Fix a whole random input, which forces every node, and free what can be freed."""
-        nodes = self.at.n * max(1, len(self.at.model.variables))
-        if nodes > (FALLBACK_NODES if self.best.fixed is None else FALLBACK_NODES // 100):
-            return
         state = self.state
         self._restart(dict(state.pinned))
         for i in range(self.at.n):

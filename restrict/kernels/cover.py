@@ -2,13 +2,13 @@
 
 Notation (:mod:`restrict.engine.cover`): literal ``l = input * symbols + symbol``; pair ``p`` has the cubes
 ``pair_ptr[p] .. pair_ptr[p+1]``, cube ``q`` has the literals ``cube_lit[cube_ptr[q] : cube_ptr[q+1]]`` and belongs to
-``cube_pair[q]``; ``lit_cube[lit_ptr[l] : lit_ptr[l+1]]`` are the cubes that contain ``l``. In the one-literal case a cube
-is its literal, so ``pair_lit`` (= ``cube_lit``) and ``lit_pair`` do without cubes.
+``cube_pair[q]``; ``lit_cube[lit_ptr[l] : lit_ptr[l+1]]`` are the cubes that contain ``l``. In the one-literal case a
+cube is its literal, so ``pair_lit`` (= ``cube_lit``) and ``lit_pair`` do without cubes.
 
 State. ``lits`` has the rows WHERE (place in LIST, or -1 when the literal does not hold), LIST (the literals that hold),
 SCORE and STAMP; ``pairs`` has HITS (satisfied cubes), SUM (of the literals that satisfy it, one-literal case: where
-HITS is 1 this *is* the literal), WEIGHT, OPEN_LIST and OPEN_WHERE (the uncaptured pairs) and MARK (scratch, zero between
-calls); ``state`` the scalars below. Lists lose an entry by moving the last one into its place.
+HITS is 1 this *is* the literal), WEIGHT, OPEN_LIST and OPEN_WHERE (the uncaptured pairs) and MARK (scratch, zero
+between calls); ``state`` the scalars below. Lists lose an entry by moving the last one into its place.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ PAIR_ROWS = 6
 COUNT, OPEN, TARGET, STOP, STEP, LEAST, DONE = range(7)
 STATE_SIZE = 7
 
+NOISE = 16
+"""One exchange in so many takes a random cube: without it, cubes of several literals are undone and redone forever."""
 OUTWARD = 2.0**-50
 """Relative outward step around a library logarithm (4 ulp; libm's error is below 1)."""
 
@@ -121,7 +123,7 @@ def greedy_literals(
 
 @kernel
 def put(l: int, pair_ptr: I64, pair_lit: I64, lit_ptr: I64, lit_pair: I64, lits: I64, pairs: I64, state: I64) -> None:
-    """Let ``l`` hold. Its score turns from gain to loss: the same number, the weight of the pairs only ``l`` captures."""
+    """Let ``l`` hold. Its score turns from gain to loss: the same number, the weight that only ``l`` captures."""
     hold(l, lits, state)
     for t in range(lit_ptr[l], lit_ptr[l + 1]):
         p = lit_pair[t]
@@ -161,9 +163,8 @@ def cheapest(start: int, sample: int, lits: I64, state: I64) -> int:
         l = lits[LIST, (start + t) % count]
         if lits[STAMP, l] >= state[STEP] and count > 1:
             continue
-        if best < 0 or lits[SCORE, l] < lits[SCORE, best]:
-            best = l
-        elif lits[SCORE, l] == lits[SCORE, best] and lits[STAMP, l] < lits[STAMP, best]:
+        ahead = lits[SCORE, l] - lits[SCORE, best] if best >= 0 else -1
+        if ahead < 0 or (ahead == 0 and lits[STAMP, l] < lits[STAMP, best]):
             best = l
     return best if best >= 0 else lits[LIST, start % count]
 
@@ -240,9 +241,10 @@ def believe(
 ) -> None:  # fmt: skip
     """Belief propagation under the weight ``exp(-price * number of set inputs)``, hard "every pair is captured".
 
-    One message each way per entry (pair, literal) of ``pair_lit``: ``escape`` = log P(the literal does not hold, without
-    this pair), ``alone`` = -log P(another literal captures the pair); a captured pair has ``alone = 0`` and is skipped.
-    Damped by one half. ``belief[l]`` is the marginal of ``l``.
+    One message each way per entry (pair, literal) of ``pair_lit``: ``escape`` = log P(the literal does not hold,
+    without this pair), ``alone`` = -log P(another literal captures the pair); a captured pair has ``alone = 0`` and is
+    skipped.
+    Damped by one half. ``belief[l]`` is the marginal of ``l``, 0 where it captures nothing more.
     """
     weight = np.zeros(symbols)
     for _ in range(sweeps):
@@ -259,10 +261,10 @@ def believe(
                 continue
             everything = 1.0
             for w in range(symbols):
-                l, z = j * symbols + w, -price
+                l, z = j * symbols + w, 0.0
                 for t in range(lit_ptr[l], lit_ptr[l + 1]):
                     z += alone[lit_entry[t]]
-                weight[w] = exp(min(z, 60.0))
+                weight[w] = exp(min(z - price, 60.0)) if z > 0.0 else 0.0
                 everything += weight[w]
             for w in range(symbols):
                 l, rest = j * symbols + w, everything - weight[w]
@@ -289,10 +291,7 @@ def decide(
         j, useful = l // symbols, 0
         for t in range(lit_ptr[l], lit_ptr[l + 1]):
             useful += 1 if alone[lit_entry[t]] != 0.0 else 0
-        if decided[j] == 1:
-            continue
-        if useful == 0:
-            belief[l] = 0.0
+        if decided[j] == 1 or useful == 0:
             continue
         decided[j], assignment[j] = 1, l % symbols
         captured += useful
@@ -498,7 +497,7 @@ def exchange_cubes(
     pair_ptr: I64, cube_ptr: I64, cube_lit: I64, lit_ptr: I64, lit_cube: I64, cube_pair: I64, symbols: int, sample: int,
     random: I64, best: I64, missing: I64, lits: I64, pairs: I64, state: I64,
 ) -> None:  # fmt: skip
-    """:func:`exchange_literals` for cubes of any size; gains and losses are computed on the spot."""
+    """:func:`exchange_literals` for cubes of any size: gains and losses on the spot, one step in NOISE at random."""
     for t in range(0, random.shape[0], 2):
         while state[OPEN] == 0:
             keep(symbols, best, lits, state)
@@ -515,6 +514,8 @@ def exchange_cubes(
         q = best_cube(
             p, symbols, pair_ptr, cube_ptr, cube_lit, lit_ptr, lit_cube, cube_pair, missing, lits, pairs, state
         )
+        if q < 0 or (random[t] >> 40) % NOISE == 0:
+            q = pair_ptr[p] + (random[t + 1] >> 20) % (pair_ptr[p + 1] - pair_ptr[p])
         if q >= 0:
             satisfy(q, symbols, cube_ptr, cube_lit, lit_ptr, lit_cube, cube_pair, missing, lits, pairs, state)
         state[STEP] += 1
@@ -545,8 +546,8 @@ def resample(
 ) -> int:  # fmt: skip
     """Moser-Tardos: while a pair is uncaptured, redraw the inputs of one such pair from ``outcomes`` (-1: free).
 
-    ``counts[p]`` counts the redraws of ``p``, ``state[STEP]`` all of them; stops at ``cap`` or when ``outcomes`` does not
-    hold enough for the next redraw. Returns how many outcomes were used.
+    ``counts[p]`` counts the redraws of ``p``, ``state[STEP]`` all of them; stops at ``cap`` or when ``outcomes`` does
+    not hold enough for the next redraw. Returns how many outcomes were used.
     """
     used = 0
     while state[OPEN] > 0 and state[STEP] < cap:
@@ -575,8 +576,8 @@ def dual_steps(
     y_sum: F64,
 ) -> None:  # fmt: skip
     """Primal-dual steps (Chambolle & Pock 2011, with the diagonal steps of Pock & Chambolle, ICCV 2011) for the LP
-    ``min sum x, sum_l share[p, l] x_l >= 1, 0 <= x <= 1``; ``y`` are the pairs' multipliers, ``y_sum`` their sum over the
-    steps. Entries are those of ``pair_lit``; ``lit_entry`` lists them by literal.
+    ``min sum x, sum_l share[p, l] x_l >= 1, 0 <= x <= 1``; ``y`` are the pairs' multipliers, ``y_sum`` their sum over
+    the steps. Entries are those of ``pair_lit``; ``lit_entry`` lists them by literal. Pairs without entries are left.
     """
     ahead = x.copy()
     row = np.zeros(y.shape[0])
@@ -598,8 +599,9 @@ def dual_steps(
             reach = 0.0
             for t in range(pair_ptr[p], pair_ptr[p + 1]):
                 reach += share[t] * ahead[pair_lit[t]]
-            y[p] = max(0.0, y[p] + (1.0 - reach) / row[p])
-            y_sum[p] += y[p]
+            if row[p] > 0.0:
+                y[p] = max(0.0, y[p] + (1.0 - reach) / row[p])
+                y_sum[p] += y[p]
 
 
 @kernel
@@ -645,7 +647,7 @@ def failure_logs(
 def neighbour_sums(
     scope_ptr: I64, scope: I64, input_ptr: I64, input_pair: I64, cost: F64, sums: F64, degree: I64
 ) -> None:
-    """``sums[p]`` = the cost of all pairs but ``p`` that share an input with ``p``, rounded up; ``degree[p]`` their number."""
+    """``sums[p]`` = cost of all pairs but ``p`` that share an input with ``p``, rounded up; ``degree[p]``: how many."""
     seen = np.full(sums.shape[0], -1, np.int64)
     for p in range(sums.shape[0]):
         total, count = 0.0, 0

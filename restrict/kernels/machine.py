@@ -83,27 +83,12 @@ def run_block(code: I64, tables: I64, regs: I64, m: int) -> None:
                 regs[d, t] = np.int64(regs[a, t] <= regs[b, t])
         elif op == 13:
             for t in range(m):
-                regs[d, t] = np.int64(regs[a, t] > regs[b, t])
-        elif op == 14:
-            for t in range(m):
-                regs[d, t] = np.int64(regs[a, t] >= regs[b, t])
-        elif op == 15:
-            for t in range(m):
-                regs[d, t] = np.int64((regs[a, t] != 0) & (regs[b, t] != 0))
-        elif op == 16:
-            for t in range(m):
-                regs[d, t] = np.int64((regs[a, t] != 0) | (regs[b, t] != 0))
-        elif op == 17:
-            for t in range(m):
-                regs[d, t] = np.int64(regs[a, t] == 0)
-        elif op == 18:
-            for t in range(m):
                 regs[d, t] = regs[b, t] if regs[a, t] != 0 else regs[c, t]
-        elif op == 19:
+        elif op == 14:
             for t in range(m):
                 h = (regs[a, t] ^ regs[b, t]) * MULTIPLIER
                 regs[d, t] = h ^ ((h >> 32) & LOW32)
-        elif op == 20:
+        elif op == 15:
             for t in range(m):
                 h = regs[a, t] * MULTIPLIER
                 regs[d, t] = ((h ^ ((h >> 32) & LOW32)) >> 1) & HALF

@@ -406,7 +406,25 @@ def _interval_mod(a: Interval, b: Interval) -> Interval:
 
 # ---------------------------------------------------------------- compilation
 
-OPCODES = {op: code for code, op in enumerate((*SCALAR, "gather"))}
+OPCODES = {
+    op: code for code, op in enumerate(op for op in (*SCALAR, "gather") if op not in ("gt", "ge", "and", "or", "not"))
+}
+"""Opcodes of the register machine; the operators left out are rewritten by :func:`lower`, since each opcode costs
+compilation."""
+
+
+def lower(node: Expr) -> Expr:
+    """The same value with the machine's operators only, at the root of the tree."""
+    zero = const(0)
+    match node.op:
+        case "gt" | "ge":
+            return Expr("lt" if node.op == "gt" else "le", node.args[::-1])
+        case "not":
+            return Expr("eq", (node.args[0], zero))
+        case "and" | "or":
+            both = tuple(Expr("ne", (a, zero)) for a in node.args)
+            return Expr("min" if node.op == "and" else "max", both)
+    return node
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -436,6 +454,9 @@ def compile_expr(expr: Expr, inputs: tuple[str, ...]) -> Code:
     offsets: dict[Payload, int] = {}
 
     def visit(node: Expr) -> int:
+        if node in registers:
+            return registers[node]
+        node = lower(node)
         if node in registers:
             return registers[node]
         sources = [visit(a) for a in node.args]

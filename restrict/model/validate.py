@@ -6,7 +6,6 @@ import re
 import unicodedata
 from collections.abc import Mapping
 
-import networkx as nx
 import numpy as np
 
 from restrict.errors import ModelError, ResourceLimit, UsageError, quote
@@ -116,9 +115,13 @@ def _known(model: Model, at: int) -> str:
 
 
 def _check_cycles(model: Model, known: Mapping[str, int]) -> None:
-    graph: nx.DiGraph[str] = nx.DiGraph(
-        (v.name, name) for v in model.variables for _, name in references(v) if name in known
-    )
+    """Name a cycle, if there is one; a reference that is merely out of order is reported later."""
+    edges = [(v.name, name) for v in model.variables for _, name in references(v) if name in known]
+    if all(known[name] < known[user] for user, name in edges):
+        return
+    import networkx as nx
+
+    graph: nx.DiGraph[str] = nx.DiGraph(edges)
     try:
         cycle = [edge[0] for edge in nx.find_cycle(graph)]
     except nx.NetworkXNoCycle:

@@ -1,0 +1,165 @@
+"""The exact optimum agrees with brute force, and its witnesses prove it again."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from restrict import Model, ResourceLimit, Restriction, certify, load
+from restrict.certificate import check_fast
+from restrict.engine.exact import Exact, exact, least_hitting_set, recheck
+from restrict.model.builtin import BUILTINS
+from restrict.model.fileformat import dumps, loads
+from tests import naive, random_programs
+
+
+def forces(document: naive.Model, found: Exact, c: int = 0) -> bool:
+    """Whether the restriction leaves at most ``c`` dependencies, by brute force."""
+    fixed = dict(found.restriction.fixed)
+    return len(naive.true_dependencies(document, found.n, fixed)["label", found.n - 1]) <= c
+
+
+def check(document: naive.Model, model: Model, n: int) -> Exact:
+    """The optimum at one length, compared with brute force."""
+    found = exact(model, n)
+    size, _ = naive.minimum_forcing(document, n)
+    assert (found.lower, found.upper, len(found.restriction.fixed)) == (size, size, size)
+    assert found.optimal
+    assert forces(document, found)
+    assert recheck(model, found)
+    if found.certificate is not None:
+        assert found.certificate.restriction.fixed == found.restriction.fixed
+        assert "c=0" in check_fast(model, found.certificate)
+    return found
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_random_programs(block: int) -> None:
+    for seed in range(block, 120, 4):
+        rng = np.random.default_rng(1000 + seed)
+        document = random_programs.random_program(rng)
+        n = min(5, random_programs.random_length(rng, document))
+        check(document, loads(dumps(document), "random"), n)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_two_layer_models(seed: int) -> None:
+    model = load(f"random:layers=2,heads=2,states=4,seed={seed}")
+    assert model.content is not None
+    check(naive.load(json.loads(model.content)), model, 8)
+
+
+@pytest.mark.parametrize(
+    ("name", "n"),
+    [
+        *[("contains-one", 5), ("all-ones", 5), ("first-symbol", 4), ("anbn", 6), ("and-of-ors", 9), ("parity8", 9)],
+        *[("or-of-ands", 9), ("flip-flop", 4), ("induction-head", 4), ("dyck1-depth2", 8), ("dyck1-depth3", 7)],
+    ],
+)
+def test_instances(name: str, n: int) -> None:
+    check(BUILTINS[name](), load(name), n)
+
+
+@pytest.mark.parametrize(("name", "n", "optimum"), [("and-of-ors", 36, 6), ("or-of-ands", 25, 5), ("tribes", 24, 3)])
+def test_known_optima_beyond_brute_force(name: str, n: int, optimum: int) -> None:
+    found = exact(load(name), n)
+    assert (found.lower, found.upper, found.confirmed) == (optimum, optimum, True)
+    assert recheck(load(name), found)
+
+
+def test_bounds_when_stopped_early() -> None:
+    model = load("random:layers=2,seed=0")
+    found = exact(model, 60, time=0.0)
+    assert found.lower <= found.upper == len(found.restriction.fixed)
+    start = certify(model, 40)
+    found = exact(model, 40, time=0.0, start=start)
+    assert found.lower < found.upper == len(start.restriction.fixed)
+    assert found.certificate is start
+    assert recheck(model, found)
+
+
+def test_the_same_seed_gives_the_same_answer() -> None:
+    model = load("random:layers=2,seed=2")
+    one, two = exact(model, 20, seed=5), exact(model, 20, seed=5)
+    assert (one.restriction, one.witnesses) == (two.restriction, two.witnesses)
+
+
+def test_recheck_refuses_what_does_not_prove_the_bound() -> None:
+    model = load("and-of-ors")
+    found = exact(model, 9)
+    assert recheck(model, found)
+    assert not recheck(model, replace(found, lower=4))
+    assert not recheck(model, replace(found, witnesses=found.witnesses[:1]))
+    fewer = tuple(replace(w, cubes=w.cubes[:1]) for w in found.witnesses)
+    assert not recheck(model, replace(found, witnesses=fewer))
+    wrong = tuple(replace(w, cubes=(*w.cubes, {0: "0"})) for w in found.witnesses)
+    assert not recheck(model, replace(found, witnesses=wrong))
+
+
+def test_least_hitting_set_by_enumeration() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        n, symbols = 4, 3
+        cubes = [
+            {int(i): int(rng.integers(symbols)) for i in rng.permutation(n)[: rng.integers(1, 4)]}
+            for _ in range(rng.integers(0, 7))
+        ]
+        sizes = [
+            sum(a < symbols for a in rho)
+            for rho in itertools.product(range(symbols + 1), repeat=n)
+            if all(any(rho[i] not in (a, symbols) for i, a in cube.items()) for cube in cubes)
+        ]
+        assert least_hitting_set(cubes, symbols, n) == min(sizes, default=n + 1)
+
+
+# --- c > 0 ---
+
+
+def minimum_for(document: naive.Model, n: int, c: int) -> int:
+    """The fewest fixed positions that leave at most ``c`` dependencies, over all restrictions."""
+    places, table = naive.letters(document, n), naive.truth_table(document, n)
+    best = len(places)
+    for rho in itertools.product([None, *range(len(document["alphabet"]))], repeat=len(places)):
+        cell = {x: y for x, y in table.items() if all(a is None or a == b for a, b in zip(rho, x, strict=True))}
+        matter = {
+            p
+            for p in range(len(places))
+            if any(
+                len({cell[z] for z in cell if z[:p] + z[p + 1 :] == x[:p] + x[p + 1 :]}) > 1
+                for x in (cell if rho[p] is None else ())
+            )
+        }
+        if len(matter) <= c:
+            best = min(best, sum(a is not None for a in rho))
+    return best
+
+
+def test_given_c_by_brute_force() -> None:
+    for seed in range(12):
+        rng = np.random.default_rng(2000 + seed)
+        document = random_programs.random_program(rng)
+        n = min(3, random_programs.random_length(rng, document))
+        n = max(n, random_programs.shortest(document))
+        model = loads(dumps(document), "random")
+        for c in (1, 2):
+            found = exact(model, n, c=c)
+            assert found.lower == found.upper == minimum_for(document, n, c), f"seed {seed}"
+            assert forces(document, found, c)
+
+
+def test_large_c_problems_are_refused() -> None:
+    with pytest.raises(ResourceLimit, match="brute force"):
+        exact(load("contains-one"), 30, c=1)
+
+
+def test_every_restriction_of_the_answer_is_for_the_model() -> None:
+    model = load("tagger")
+    found = exact(model, 4, target=2)
+    assert isinstance(found.restriction, Restriction)
+    assert found.optimal
+    with pytest.raises(ValueError, match="target all"):
+        exact(model, 4, target="all")

@@ -1,0 +1,211 @@
+"""Explanations suffice, are minimal or minimum as they say, and come with certificates that hold."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+
+from restrict import Model, ResourceLimit, Restriction, UsageError, certificate_of, load
+from restrict.certificate import check_fast
+from restrict.engine import cnf
+from restrict.engine.explain import Explanation, explain
+from restrict.engine.sensitivity import sensitivity
+from restrict.model.fileformat import dumps, loads
+from tests import naive, random_programs
+
+Case = tuple[naive.Model, Model, tuple[int, ...]]
+
+
+def random_case(seed: int) -> Case:
+    """A random program with an input."""
+    rng = np.random.default_rng(seed)
+    document = random_programs.random_program(rng)
+    n = min(6, random_programs.random_length(rng, document))
+    x = tuple(int(rng.integers(len(document["alphabet"]))) for _ in naive.letters(document, n))
+    return document, loads(dumps(document), "random"), x
+
+
+def two_layers(seed: int, n: int = 7) -> Case:
+    """A random two-layer model with an input."""
+    model = load(f"random:layers=2,heads=2,states=4,seed={seed}")
+    assert model.content is not None
+    x = tuple(int(a) for a in np.random.default_rng(seed).integers(0, 2, n))
+    return json.loads(model.content), model, x
+
+
+CASES = [*map(random_case, range(45)), *map(two_layers, range(12))]
+
+
+def word(case: Case) -> list[str]:
+    """The input's symbols."""
+    return [case[0]["alphabet"][a] for a in case[2]]
+
+
+def sufficient(case: Case) -> set[frozenset[int]]:
+    """All sets of positions that force the label on the input, by enumeration."""
+    document, _, x = case
+    n = naive.length(document, x)
+    table, places = naive.truth_table(document, n), naive.letters(document, n)
+    differ = [{t for t in range(len(x)) if y[t] != x[t]} for y in table if table[y] != table[x]]
+    return {
+        frozenset(places[t] for t in chosen)
+        for size in range(len(x) + 1)
+        for chosen in itertools.combinations(range(len(x)), size)
+        if all(d.intersection(chosen) for d in differ)
+    }
+
+
+def minimal(sets: set[frozenset[int]]) -> set[frozenset[int]]:
+    """The subset-minimal ones."""
+    return {s for s in sets if not any(s - {i} in sets for i in s)}
+
+
+def check(case: Case, found: Explanation, truth: set[frozenset[int]]) -> None:
+    """An explanation is what it says."""
+    document, model, x = case
+    symbols = dict(zip(naive.letters(document, naive.length(document, x)), word(case), strict=True))
+    chosen = frozenset(found.restriction.fixed)
+    assert set(found.positions) <= chosen
+    assert all(symbols[i] == s for i, s in found.restriction.fixed.items())
+    assert chosen in truth
+    assert found.label == model.run(word(case)).label(found.restriction.n - 1)
+    if found.minimal is not None:
+        assert found.minimal == all(chosen - {i} not in truth for i in found.positions)
+    if found.certificate is not None:
+        assert found.certificate.restriction.fixed == found.restriction.fixed
+        assert " c=0 " in check_fast(model, found.certificate)
+
+
+def test_minimal_explanations_suffice_and_have_certificates() -> None:
+    exact_too = 0
+    for case in CASES:
+        (found,) = explain(case[1], word(case))
+        check(case, found, sufficient(case))
+        assert found.certificate is not None
+        exact_too += bool(found.minimal)
+    assert exact_too > len(CASES) // 2
+
+
+def test_minimal_for_the_abstract_run() -> None:
+    """No position can be left out without the abstract run losing the label."""
+    for case in CASES[::3]:
+        (found,) = explain(case[1], word(case))
+        for i in found.positions:
+            shorter = found.restriction.release([i])
+            assert certificate_of(case[1].at(shorter.n), shorter, "all").c > 0
+
+
+def test_minimum_explanations_are_the_lightest() -> None:
+    for case in CASES:
+        truth = sufficient(case)
+        (found,) = explain(case[1], word(case), exact=True)
+        check(case, found, truth)
+        assert found.weight == found.lower == min(map(len, truth))
+        assert found.minimum
+
+
+def test_weights() -> None:
+    for seed, case in enumerate(CASES[::2]):
+        rng = np.random.default_rng(seed)
+        weights = {i: int(rng.integers(1, 6)) for i in naive.letters(case[0], naive.length(case[0], case[2]))}
+        truth = sufficient(case)
+        (found,) = explain(case[1], word(case), exact=True, weights=weights)
+        assert found.weight == found.lower == min(sum(weights[i] for i in s) for s in truth)
+        (found,) = explain(case[1], word(case), weights=weights)
+        check(case, found, truth)
+        assert found.weight == sum(weights[i] for i in found.positions)
+
+
+def test_light_positions_stand_in_for_heavy_ones() -> None:
+    model = load("and-of-ors")
+    for exact in (False, True):
+        (found,) = explain(model, "1100" * 4, weights={0: 5, 9: 3}, exact=exact)
+        assert found.weight == 4
+        assert not {0, 9} & set(found.positions)
+
+
+def test_pinned_positions_stay_and_cost_nothing() -> None:
+    for seed, case in enumerate(CASES[::2]):
+        places = naive.letters(case[0], naive.length(case[0], case[2]))
+        pinned = {i for i in places if np.random.default_rng([seed, i]).random() < 0.3}
+        truth = sufficient(case)
+        for exact in (False, True):
+            (found,) = explain(case[1], word(case), exact=exact, pinned=pinned)
+            if found.positions or found.restriction.fixed:
+                assert set(found.restriction.fixed) == pinned | set(found.positions)
+            assert not pinned & set(found.positions)
+            check(case, found, truth)
+        assert found.weight == min(len(s - pinned) for s in truth if s >= pinned)
+
+
+def test_enumeration_by_sat_finds_every_minimal_explanation_by_weight() -> None:
+    for case in CASES[::3]:
+        found = explain(case[1], word(case), exact=True, all=1000)
+        assert {frozenset(e.positions) for e in found} == minimal(sufficient(case))
+        assert len({e.positions for e in found}) == len(found)
+        assert [e.weight for e in found] == sorted(e.weight for e in found)
+
+
+def test_enumeration_by_the_abstract_run_finds_all_that_it_confirms() -> None:
+    several = 0
+    for case in CASES[36:]:
+        document, model, x = case
+        n = naive.length(document, x)
+        symbols = dict(zip(naive.letters(document, n), word(case), strict=True))
+        found = explain(model, word(case), all=1000)
+        confirmed = set()
+        for chosen in sufficient(case):
+            rho = Restriction.of(model.at(n), {i: symbols[i] for i in chosen})
+            if certificate_of(model.at(n), rho, "all").c == 0:
+                confirmed.add(chosen)
+        assert {frozenset(e.positions) for e in found} == minimal(confirmed)
+        assert len({e.positions for e in found}) == len(found)
+        assert all(e.certificate is not None for e in found)
+        several += len(found) > 1
+        assert len(explain(model, word(case), all=2)) == min(2, len(found))
+    assert several >= 3
+
+
+def test_all_sixteen_of_and_of_ors() -> None:
+    for exact in (False, True):
+        found = explain(load("and-of-ors"), "1100" * 4, all=100, exact=exact)
+        assert len({e.positions for e in found}) == 16
+        assert all(e.weight == 4 and e.minimal for e in found)
+
+
+def test_a_long_input() -> None:
+    model = load("random:layers=2,seed=1")
+    x = [str(a) for a in np.random.default_rng(0).integers(0, 2, 20_000)]
+    (found,) = explain(model, x)
+    assert found.certificate is not None
+    assert found.certificate.c == 0
+    assert found.weight < 40
+    assert all(x[i] == s for i, s in found.restriction.fixed.items())
+    assert sensitivity(model, x).lower <= found.weight
+    assert explain(model, x)[0].certificate.to_bytes() == found.certificate.to_bytes()  # type: ignore[union-attr]
+
+
+def test_out_of_time_gives_bounds() -> None:
+    model = load("random:layers=2,seed=1")
+    (found,) = explain(model, "01" * 30, exact=True, time=0.0)
+    assert found.lower < found.weight
+    assert not found.minimum
+
+
+def test_wrong_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = load("and-of-ors")
+    for arguments, reason in (
+        ({"all": 0}, "all = 0"),
+        ({"pinned": [16]}, "pinned position 16"),
+        ({"weights": {0: 0}}, "weights are positive"),
+        ({"target": "all"}, "target all"),
+    ):
+        with pytest.raises(UsageError, match=reason):
+            explain(model, "1" * 16, **arguments)  # type: ignore[arg-type]
+    monkeypatch.setattr(cnf, "MAX_CLAUSES", 10)
+    assert explain(model, "1" * 16)[0].minimal is None
+    with pytest.raises(ResourceLimit, match="more than 10 clauses"):
+        explain(model, "1" * 16, exact=True)
