@@ -15,12 +15,15 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import multiprocessing
 import os
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeout
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -143,11 +146,161 @@ def best_of(run: Callable[[], object], times: int) -> float:
     return least
 
 
+def optimum(quick: bool) -> tuple[list[Row], list[str]]:
+    """Sizes against the exact optimum by SAT, on random two-layer models."""
+    import restrict
+
+    rows: list[Row] = []
+    for n, seeds in ((13, 10 if quick else 50), (40, 2 if quick else 20)):
+        for seed in range(seeds):
+            model = restrict.load(f"random:layers=2,heads=2,states=4,seed={seed}")
+            started = time.perf_counter()
+            found = restrict.certify(model, n)
+            middle = time.perf_counter()
+            best = restrict.exact(model, n, start=found, time=60)
+            fixed, done = len(found.restriction.fixed), time.perf_counter()
+            row: Row = {"n": n, "seed": seed, "fixed": fixed, "lower": best.lower, "upper": best.upper}
+            row |= {"confirmed": best.confirmed, "certify s": middle - started, "exact s": done - middle}
+            rows.append(row)
+    notes = []
+    for n in (13, 40):
+        solved = [r for r in rows if r["n"] == n and r["lower"] == r["upper"]]
+        sure = [r for r in solved if r["confirmed"]]
+        size, least = mean(r["fixed"] for r in solved), mean(r["upper"] for r in solved)
+        notes.append(
+            f"n = {n}: solved {len(solved)}; mean size {size:.2f} / exact optimum {least:.2f} = {size / least:.3f}"
+        )
+        size, least = mean(r["fixed"] for r in sure), mean(r["upper"] for r in sure)
+        notes.append(
+            f"n = {n}, the {len(sure)} whose optimum the checker can confirm: "
+            f"{size:.2f} / {least:.2f} = {size / least:.3f}"
+        )
+    return rows, notes
+
+
+PEERS = ("restrict", "deletion + SAT", "implicit hitting set", "CP-SAT")
+
+
+def peers(quick: bool) -> tuple[list[Row], list[str]]:
+    """One explanation task for all, at growing n: free the tokens of an input while its label stays forced."""
+    limit = 10.0 if quick else 60.0
+    sizes = (13, 40) if quick else (13, 40, 100, 200, 400, 800, 1600)
+    rows: list[Row] = []
+    alive = set(PEERS)
+    for n in sizes:
+        for seed in range(1 if quick else 3):
+            row: Row = {"n": n, "seed": seed}
+            for name in PEERS:
+                if name in alive:
+                    answer = in_time(name, n, seed, limit)
+                    row |= (
+                        {f"{name} size": answer[0], f"{name} s": answer[1]} if answer else {f"{name} size": "timeout"}
+                    )
+                    if answer is None:
+                        alive.discard(name)
+            rows.append(row)
+    return rows, [
+        f"a peer that exceeds {limit:.0f} s once is not run at larger n; times are in process, without start-up"
+    ]
+
+
+def in_time(name: str, n: int, seed: int, limit: float) -> tuple[int, float] | None:
+    """Run one peer in a process of its own; size and seconds, or None beyond the limit."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        task = pool.submit(run_peer, name, n, seed)
+        try:
+            return task.result(timeout=limit + 15)
+        except FutureTimeout:
+            for process in list(pool._processes.values()):
+                process.kill()
+            return None
+
+
+def run_peer(name: str, n: int, seed: int) -> tuple[int, float]:
+    """Explain the model's label on a seeded input; the first call on a tiny model compiles and does not count."""
+    import numpy as np
+
+    import restrict
+
+    model = restrict.load(f"random:layers=2,heads=2,states=4,seed={seed}")
+    word = [model.alphabet[a] for a in np.random.default_rng(seed).integers(0, 2, n)]
+    run = {"restrict": ours, "deletion + SAT": deletion, "implicit hitting set": hitting_set, "CP-SAT": cp_sat}[name]
+    run(model, word[:4])
+    started = time.perf_counter()
+    return run(model, word), time.perf_counter() - started
+
+
+def ours(model: Any, word: list[str]) -> int:
+    """This package's minimal explanation."""
+    import restrict
+
+    return len(restrict.explain(model, word)[0].positions)
+
+
+def deletion(model: Any, word: list[str]) -> int:
+    """Deletion-based explanation with a SAT oracle (PySAT) on the whole model."""
+    from pysat.solvers import Solver
+
+    clauses, assume = encoding(model, word)
+    with Solver("cadical153", bootstrap_with=clauses) as solver:
+        kept = list(assume)
+        for literal in assume:
+            rest = [x for x in kept if x != literal]
+            if not solver.solve(assumptions=rest):
+                kept = rest
+    return len(kept)
+
+
+def hitting_set(model: Any, word: list[str]) -> int:
+    """A minimum explanation by implicit hitting sets on the whole model."""
+    import restrict
+
+    return len(restrict.explain(model, word, exact=True)[0].positions)
+
+
+def cp_sat(model: Any, word: list[str]) -> int:
+    """Deletion-based explanation with OR-Tools CP-SAT as the oracle."""
+    from ortools.sat.python import cp_model
+
+    clauses, assume = encoding(model, word)
+    problem = cp_model.CpModel()
+    top = max(abs(x) for clause in clauses for x in clause)
+    variables = [problem.new_bool_var("") for _ in range(top + 1)]
+    for clause in clauses:
+        problem.add_bool_or([variables[x] if x > 0 else variables[-x].negated() for x in clause])
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    kept = list(assume)
+    for literal in assume:
+        rest = [x for x in kept if x != literal]
+        problem.clear_assumptions()
+        problem.add_assumptions([variables[x] if x > 0 else variables[-x].negated() for x in rest])
+        if solver.solve(problem) == cp_model.INFEASIBLE:
+            kept = rest
+    return len(kept)
+
+
+def encoding(model: Any, word: list[str]) -> tuple[list[list[int]], list[int]]:
+    """The whole model with another label than on ``word``, and the literals that say which input it is."""
+    from restrict.engine.cnf import encode
+    from restrict.restriction import Restriction
+
+    at = model.at(len(word))
+    code = encode(at, Restriction.of(at), [at.n - 1])
+    label = model.run(word).label()
+    clauses = [*code.clauses, *([-x] for name, row in code.labels(at.n - 1).items() if name == label for x in row)]
+    symbols = dict(enumerate(model.symbols(word)))
+    return clauses, [code.token_lit(i, a) for i, a in symbols.items() if ("token", i) in code.values]
+
+
 SECTIONS: dict[str, Callable[[bool], tuple[list[Row], list[str]]]] = {
     "growth": growth,
     "depth": depth,
     "known": known,
     "scan": scan,
+    "optimum": optimum,
+    "peers": peers,
 }
 
 

@@ -14,3 +14,8 @@ R = TypeVar("R")
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile on first use, cached on disk, without the GIL, with wrap-around integers and no zero-division checks."""
     return cast(Callable[P, R], njit(cache=True, nogil=True, error_model="numpy")(function))
+
+
+def caller_kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """The same without the cache, for kernels that call a function of the user's: it may change between runs."""
+    return cast(Callable[P, R], njit(nogil=True, error_model="numpy")(function))

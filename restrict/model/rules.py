@@ -99,8 +99,20 @@ class Callback:
             raise ResourceLimit(
                 "a score given as a Python callable has a row of more than 2^26 entries; write it as an expression"
             )
-        values = [int64(self.function(n, i, q, j, k), "score") for j in range(size) for k in range(domain)]
-        return table(np.array(values, dtype=np.int64), (size, domain), [name("j"), name("k")])
+        if hasattr(self.function, "py_func"):
+            flat = self._compiled_row(n, i, q, np.empty((size, domain), dtype=np.int64))
+        else:
+            values = [int64(self.function(n, i, q, j, k), "score") for j in range(size) for k in range(domain)]
+            flat = np.array(values, dtype=np.int64)
+        return table(flat, (size, domain), [name("j"), name("k")])
+
+    def _compiled_row(self, n: int, i: int, q: int, out: I64) -> I64:
+        """A numba function runs at kernel speed; one that returns anything but an integer is refused."""
+        from restrict.kernels.callback import tabulate_score
+
+        int64(self.function(n, i, q, 0, 0), "score")
+        tabulate_score(self.function, n, i, q, out)
+        return out.reshape(-1)
 
 
 Rule = Formula | Table | Dot | Callback
