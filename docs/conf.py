@@ -1,16 +1,17 @@
 """Sphinx configuration; build with ``sphinx-build -W --keep-going -b html docs docs/_build``. Nothing is fetched."""
 
 import sys
-import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from restrict import __version__  # noqa: E402
+
 project = "restrict"
 author = "The restrict authors"
 copyright = "2026, The restrict authors"
-release = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+release = __version__
 version = release
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
