@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from restrict.abstract.run import AbstractRun, Cone, abstract_run, positions_of
-from restrict.errors import ModelError, NotEstablished, UsageError, quote
+from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError, quote
 from restrict.model.program import MAX_N, Instance, Model
 from restrict.restriction import Restriction, read_runs, runs
 from restrict.strictjson import Node, one_line_lists, parse, read_bytes, write_bytes
 
 FORMAT = "restrict-certificate/1"
+MAX_VALUES = 2**24
 Target = Literal["last", "all"] | int
 
 
@@ -123,6 +124,11 @@ def position_of(at: Instance, target: Target) -> int | None:
 def claim_of(run: AbstractRun, target: Target) -> Claim:
     """The strongest claim that an abstract run supports."""
     where = position_of(run.at, target)
+    output = run.at.model.output.variable
+    if run.at.domains[output] > MAX_VALUES and output != "position":
+        raise ResourceLimit(
+            f"the output {output!r} has {run.at.domains[output]} values, more than 2^24, which cannot be listed"
+        )
     if where is None:
         worst = max(run.label_depends(i).bit_count() for i in range(run.at.n))
         return Claim(run.restriction.free, worst, None, None)
@@ -168,7 +174,11 @@ def check_fast(model: Model, certificate: Certificate) -> str:
     size = at.domains[model.output.variable]
     if certificate.claim.values is not None and not all(0 <= v < size for v in certificate.claim.values):
         raise ModelError(f"claim.values: {quote(certificate.claim.values)} leaves the domain 0..{size - 1}")
-    found, claim = claim_of(abstract_run(at, rho, certificate.cone), certificate.target), certificate.claim
+    claim = certificate.claim
+    bound = next((p for p in claim.dependencies or () if p in rho.fixed or p in rho.pinned), None)
+    if bound is not None:
+        raise ModelError(f"claim.dependencies: position {bound} is not free")
+    found = claim_of(abstract_run(at, rho, certificate.cone), certificate.target)
     output = f"{model.output.variable} at {certificate.target}"
     if found.free != claim.free:
         raise NotEstablished(f"claim.free: {claim.free} claimed, {found.free} positions are free")

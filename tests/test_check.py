@@ -281,8 +281,23 @@ def test_every_value_lies_in_the_interval(seed: int) -> None:
             return rng.choice(["a", "b", str(rng.randint(0, 9))])
         parts = [grow(depth - 1) for _ in range(3)]
         form = rng.choice(
-            "{0} + {1}|{0} - {1}|{0} * {1}|{0} // {1}|{0} % {1}|-{0}|min({0}, {1})|max({0}, {1}, {2})|abs({0})|"
-            "isqrt({0})|{0} < {1}|{0} == {1} < {2}|{0} and {1}|not {0}|{0} if {1} else {2}".split("|")
+            [
+                "{0} + {1}",
+                "{0} - {1}",
+                "{0} * {1}",
+                "{0} // {1}",
+                "{0} % {1}",
+                "-{0}",
+                "min({0}, {1})",
+                "abs({0})",
+                "max({0}, {1}, {2})",
+                "isqrt({0})",
+                "{0} < {1}",
+                "{0} == {1} < {2}",
+                "{0} and {1}",
+                "not {0}",
+                "{0} if {1} else {2}",
+            ]
         )
         return "(" + form.format(*parts) + ")"
 

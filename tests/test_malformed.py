@@ -61,7 +61,10 @@ def outcome(capsys: pytest.CaptureFixture[str], *argv: object) -> tuple[int, str
     code = check.main([str(argument) for argument in argv])
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.endswith("\n") and err.count("\n") == 1 and err.isascii() and err[:-1].isprintable(), err
+    assert err.count("\n") == 1, err
+    assert err.endswith("\n"), err
+    assert err[:-1].isascii(), err
+    assert err[:-1].isprintable(), err
     assert code != 0
     return code, err[:-1]
 
@@ -161,8 +164,7 @@ def code_of(model: bytes, certificate: bytes) -> int:
     try:
         check.verify(model, certificate, folder=CORPUS, limit=100_000)
     except check.Reject as reject:
-        assert "\n" not in str(reject)
-        return reject.code
+        return reject.code if "\n" not in str(reject) else -1
     return 0
 
 

@@ -59,14 +59,32 @@ class Row:
     def __init__(self, at: Instance, head: Head, i: int, u: int) -> None:
         self.first, self.stop = at.visible(head, i)
         self.right = int(head.ties == "right")
-        self.expr = at.row(head, i, u)
+        self.at, self.head, self.i, self.u = at, head, i, u
         same = at.query(head) is not None and at.query(head) == at.key(head)
         self.own = (i, u) if same else (-1, -1)
+
+    @cached_property
+    def expr(self) -> Expr:
+        """The score as an expression over ``j`` and ``k``, all else folded."""
+        return self.at.row(self.head, self.i, self.u)
 
     @cached_property
     def code(self) -> Code:
         """The score as register code over ``j`` and ``k``."""
         return compile_expr(self.expr, ("j", "k"))
+
+    def block_registers(self, positions: int, domain: int, size: int) -> tuple[Code, I64]:
+        """Code and registers for blocks of ``size`` pairs.
+
+        Folding and compiling a row pays when the row is long; short rows share the head's code, with ``i`` and ``q``
+        as further inputs.
+        """
+        shared = self.at.shared_code(self.head) if positions * domain < BLOCK else None
+        if shared is None:
+            return self.code, registers(self.code, size)
+        regs = registers(shared, size)
+        regs[2], regs[3] = self.i, self.u
+        return shared, regs
 
     def candidates(self, keys: Values) -> tuple[I64, I64]:
         """The pairs (j, w) at or above the floor (docs/trusted-base.md, rule 4), by position. Cost: one score a
@@ -138,12 +156,12 @@ class Row:
         """Any score: blocks of pairs through the register machine."""
         bounds = np.array([stop, *self.own], dtype=np.int64)
         size = min(BLOCK, max(1, (stop - int(state[scan.NEXT_J])) * keys.domain + len(keys.flat)))
-        regs = registers(self.code, size)
+        code, regs = self.block_registers(stop - int(state[scan.NEXT_J]), keys.domain, size)
         last, chosen = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
         while state[scan.NEXT_J] < stop:
             m = scan.fill_pairs(keys.domain, keys.positions, keys.ptr, keys.flat, bounds, regs, last, state)
-            run_code(self.code, regs, m)
-            scores = regs[self.code.result]
+            run_code(code, regs, m)
+            scores = regs[code.result]
             if track:
                 scan.raise_floor(scores, regs[0], last, m, self.right, state)
             found = chosen[: scan.select_pairs(scores, regs, m, self.right, state, chosen)]

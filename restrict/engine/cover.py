@@ -41,7 +41,7 @@ MODERATE = 20_000
 """``auto`` asks SAT whether a budget can be met where the cubes have at most this many literals in all."""
 BLOCK = 2048
 """Steps of local search between two looks at the clock."""
-PRICE, ROUNDS, SWEEPS_FIRST, SWEEPS = 6.0, 100, 20, 2
+PRICE, ROUNDS, SWEEPS_FIRST, SWEEPS = 6.0, 200, 20, 2
 """Decimation: the price of a set input (in nats), the rounds, the sweeps before the first and in each round."""
 SAMPLE = 64
 """Held literals looked at for the cheapest one to drop (best from multiple selections)."""
@@ -393,45 +393,42 @@ def decimate(problem: CoverProblem, budget: int | None = None, seed: int = 0, ro
 
 
 def _decimate(core: Core, rng: np.random.Generator, size: int, rounds: int) -> I64:
-    pair_ptr, pair_lit, lit_ptr, _ = core.literals
+    pair_ptr, pair_lit, lit_ptr, lit_pair = core.literals
     s, out = core.symbols, np.full(core.inputs, -1, np.int64)
-    by_literal = np.argsort(pair_lit, kind="stable")
-    decided, alone, belief = np.zeros(core.inputs, np.int64), np.ones(len(pair_lit)), np.zeros(core.inputs * s)
-    escape = np.log1p(-rng.uniform(0.05, 0.1, len(pair_lit)))
-    left, step = int(np.count_nonzero(np.diff(pair_ptr))), max(1, size // rounds)
-    sweeps = SWEEPS_FIRST
-    while left > 0:
-        kernels.believe(pair_ptr, pair_lit, lit_ptr, by_literal, s, PRICE, sweeps, decided, alone, escape, belief)
+    captured, decided = np.zeros(len(core.pairs), np.int64), np.zeros(core.inputs, np.int64)
+    absent, others = rng.uniform(0.9, 0.95, len(pair_lit)), np.full(len(pair_lit), np.exp(-1.0))
+    push, belief = np.diff(lit_ptr).astype(np.float64), np.zeros(core.inputs * s)
+    sweeps, step = SWEEPS_FIRST, max(1, size // rounds)
+    while not captured.all():
+        kernels.believe(pair_ptr, pair_lit, s, PRICE, sweeps, captured, decided, absent, others, push, belief)
         surest = np.argsort(-belief, kind="stable")[:step]
-        found = kernels.decide(
-            surest, pair_ptr, lit_ptr, by_literal, core.cube_pair, s, decided, alone, escape, belief, out
-        )
-        if found == 0:
+        if kernels.decide(surest, lit_ptr, lit_pair, s, captured, decided, belief, out) == 0:
             break
-        left, sweeps = left - found, SWEEPS
+        sweeps = SWEEPS
     space = Workspace.of(core, out)
     space.prune(rng)
     return space.symbols()
 
 
 def local(
-    problem: CoverProblem, budget: int | None = None, seed: int = 0, time: float | None = None, steps: int | None = None
-) -> CoverSolution:
+    problem: CoverProblem, budget: int | None = None, seed: int = 0, time: float | None = None,
+    steps: int | None = None, rounds: int = ROUNDS,
+) -> CoverSolution:  # fmt: skip
     """From the better of greedy and decimation, row-weighting exchange: drop two, add one, weights on uncaptured pairs.
 
-    Stops after ``steps`` (default: 50 per input of the greedy answer, at least 20 000; same seed, same answer), after
+    Stops after ``steps`` (default: 10 per input set at the start, at least 20 000; same seed, same answer), after
     ``time`` seconds, or once the budget is met. A step costs about SAMPLE + degree * cubes per pair.
     """
     rng, core = np.random.default_rng(seed), problem.core
     deadline = None if time is None else clock.monotonic() + time
-    start, statistics = _start(problem, rng, budget)
+    start, statistics = _start(problem, rng, budget, rounds)
     space = Workspace.of(core, start, core.single)
     state, best = space.state, start.copy()
     first = int(state[kernels.COUNT])
     state[kernels.LEAST] = state[kernels.OPEN]
     state[kernels.STOP] = 0 if budget is None else budget
     state[kernels.TARGET] = core.inputs if budget is None else budget
-    steps = max(20_000, 50 * first) if steps is None else steps
+    steps = max(20_000, 10 * first) if steps is None else steps
     hopeless = len(core.dead) > 0 or (state[kernels.OPEN] == 0 and first <= state[kernels.STOP])
     while not hopeless and not state[kernels.DONE] and state[kernels.STEP] < steps:
         if deadline is not None and clock.monotonic() > deadline:
@@ -442,7 +439,7 @@ def local(
     return solution_of(problem, best, budget, "local", statistics)
 
 
-def _start(problem: CoverProblem, rng: np.random.Generator, budget: int | None) -> tuple[I64, Statistics]:
+def _start(problem: CoverProblem, rng: np.random.Generator, budget: int | None, rounds: int) -> tuple[I64, Statistics]:
     """The greedy answer, or decimation's where greedy misses the budget and decimation is better."""
     core = problem.core
     start = _greedy(core, rng, None)
@@ -451,7 +448,7 @@ def _start(problem: CoverProblem, rng: np.random.Generator, budget: int | None) 
     complete = bool(problem.captured(np.where(problem.fixed >= 0, problem.fixed, start)).all())
     if not core.single or len(core.dead) or (complete and size <= (budget or 0)):
         return start, statistics
-    other = _decimate(core, rng, size, ROUNDS)
+    other = _decimate(core, rng, size, rounds)
     statistics["decimate"] = int(np.count_nonzero(other >= 0))
     whole = bool(problem.captured(np.where(problem.fixed >= 0, problem.fixed, other)).all())
     return (other if (not whole, statistics["decimate"]) < (not complete, size) else start), statistics
@@ -473,8 +470,8 @@ def _exchange(space: Workspace, random: I64, best: I64) -> None:
 
 def solve(
     problem: CoverProblem, *, solver: str = "auto", budget: int | None = None, seed: int = 0,
-    time: float | None = None, steps: int | None = None, q: float | None = None, cap: int | None = None,
-    delta: float = 0.1, proof: bool = True,
+    time: float | None = None, steps: int | None = None, rounds: int = ROUNDS, q: float | None = None,
+    cap: int | None = None, delta: float = 0.1, proof: bool = True,
 ) -> CoverSolution:  # fmt: skip
     """Capture every pair with few set inputs (at most ``budget``, if given).
 
@@ -484,7 +481,8 @@ def solve(
         budget: most inputs set beyond the prior ones; None: as few as possible.
         seed: of the generator behind every random choice; without ``time`` the answer depends on nothing else.
         time: seconds for local search, SAT and MaxSAT; None: their own deterministic stopping rules.
-        steps: of local search. q, cap, delta: of resampling (:func:`restrict.engine.resample.resample`).
+        steps, rounds: of local search; of decimation (more is slower and better).
+        q, cap, delta: of resampling (:func:`restrict.engine.resample.resample`).
         proof: whether "impossible" must come with a checked proof (SAT).
 
     Returns:
@@ -503,28 +501,29 @@ def solve(
     if solver == "greedy":
         return greedy(problem, budget, seed)
     if solver == "decimate":
-        return decimate(problem, budget, seed)
+        return decimate(problem, budget, seed, rounds)
     if solver == "local":
-        return local(problem, budget, seed, time, steps)
+        return local(problem, budget, seed, time, steps, rounds)
     if solver == "resample":
         return resample.resample(problem, q=q, budget=budget, seed=seed, cap=cap, delta=delta)
     if solver == "sat":
         return coversat.sat(problem, budget, time=time, proof=proof)
     if solver == "maxsat":
         return coversat.maxsat(problem, budget, time=time)
-    return _auto(problem, budget, seed, time, steps, proof)
+    return _auto(problem, budget, seed, time, steps, rounds, proof)
 
 
 def _auto(
-    problem: CoverProblem, budget: int | None, seed: int, time: float | None, steps: int | None, proof: bool
-) -> CoverSolution:
+    problem: CoverProblem, budget: int | None, seed: int, time: float | None, steps: int | None, rounds: int,
+    proof: bool,
+) -> CoverSolution:  # fmt: skip
     """Local search; then, where it is small enough, the optimum, or the budget's verdict by bound and by SAT."""
     from restrict.engine import coversat
 
     size = len(problem.core.cube_lit)
     if len(problem.core.dead) or (budget is None and size <= SMALL):
         return coversat.maxsat(problem, budget, time=time)
-    found = local(problem, budget, seed, time, steps)
+    found = local(problem, budget, seed, time, steps, rounds)
     if budget is None or found.status == "captured":
         return found
     bound = coversat.lower_bound(problem)

@@ -5,8 +5,8 @@ cube, which implies its literals; a clause per pair. As an input has at most one
 cardinality constraint on the literals.
 
 **Packing bound.** Give pair p an integer V(p) >= 0, and spread it: ``load(l) = sum_p share(p, l) V(p)``, where for
-every cube C of p the shares of C's literals add up to at least K. Any complete answer S satisfies a cube of every pair, so
-``sum over S of load >= K sum V``; and t inputs carry at most the sum of the t largest input loads (an input's load:
+every cube C of p the shares of C's literals add up to at least K. Any complete answer S satisfies a cube of every pair,
+so ``sum over S of load >= K sum V``; and t inputs carry at most the sum of the t largest input loads (an input's load:
 its heaviest symbol). So the least t whose t largest loads reach ``K sum V`` is a lower bound. Any V will do: V is the
 certificate, and checking it is integer arithmetic. V comes from disjoint pairs and from the dual of the LP relaxation.
 
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from restrict.engine.cover import Core, CoverProblem, CoverSolution, Statistics, local, solution_of
+from restrict.engine.cover import Core, CoverProblem, CoverSolution, Statistics, Workspace, local, solution_of
 from restrict.errors import NotEstablished, ResourceLimit, UsageError
 from restrict.kernels import cover as kernels
 from restrict.kernels.machine import I64
@@ -36,8 +36,8 @@ SOLVER = "glucose4"
 SCALE = 1 << 20
 SHARES = 5040
 """K for cubes of several literals (1..10 divide it, larger sizes are rounded up); K = 1 where all are single."""
-DUAL_STEPS, DUAL_LOOKS = 40, 25
-"""Primal-dual steps between two looks at the bound, and looks."""
+DUAL_STEPS, DUAL_LOOKS, PATIENCE = 40, 25, 4
+"""Primal-dual steps between two looks at the bound; most looks in all, and in a row without a better bound."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,17 +157,18 @@ def lower_bound(problem: CoverProblem, looks: int = DUAL_LOOKS) -> LowerBound:
     if len(pair) == 0:
         return best
     pointer = np.searchsorted(pair, np.arange(len(core.pairs) + 1))
-    by_literal = np.argsort(literal, kind="stable")
-    lit_ptr = np.searchsorted(literal[by_literal], np.arange(core.inputs * core.symbols + 1))
-    weights = share / unit
+    weights, idle = share / unit, 0
     x, y = np.zeros(core.inputs * core.symbols), np.zeros(len(core.pairs))
     for _ in range(looks):
-        total = np.zeros_like(y)
-        kernels.dual_steps(pointer, literal, weights, lit_ptr, by_literal, pair, DUAL_STEPS, x, y, total)
+        total, before = np.zeros_like(y), best.value
+        kernels.dual_steps(pointer, literal, weights, DUAL_STEPS, x, y, total)
         for candidate in (y, total / DUAL_STEPS):
             scale = SCALE / max(float(candidate.max()), 1e-9)
             found = bound(np.floor(candidate * scale).astype(np.int64), "linear programming dual")
             best = found if found.value > best.value else best
+        idle = 0 if best.value > before else idle + 1
+        if idle == PATIENCE:
+            break
     return best
 
 
@@ -234,7 +235,8 @@ def sat(
 ) -> CoverSolution:  # fmt: skip
     """Decide whether ``budget`` (None: any number) suffices; "impossible" comes with a checked refutation.
 
-    ``proof = False`` skips the proof and its check; the refutation then does not verify.
+    An answer within the budget is made minimal by deletion. ``proof = False`` skips the proof and its check; the
+    refutation then does not verify.
 
     Raises:
         ResourceLimit: ``time`` seconds have passed; nothing is known.
@@ -251,7 +253,9 @@ def sat(
         if answer is None:
             raise ResourceLimit(f"SAT did not decide budget {budget} in {time} s: give more time or another budget")
         if answer:
-            symbols = _assignment(problem, literals, oracle.get_model())
+            space = Workspace.of(problem.core, _assignment(problem, literals, oracle.get_model()))
+            space.prune(np.random.default_rng(0))
+            symbols = space.symbols()
             return solution_of(problem, symbols, budget, "sat", statistics)
         lemmas = tuple(oracle.get_proof()) if proof else None
     least = problem.inputs if budget is None else budget

@@ -4,8 +4,8 @@ A *cube* is a partial input. Fix a label ``L``. A restriction ``rho`` forces ``L
 that forces "not ``L``" (fixes some position of it to another symbol): if it conflicts with none of those of one input
 ``x`` of another label, take the full cube ``x``; conversely an input that agrees with both would have two labels. So
 
-    min the size of rho  =  a minimum hitting set over elements (position, symbol), at most one symbol per position, of the
-                  clauses { (p, b) : p in C, b != C_p },  C a cube that forces "not L".
+    the least size of rho  =  a minimum hitting set over elements (position, symbol), at most one symbol per position,
+                              of the clauses { (p, b) : p in C, b != C_p },  C a cube that forces "not L".
 
 The clauses are found one at a time (Reiter 1987; Chandrasekaran et al., SODA 2011; Ignatiev et al., JELIA 2016): a
 set ``h`` that hits the known ones and has at most ``lower`` elements; a counterexample ``x |= h`` of another label; a

@@ -17,10 +17,10 @@ class Minimiser:
     """Works on a solved :class:`State`, of which it keeps the target's cone; ``holds`` says whether the claim
     stands."""
 
-    def __init__(self, state: State, target: Node, holds: Callable[[], bool]) -> None:
+    def __init__(self, state: State, target: Node, holds: Callable[[], bool], fresh: bool = False) -> None:
         self.state, self.holds = state, holds
         self.users: dict[Node, set[Node]] = {}
-        for node in sorted(state.facts, key=self._rank):
+        for node in () if fresh else sorted(state.facts, key=self._rank):
             state.examine(state.at.model.by_name[node[0]], node[1])
         cone = needed_cone(state, target)
         state.facts = {(name, i): state.facts[name, i] for name, where in cone.items() for i in where}

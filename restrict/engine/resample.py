@@ -27,7 +27,7 @@ from restrict.kernels.machine import I64
 ITERATIONS = 200
 SLACK = 1e-7
 """The weights found are raised by this share, so that the inequality holds with room for rounding."""
-PER_PAIR = 20
+PER_PAIR = 5
 """Default cap: redraws per pair."""
 HALVINGS = 6
 """Bisections of the search for q."""
@@ -53,7 +53,7 @@ def draw(core: Core, q: float, rng: np.random.Generator, size: int) -> I64:
 def moser_tardos(
     problem: CoverProblem, q: float, seed: int = 0, cap: int | None = None, delta: float = 0.1
 ) -> Resampling:
-    """Draw, redraw uncaptured pairs until there is none or ``cap`` redraws (default: 20 per pair), then delete.
+    """Draw, redraw uncaptured pairs until there is none or ``cap`` redraws (default: 5 per pair), then delete.
 
     Cost of a redraw: the inputs of the pair times their occurrences.
 

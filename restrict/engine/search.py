@@ -206,12 +206,12 @@ class Search:
         if solved:
             self._settle(rng, goal)
 
-    def _settle(self, rng: np.random.Generator, goal: Goal) -> None:
+    def _settle(self, rng: np.random.Generator, goal: Goal, fresh: bool = False) -> None:
         """Minimise what the search found and offer it."""
         state = self.state
         if self.target not in state.facts and self.target[0] not in ("token", "position"):
             state.examine(self.at.model.by_name[self.target[0]], self.where)
-        minimiser = Minimiser(state, self.target, lambda: goal.allowed.issuperset(state.values(*self.target)))
+        minimiser = Minimiser(state, self.target, lambda: goal.allowed.issuperset(state.values(*self.target)), fresh)
         order = [i for i in state.tokens if i not in state.pinned]
         minimiser.minimise(rng.permutation(order).tolist())
         fixed = {i: v[0] for i, v in sorted(state.tokens.items()) if i not in state.pinned}
@@ -234,4 +234,4 @@ class Search:
                 state.examine(variable, i)
         label = self.at.label(state.values(*self.target)[0])
         goal = next(g for g in self.goals if self.at.label(min(g.allowed)) == label)
-        self._settle(rng, goal)
+        self._settle(rng, goal, fresh=True)

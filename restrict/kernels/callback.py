@@ -1,4 +1,4 @@
-"""Rows of scores that are given as numba functions: the loop is compiled together with the function, once per function."""
+"""Rows of scores given as numba functions: the loop is compiled together with the function, once per function."""
 
 from __future__ import annotations
 

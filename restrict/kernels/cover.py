@@ -236,73 +236,62 @@ def exchange_literals(
 
 @kernel
 def believe(
-    pair_ptr: I64, pair_lit: I64, lit_ptr: I64, lit_entry: I64, symbols: int, price: float, sweeps: int, decided: I64,
-    alone: F64, escape: F64, belief: F64,
+    pair_ptr: I64, pair_lit: I64, symbols: int, price: float, sweeps: int, captured: I64, decided: I64,
+    absent: F64, others: F64, push: F64, belief: F64,
 ) -> None:  # fmt: skip
     """Belief propagation under the weight ``exp(-price * number of set inputs)``, hard "every pair is captured".
 
-    One message each way per entry (pair, literal) of ``pair_lit``: ``escape`` = log P(the literal does not hold,
-    without this pair), ``alone`` = -log P(another literal captures the pair); a captured pair has ``alone = 0`` and is
-    skipped.
-    Damped by one half. ``belief[l]`` is the marginal of ``l``, 0 where it captures nothing more.
+    One message each way per entry (pair, literal) of ``pair_lit``: ``absent`` = P(the literal does not hold, without
+    this pair), damped by one half, and ``others`` = P(another literal captures the pair). ``push[l]`` sums ``-log
+    others`` over the uncaptured pairs of ``l``; ``belief[l]`` is the marginal of ``l``, 0 where it captures no more.
     """
-    weight = np.zeros(symbols)
+    weight, room = np.zeros(belief.shape[0]), np.ones(decided.shape[0])
     for _ in range(sweeps):
-        for p in range(pair_ptr.shape[0] - 1):
-            if alone[pair_ptr[p]] == 0.0:
-                continue
-            total = 0.0
-            for t in range(pair_ptr[p], pair_ptr[p + 1]):
-                total += escape[t]
-            for t in range(pair_ptr[p], pair_ptr[p + 1]):
-                alone[t] = max(1e-300, -log(max(1e-12, 1.0 - exp(total - escape[t]))))
         for j in range(decided.shape[0]):
             if decided[j] == 1:
                 continue
-            everything = 1.0
-            for w in range(symbols):
-                l, z = j * symbols + w, 0.0
-                for t in range(lit_ptr[l], lit_ptr[l + 1]):
-                    z += alone[lit_entry[t]]
-                weight[w] = exp(min(z - price, 60.0)) if z > 0.0 else 0.0
-                everything += weight[w]
-            for w in range(symbols):
-                l, rest = j * symbols + w, everything - weight[w]
-                belief[l] = weight[w] / everything
-                for t in range(lit_ptr[l], lit_ptr[l + 1]):
-                    e = lit_entry[t]
-                    if alone[e] != 0.0:
-                        without = weight[w] * exp(-alone[e])
-                        old = 1.0 - exp(escape[e])
-                        escape[e] = log(max(1e-9, 1.0 - 0.5 * (old + without / (without + rest))))
+            room[j] = 1.0
+            for l in range(j * symbols, (j + 1) * symbols):
+                weight[l] = exp(min(push[l] - price, 60.0)) if push[l] > 0.0 else 0.0
+                room[j] += weight[l]
+            for l in range(j * symbols, (j + 1) * symbols):
+                belief[l] = weight[l] / room[j]
+        push[:] = 0.0
+        for p in range(pair_ptr.shape[0] - 1):
+            if captured[p] == 1:
+                continue
+            total = 1.0
+            for t in range(pair_ptr[p], pair_ptr[p + 1]):
+                l = pair_lit[t]
+                if decided[l // symbols] == 1:
+                    absent[t] = 1.0
+                else:
+                    here = weight[l] * others[t]
+                    holds = here / (here + room[l // symbols] - weight[l])
+                    absent[t] = max(1e-9, 0.5 * (absent[t] + 1.0 - holds))
+                total *= absent[t]
+            for t in range(pair_ptr[p], pair_ptr[p + 1]):
+                others[t] = max(1e-12, 1.0 - total / absent[t])
+                push[pair_lit[t]] += max(1e-300, -log(others[t]))
 
 
 @kernel
 def decide(
-    chosen: I64, pair_ptr: I64, lit_ptr: I64, lit_entry: I64, entry_pair: I64, symbols: int, decided: I64, alone: F64,
-    escape: F64, belief: F64, assignment: I64,
-) -> int:  # fmt: skip
-    """Set the literals of ``chosen`` that still capture a pair; returns how many pairs they capture.
-
-    ``decided`` inputs take no further part: their entries' ``escape`` is 0, those of captured pairs have ``alone`` 0.
-    """
-    captured = 0
+    chosen: I64, lit_ptr: I64, lit_pair: I64, symbols: int, captured: I64, decided: I64, belief: F64, assignment: I64
+) -> int:
+    """Set the literals of ``chosen`` that still capture a pair; returns how many pairs they capture."""
+    before = int(np.sum(captured))
     for l in chosen:
-        j, useful = l // symbols, 0
+        j, useful = l // symbols, False
         for t in range(lit_ptr[l], lit_ptr[l + 1]):
-            useful += 1 if alone[lit_entry[t]] != 0.0 else 0
-        if decided[j] == 1 or useful == 0:
+            useful = useful or captured[lit_pair[t]] == 0
+        if decided[j] == 1 or not useful:
             continue
         decided[j], assignment[j] = 1, l % symbols
-        captured += useful
-        for other in range(j * symbols, (j + 1) * symbols):
-            belief[other] = -1.0
-            for t in range(lit_ptr[other], lit_ptr[other + 1]):
-                escape[lit_entry[t]] = 0.0
+        belief[j * symbols : (j + 1) * symbols] = -1.0
         for t in range(lit_ptr[l], lit_ptr[l + 1]):
-            p = entry_pair[lit_entry[t]]
-            alone[pair_ptr[p] : pair_ptr[p + 1]] = 0.0
-    return captured
+            captured[lit_pair[t]] = 1
+    return int(np.sum(captured)) - before
 
 
 # --- cubes of any size -----------------------------------------------------------------------------------------------
@@ -571,30 +560,24 @@ def resample(
 
 
 @kernel
-def dual_steps(
-    pair_ptr: I64, pair_lit: I64, share: F64, lit_ptr: I64, lit_entry: I64, entry_pair: I64, steps: int, x: F64, y: F64,
-    y_sum: F64,
-) -> None:  # fmt: skip
+def dual_steps(pair_ptr: I64, pair_lit: I64, share: F64, steps: int, x: F64, y: F64, y_sum: F64) -> None:
     """Primal-dual steps (Chambolle & Pock 2011, with the diagonal steps of Pock & Chambolle, ICCV 2011) for the LP
     ``min sum x, sum_l share[p, l] x_l >= 1, 0 <= x <= 1``; ``y`` are the pairs' multipliers, ``y_sum`` their sum over
-    the steps. Entries are those of ``pair_lit``; ``lit_entry`` lists them by literal. Pairs without entries are left.
+    the steps. Pairs without entries are left alone.
     """
-    ahead = x.copy()
-    row = np.zeros(y.shape[0])
+    row, column = np.zeros(y.shape[0]), np.zeros(x.shape[0])
+    price, ahead = np.zeros(x.shape[0]), x.copy()
     for p in range(y.shape[0]):
         for t in range(pair_ptr[p], pair_ptr[p + 1]):
             row[p] += share[t]
+            column[pair_lit[t]] += share[t]
+            price[pair_lit[t]] += share[t] * y[p]
     for _ in range(steps):
         for l in range(x.shape[0]):
-            price, column = 0.0, 0.0
-            for t in range(lit_ptr[l], lit_ptr[l + 1]):
-                e = lit_entry[t]
-                price += share[e] * y[entry_pair[e]]
-                column += share[e]
-            if column > 0:
-                new = min(1.0, max(0.0, x[l] - (1.0 - price) / column))
-                ahead[l] = 2.0 * new - x[l]
-                x[l] = new
+            if column[l] > 0.0:
+                new = min(1.0, max(0.0, x[l] - (1.0 - price[l]) / column[l]))
+                ahead[l], x[l] = 2.0 * new - x[l], new
+        price[:] = 0.0
         for p in range(y.shape[0]):
             reach = 0.0
             for t in range(pair_ptr[p], pair_ptr[p + 1]):
@@ -602,6 +585,8 @@ def dual_steps(
             if row[p] > 0.0:
                 y[p] = max(0.0, y[p] + (1.0 - reach) / row[p])
                 y_sum[p] += y[p]
+            for t in range(pair_ptr[p], pair_ptr[p + 1]):
+                price[pair_lit[t]] += share[t] * y[p]
 
 
 @kernel

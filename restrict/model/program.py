@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 import numpy as np
 
 from restrict.errors import ModelError, UsageError, quote
-from restrict.model.expr import I64, Expr, bind, interval
-from restrict.model.rules import SCORE_NAMES, Callback, Formula, Rule, bind_row, formula, tabulate
+from restrict.model.expr import I64, Code, Expr, bind, compile_expr, interval
+from restrict.model.rules import SCORE_NAMES, Callback, Formula, Rule, Table, bind_row, expression, formula, tabulate
 
 if TYPE_CHECKING:
     from restrict.model.trace import Trace
@@ -214,6 +214,7 @@ class Instance:
         self.domains: dict[str, int] = {}
         validate_instance(self)
         self._map_tables: dict[tuple[str, int], I64] = {}
+        self._shared: dict[str, Code | None] = {}
 
     @property
     def pinned(self) -> dict[int, int]:
@@ -254,6 +255,15 @@ class Instance:
         key = self.key(head)
         assert isinstance(head.score, Rule)
         return bind_row(head.score, {"n": self.n, "i": i, "q": u}, self.n, self.domains[key] if key else 1)
+
+    def shared_code(self, head: Head) -> Code | None:
+        """The head's score as register code over ``j k i q`` (in this order); ``None`` for dot products and callables."""
+        if head.name not in self._shared:
+            rule = head.score
+            plain = bind(expression(rule), n=self.n) if isinstance(rule, Formula | Table) else None
+            code = None if plain is None else compile_expr(plain, ("j", "k", "i", "q"))
+            self._shared[head.name] = code
+        return self._shared[head.name]
 
     def map_values(self, variable: Map, i: int, values: Sequence[Sequence[int]]) -> I64:
         """The map at position ``i`` on the product of the arguments' ``values``; shape = their lengths."""

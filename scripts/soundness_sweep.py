@@ -1,0 +1,80 @@
+"""Mutate certificates and models, and look for a false claim that the trusted checker accepts.
+
+    python scripts/soundness_sweep.py --mutants 100000 --seed 0 --jobs 1 -o soundness.json
+
+Prints one row per operator: mutants, rejected, accepted and true, accepted and false. The truth is by evaluation of the
+mutated model on every consistent input (tests/mutations.py). Exit code 1 means that something false was accepted, and
+the JSON file then holds it. The same seed and number of mutants give the same table, whatever ``--jobs`` is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tests import mutations  # noqa: E402 # found only now
+
+CHUNK = 1000
+
+
+def part(task: tuple[int, int]) -> mutations.Outcome:
+    """One chunk of the sweep: a seed and a number of mutants."""
+    return mutations.sweep(*task)
+
+
+def table(outcome: mutations.Outcome) -> str:
+    """A plain Markdown table, the total last."""
+    head = ("operator", "mutants", "rejected", "accepted and true", "accepted and false")
+    rows = [(name, r.mutants, r.rejected, r.true, r.false) for name, r in outcome.rows.items()]
+    counts = [row[1:] for row in rows]
+    mutants, rejected, true, false = (sum(column) for column in zip(*counts, strict=True))
+    rows.append(("total", mutants, rejected, true, false))
+    lines = [head, ("---", "---:", "---:", "---:", "---:"), *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+
+
+def main() -> int:
+    """Run the sweep."""
+    parser = argparse.ArgumentParser(description="look for a false claim that the trusted checker accepts")
+    parser.add_argument("--mutants", type=int, default=100_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("-o", "--output", type=Path, help="write the counts, and every fault, as JSON")
+    options = parser.parse_args()
+    start, outcome = time.monotonic(), mutations.Outcome()
+    sizes = [min(CHUNK, options.mutants - done) for done in range(0, options.mutants, CHUNK)]
+    # Disjoint from the seeds of the tests, and for different seeds from each other.
+    tasks = [((options.seed + 1) * 10_000_000 + index, size) for index, size in enumerate(sizes)]
+    with ProcessPoolExecutor(options.jobs) if options.jobs > 1 else nullcontext() as pool:
+        done = 0
+        for found in map(part, tasks) if pool is None else pool.map(part, tasks):
+            outcome.join(found)
+            done += sum(row.mutants for row in found.rows.values())
+            print(f"{done} mutants, {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
+    print(table(outcome))
+    print(f"the fast checker disagrees on {outcome.disagreements} mutants")
+    if options.output:
+        rows: dict[str, Any] = {name: {**vars(row), "rejected": row.rejected} for name, row in outcome.rows.items()}
+        report = {
+            "mutants": options.mutants,
+            "seed": options.seed,
+            "seconds": round(time.monotonic() - start),
+            "operators": rows,
+            "disagreements": outcome.disagreements,
+            "faults": outcome.faults,
+        }
+        options.output.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    return 1 if any(row.false for row in outcome.rows.values()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

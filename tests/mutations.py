@@ -1,0 +1,720 @@
+"""Mutants of (model, certificate) pairs, and whether what they claim is true.
+
+A mutant is a pair of JSON documents whose certificate may well be wrong. The trusted checker has to refuse it, or its
+claim has to be true of the mutated model, which is decided on all consistent inputs: over a product of alphabets, a
+label is a function of a set of positions exactly when the set holds every position that makes a difference.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+import restrict.check  # noqa: F401 # the module, which import_module finds under this name
+from restrict.abstract.run import abstract_run
+from restrict.certificate import Certificate, Target, _read, certificate_of, check_fast
+from restrict.errors import ModelError, NotEstablished, RestrictError
+from restrict.model.fileformat import loads
+from restrict.model.program import Instance
+from restrict.model.trace import run_batch
+from restrict.restriction import Restriction
+from restrict.strictjson import Node, parse
+from tests import naive, random_programs
+
+check = import_module("restrict.check")
+
+Document = dict[str, Any]
+MOST_INPUTS = 20_000
+"""A mutant with more consistent inputs is not made."""
+LONGEST = random_programs.LONGEST
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A model document and a certificate document, with their bytes."""
+
+    model: Document
+    certificate: Document
+
+    @property
+    def bytes(self) -> tuple[bytes, bytes]:
+        """What the checker reads."""
+        return encode(self.model), encode(self.certificate)
+
+
+def encode(document: Document) -> bytes:
+    """The bytes of a document, the same for the same document."""
+    return json.dumps(document).encode()
+
+
+def sealed(model: Document, certificate: Document) -> Pair:
+    """The pair with the model's name and digest in the certificate."""
+    bound = {"name": model["name"], "sha256": hashlib.sha256(encode(model)).hexdigest()}
+    return Pair(model, {**certificate, "model": bound})
+
+
+# ---------------------------------------------------------------- originals
+
+
+def original(rng: Generator, most_inputs: int = 64) -> Pair:
+    """A pair that the checker accepts: a random program and what follows at a random target; mostly not nothing."""
+    while True:
+        model = random_programs.random_program(rng, None, 7)
+        n = random_programs.random_length(rng, model)
+        fixed = random_programs.random_restriction(rng, model, n, most_inputs)
+        cone = random_programs.random_cone(rng, model, n)
+        pair = certified(rng, model, n, fixed, positions_of_cone(cone))
+        if pair is not None and (rng.random() < 0.05 or telling(pair)):
+            return pair
+
+
+def certified(rng: Generator, model: Document, n: int, fixed: dict[int, str], cone: Any) -> Pair | None:
+    """For a single target three in four have a minimal restriction that forces the label, the others the given one."""
+    at = loads(encode(model)).at(n)
+    targets: list[Target] = ["last"]
+    if model["output"]["position"] == "every":
+        targets += ["all", "all", *range(n)]
+    target = targets[int(rng.integers(len(targets)))]
+    if target != "all" and rng.random() < 0.75:
+        fixed, cone = forcing(rng, at, target), "all"
+    pair = sealed(model, json.loads(certificate_of(at, Restriction.of(at, fixed), cone, target).to_bytes()))
+    return pair if inputs(pair) <= MOST_INPUTS else None
+
+
+def forcing(rng: Generator, at: Instance, target: Target) -> dict[int, str]:
+    """A random input with positions freed, in random order, as long as the abstract run still gives one label.
+
+    The search would find better ones, but its budget is for large programs, and its answers change as it is improved.
+    """
+    where = at.n - 1 if target == "last" else int(target)
+    order = [int(index) for index in rng.permutation([i for i in range(at.n) if i not in at.pinned])]
+    fixed = {i: str(pick(rng, at.model.alphabet)) for i in sorted(order)}
+    for i in order:
+        fewer = {p: symbol for p, symbol in fixed.items() if p != i}
+        if not abstract_run(at, Restriction.of(at, fewer), "all").label_depends(where):
+            fixed = fewer
+    return fixed
+
+
+def telling(pair: Pair) -> bool:
+    """Whether the claim says something about a listed variable, with something fixed or examined, and free inputs."""
+    claim = pair.certificate["claim"]
+    output = pair.model["output"]["variable"]
+    if output in ("token", "position") or not claim["free"] or not pair.certificate["fixed"]:
+        return False
+    size = naive.at(pair.model, pair.certificate["n"]).domain[output]
+    return size > 1 and (claim["c"] < claim["free"] or len(claim.get("values", range(size))) < size)
+
+
+def positions_of_cone(cone: str | dict[str, list[list[int]]]) -> Any:
+    """A cone by positions instead of run lists."""
+    return cone if isinstance(cone, str) else {name: tuple(spread(runs)) for name, runs in cone.items()}
+
+
+def spread(runs: list[list[Any]]) -> list[int]:
+    """The positions of a run list."""
+    return [p for start, count, *_ in runs for p in range(start, start + count)]
+
+
+def joined(positions: list[int]) -> list[list[int]]:
+    """A run list of single positions."""
+    return [[p, 1] for p in sorted(positions)]
+
+
+# ---------------------------------------------------------------- operators on the certificate
+
+Operator = Callable[[Generator, Pair, Pair], "Pair | None"]
+OPERATORS: dict[str, Operator] = {}
+WEIGHTS = {
+    "free a fixed position": 2,
+    "flip a fixed symbol": 4,
+    "move a fixed position": 4,
+    "drop a cone node": 3,
+    "change the target": 2,
+    "shift positions": 2,
+    "change n": 3,
+    "change the ties": 5,
+    "change the mask": 4,
+    "swap the score": 4,
+    "swap the query": 5,
+    "swap the key": 3,
+    "swap the value": 2,
+    "change a map": 4,
+    "combine two": 2,
+    "change entries of a table": 8,
+    "change the labels": 3,
+}
+"""How often an operator has its turn, where not once a round: its mutants' claims are often still true."""
+
+
+def operator(function: Operator) -> Operator:
+    """List an operator under its name. It returns None where it does not apply."""
+    OPERATORS[function.__name__.replace("_", " ")] = function
+    return function
+
+
+def pick(rng: Generator, choices: Any) -> Any:
+    """One of the choices."""
+    listed = list(choices)
+    return listed[int(rng.integers(len(listed)))]
+
+
+def singles(certificate: Document) -> dict[int, str]:
+    """The fixed positions."""
+    return {p: symbol for start, count, symbol in certificate["fixed"] for p in range(start, start + count)}
+
+
+def with_fixed(pair: Pair, fixed: dict[int, str], **claim: Any) -> Pair:
+    """The pair with other fixed positions, one run each."""
+    runs = [[p, 1, symbol] for p, symbol in sorted(fixed.items())]
+    changed = {**pair.certificate, "fixed": runs, "claim": {**pair.certificate["claim"], **claim}}
+    return Pair(pair.model, changed)
+
+
+def with_claim(pair: Pair, **claim: Any) -> Pair:
+    """The pair with another claim."""
+    return Pair(pair.model, {**pair.certificate, "claim": {**pair.certificate["claim"], **claim}})
+
+
+def depends(pair: Pair) -> list[int]:
+    """The claimed dependencies, none for the target all."""
+    return spread(pair.certificate["claim"].get("dependencies", []))
+
+
+@operator
+def free_a_fixed_position(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
+    """With the number of free positions put right, but for one in five; the new one is sometimes a dependency."""
+    fixed, claim = singles(pair.certificate), pair.certificate["claim"]
+    if not fixed:
+        return None
+    freed = pick(rng, fixed)
+    del fixed[freed]
+    changed: Document = {"free": claim["free"] + (rng.random() < 0.8)}
+    if "dependencies" in claim and rng.random() < 0.2:
+        more = [*depends(pair), freed]
+        changed |= {"dependencies": joined(more), "c": len(more)}
+    return with_fixed(pair, fixed, **changed)
+
+
+@operator
+def flip_a_fixed_symbol(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
+    fixed = singles(pair.certificate)
+    if not fixed:
+        return None
+    at = pick(rng, fixed)
+    fixed[at] = pick(rng, [a for a in pair.model["alphabet"] if a != fixed[at]])
+    return with_fixed(pair, fixed)
+
+
+@operator
+def move_a_fixed_position(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
+    """To a free position; a dependency there moves the other way."""
+    fixed, n = singles(pair.certificate), pair.certificate["n"]
+    free = naive.free_positions(pair.model, n, fixed)
+    if not fixed or not free:
+        return None
+    source, goal = pick(rng, fixed), pick(rng, free)
+    fixed[goal] = fixed.pop(source)
+    claimed = depends(pair)
+    if goal not in claimed:
+        return with_fixed(pair, fixed)
+    return with_fixed(pair, fixed, dependencies=joined([p for p in claimed if p != goal] + [source]))
+
+
+@operator
+def drop_a_dependency(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
+    claimed = depends(pair)
+    if not claimed:
+        return None
+    claimed.remove(pick(rng, claimed))
+    return with_claim(pair, dependencies=joined(claimed), c=len(claimed))
+
+
+@operator
+def drop_a_cone_node(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
+    """Or, one time in four, all nodes of a variable; late variables more often, as the output rests on them."""
+    names = [v["name"] for v in pair.model["variables"]]
+    listed, n = pair.certificate["cone"], pair.certificate["n"]
+    cone = {name: list(range(n)) if listed == "all" else spread(listed.get(name, [])) for name in names}
+    cone = {name: positions for name, positions in cone.items() if positions}
+    if not cone:
+        return None
+    name = pick(rng, list(cone)[-2:])
+    last = n - 1 if pair.certificate["target"] in ("last", "all") else pair.certificate["target"]
+    cone[name].remove(last if last in cone[name] and rng.random() < 0.5 else pick(rng, cone[name]))
+    if not cone[name] or rng.random() < 0.25:
+        del cone[name]
+    return Pair(pair.model, {**pair.certificate, "cone": {name: joined(cone[name]) for name in cone}})
+
+
+@operator
+def shift_positions(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
+    """The fixed positions, the cone or the dependencies, or all of them, by one; what leaves the input is lost."""
+    n, by = pair.certificate["n"], pick(rng, (-1, 1))
+    part = pick(rng, ("fixed", "cone", "dependencies", "everything", "everything"))
+    document = copy.deepcopy(pair.certificate)
+
+    def moved(runs: list[list[Any]]) -> list[list[Any]]:
+        single = [[p, 1, *rest] for start, count, *rest in runs for p in range(start, start + count)]
+        return [[p + by, *rest] for p, *rest in single if 0 <= p + by < n]
+
+    pinned = naive.marked(pair.model, n)
+    if part in ("fixed", "everything"):
+        document["fixed"] = [run for run in moved(document["fixed"]) if run[0] not in pinned]
+    if part in ("cone", "everything") and isinstance(document["cone"], dict):
+        cone = {name: moved(runs) for name, runs in document["cone"].items()}
+        document["cone"] = {name: runs for name, runs in cone.items() if runs}
+    free = set(naive.free_positions(pair.model, n, singles(document)))
+    if part in ("dependencies", "everything") and "dependencies" in document["claim"]:
+        kept = [p + by for p in depends(pair) if p + by in free]
+        document["claim"] |= {"dependencies": joined(kept), "c": len(kept)}
+    document["claim"]["free"] = len(free)
+    return Pair(pair.model, document)
+
+
+@operator
+def change_n(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
+    """Mostly with what lies beyond the new end cut off, and the number of free positions put right."""
+    certificate, n = pair.certificate, pair.certificate["n"]
+    m = n + int(pick(rng, (-2, -1, -1, 1, 1, 2)))
+    if not random_programs.shortest(pair.model) <= m <= LONGEST:
+        return None
+    if rng.random() < 0.1:
+        return Pair(pair.model, {**certificate, "n": m})
+    target = certificate["target"]
+    if isinstance(target, int) and target >= m:
+        target = m - 1
+    pinned = naive.marked(pair.model, m)
+    fixed = {p: symbol for p, symbol in singles(certificate).items() if p < m and p not in pinned}
+    free = set(naive.free_positions(pair.model, m, fixed))
+    cone = certificate["cone"]
+    if isinstance(cone, dict):
+        cone = {name: joined([p for p in spread(runs) if p < m]) for name, runs in cone.items()}
+        cone = {name: runs for name, runs in cone.items() if runs}
+    # Beyond m, c is no mistake of the claim's, but load_certificate would refuse it.
+    claim: Document = {"free": len(free), "c": min(certificate["claim"]["c"], m)}
+    if "dependencies" in certificate["claim"]:
+        kept = [p for p in depends(pair) if p in free]
+        claim |= {"dependencies": joined(kept), "c": len(kept)}
+    changed = {**certificate, "n": m, "target": target, "cone": cone}
+    return with_fixed(Pair(pair.model, changed), fixed, **claim)
+
+
+@operator
+def change_the_target(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
+    n, target = pair.certificate["n"], pair.certificate["target"]
+    others: list[Any] = ["last", *range(n)]
+    if target == "all" or (others := [t for t in others if t != target and (t, target) != (n - 1, "last")]) == []:
+        return None
+    return Pair(pair.model, {**pair.certificate, "target": pick(rng, others)})
+
+
+@operator
+def splice_with_the_digest_patched(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
+    """Another model's certificate; its cone without the variables that this model does not have, its ``n`` as it is."""
+    certificate = dict(other.certificate)
+    if isinstance(certificate["cone"], dict):
+        known = {v["name"] for v in pair.model["variables"]}
+        certificate["cone"] = {name: runs for name, runs in certificate["cone"].items() if name in known}
+    if pair.model["output"]["position"] == "last":
+        if certificate["target"] == "all":
+            return None
+        certificate["target"] = "last"
+    return sealed(pair.model, certificate)
+
+
+@operator
+def splice_with_the_digest_left(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
+    return None if encode(pair.model) == encode(other.model) else Pair(pair.model, other.certificate)
+
+
+@operator
+def claim_fewer_values(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
+    values = list(pair.certificate["claim"].get("values", []))
+    if len(values) < 2:
+        return None
+    values.remove(pick(rng, values))
+    return with_claim(pair, values=values)
+
+
+@operator
+def claim_another_value(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
+    """One value replaced by another of the domain, where the domain has another."""
+    values = list(pair.certificate["claim"].get("values", []))
+    n, output = pair.certificate["n"], pair.model["output"]["variable"]
+    free = sorted(set(range(naive.at(pair.model, n).domain[output])) - set(values))
+    if not values or not free:
+        return None
+    values[int(rng.integers(len(values)))] = pick(rng, free)
+    return with_claim(pair, values=sorted(values))
+
+
+@operator
+def claim_a_smaller_c(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
+    """For a single target with as few dependencies."""
+    claim = pair.certificate["claim"]
+    if not claim["c"]:
+        return None
+    smaller = int(rng.integers(claim["c"]))
+    if "dependencies" not in claim:
+        return with_claim(pair, c=smaller)
+    kept = [depends(pair)[int(index)] for index in rng.permutation(claim["c"])[:smaller]]
+    return with_claim(pair, dependencies=joined(kept), c=smaller)
+
+
+@operator
+def claim_another_free(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
+    return with_claim(pair, free=max(0, pair.certificate["claim"]["free"] + int(pick(rng, (-1, 1, 2)))))
+
+
+# ---------------------------------------------------------------- operators on the model
+
+
+def used(model: Document) -> list[int]:
+    """Where the variables are on which the output may rest."""
+    names: set[str] = {model["output"]["variable"]}
+    found = []
+    for index in reversed(range(len(model["variables"]))):
+        variable = model["variables"][index]
+        if variable["name"] in names:
+            found.append(index)
+            names |= set(variable.get("args", ())) | {variable[r] for r in ("query", "key", "value") if r in variable}
+    return found
+
+
+def heads(model: Document) -> list[int]:
+    """The heads among them."""
+    return [index for index in used(model) if model["variables"][index]["kind"] == "head"]
+
+
+def with_variable(pair: Pair, index: int, **changed: Any) -> Pair | None:
+    """The pair with one variable changed, the digest put right; None where nothing has changed."""
+    variables = list(pair.model["variables"])
+    variables[index] = {**variables[index], **changed}
+    if variables[index] == pair.model["variables"][index]:
+        return None
+    return sealed({**pair.model, "variables": variables}, pair.certificate)
+
+
+def a_head(rng: Generator, pair: Pair) -> tuple[int, Document, list[str]] | None:
+    """A head, with the names that it may read."""
+    if not (found := heads(pair.model)):
+        return None
+    index = pick(rng, found)
+    variables = pair.model["variables"]
+    return index, variables[index], ["token", "position", *(v["name"] for v in variables[:index])]
+
+
+def swapped_role(rng: Generator, pair: Pair, role: str, letter: str) -> Pair | None:
+    """Another variable in a role that the score mentions, of the same size so that tables fit, if there is one."""
+    if not (found := a_head(rng, pair)):
+        return None
+    index, head, names = found
+    if letter and not naive.mentions(head["score"], letter):
+        return None
+    sizes = naive.at(pair.model, pair.certificate["n"]).domain
+    others = [name for name in names if name != head[role]]
+    fitting = [name for name in others if sizes[name] == sizes[head[role]]]
+    return with_variable(pair, index, **{role: pick(rng, fitting or others)})
+
+
+@operator
+def change_the_ties(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
+    if not (found := a_head(rng, pair)):
+        return None
+    index, head, _ = found
+    return with_variable(pair, index, ties="right" if head.get("ties", "left") == "left" else "left")
+
+
+@operator
+def change_the_mask(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
+    if not (found := a_head(rng, pair)):
+        return None
+    index, head, _ = found
+    return with_variable(
+        pair, index, mask=pick(rng, [m for m in random_programs.MASKS if m != head.get("mask", "none")])
+    )
+
+
+@operator
+def swap_the_score(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
+    """For another expression, or that of another head; missing roles are filled with ``token``."""
+    if not (found := a_head(rng, pair)):
+        return None
+    index, head, names = found
+    scores = [v["score"] for v in pair.model["variables"] if v["kind"] == "head" and v["score"] != head["score"]]
+    score: Any = pick(rng, random_programs.SCORES).format(seed=int(rng.integers(1000)))
+    if scores and rng.random() < 0.3:
+        score = pick(rng, scores)
+    return with_variable(
+        pair, index, score=score, query=head.get("query", pick(rng, names)), key=head.get("key", pick(rng, names))
+    )
+
+
+@operator
+def swap_the_value(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
+    return swapped_role(rng, pair, "value", "")
+
+
+@operator
+def swap_the_key(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
+    return swapped_role(rng, pair, "key", "k")
+
+
+@operator
+def swap_the_query(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
+    return swapped_role(rng, pair, "query", "q")
+
+
+@operator
+def change_entries_of_a_table(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
+    """Of a map, a score or a dot product, on which the output may rest: one row, half of its entries."""
+    variables = copy.deepcopy(pair.model["variables"])
+    tensors = [(at, tensor) for at in used(pair.model) for tensor in tensors_of(variables[at])]
+    if not tensors:
+        return None
+    index, row = pick(rng, tensors)
+    while isinstance(row, list) and isinstance(row[0], list):
+        row = pick(rng, row)
+    if not isinstance(row, list):
+        return None
+    size = 0
+    if variables[index]["kind"] == "map" and rng.random() < 0.9:
+        size = naive.evaluate(variables[index]["domain"], {"n": pair.certificate["n"]})
+    for at in range(len(row)):
+        if rng.random() < 0.5:
+            row[at] = (row[at] + 1) % size if size else row[at] + int(pick(rng, (-3, -1, 1, 3)))
+    return sealed({**pair.model, "variables": variables}, pair.certificate)
+
+
+def tensors_of(variable: Document) -> Iterator[Any]:
+    """The values of the tensors of a variable."""
+    rule = variable["map" if variable["kind"] == "map" else "score"]
+    if isinstance(rule, dict):
+        for tensor in [rule["table"]] if "table" in rule else rule["dot"].values():
+            yield tensor["values"]
+
+
+@operator
+def change_a_map(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
+    """An expression's value moved by one, or only where an argument or the position is odd."""
+    listed = [(at, pair.model["variables"][at]) for at in used(pair.model)]
+    maps = [(at, v) for at, v in listed if v["kind"] == "map" and isinstance(v["map"], str)]
+    if not maps:
+        return None
+    index, variable = pick(rng, maps)
+    by = pick(rng, ("1", f"{pick(rng, [*variable['args'], 'i'])} % 2"))
+    size = naive.evaluate(variable["domain"], {"n": pair.certificate["n"]})
+    return with_variable(pair, index, map=f"(({variable['map']}) + {by}) % {size}")
+
+
+@operator
+def change_the_labels(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
+    """Every value its own label, or other values accepted; mostly where several values had one label."""
+    claimed, n = pair.certificate["claim"].get("values", []), pair.certificate["n"]
+    apt = len(claimed) > 1 and not pair.certificate["claim"]["c"]
+    if not apt and rng.random() < 0.97:
+        return None
+    output = {key: found for key, found in pair.model["output"].items() if key in ("variable", "position")}
+    if rng.random() < 0.5:
+        choices = claimed if apt else range(naive.at(pair.model, n).domain[output["variable"]])
+        output["accept"] = [value for value in choices if rng.random() < 0.5]
+    if output == pair.model["output"]:
+        return None
+    return sealed({**pair.model, "output": output}, pair.certificate)
+
+
+@operator
+def combine_two(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
+    """Two operators, one after the other."""
+    simple = [name for name in OPERATORS if name not in ("combine two", "splice with the digest left")]
+    changed: Pair | None = pair
+    for name in (pick(rng, simple), pick(rng, simple)):
+        changed = OPERATORS[name](rng, changed, other) if changed is not None else None
+    return changed
+
+
+# ---------------------------------------------------------------- the truth
+
+
+def inputs(pair: Pair) -> int:
+    """How many inputs agree with the restriction."""
+    free = naive.free_positions(pair.model, pair.certificate["n"], singles(pair.certificate))
+    return int(len(pair.model["alphabet"]) ** len(free))
+
+
+def words_of(pair: Pair) -> Any:
+    """All consistent inputs, as a cube: the last free position is the fastest."""
+    found = naive.consistent_inputs(pair.model, pair.certificate["n"], singles(pair.certificate))
+    return np.array(list(found), dtype=np.int64)
+
+
+def outputs(pair: Pair, words: Any) -> Any:
+    """The output variable at every position, (inputs, n), by the batch evaluator."""
+    at = loads(encode(pair.model)).at(pair.certificate["n"])
+    return run_batch(at, words).values[pair.model["output"]["variable"]]
+
+
+def is_true(pair: Pair) -> bool:
+    """Whether the certificate's claim holds of the model, by evaluation on every consistent input."""
+    certificate, claim = pair.certificate, pair.certificate["claim"]
+    n, target = certificate["n"], certificate["target"]
+    free = naive.free_positions(pair.model, n, singles(certificate))
+    if claim["free"] != len(free):
+        return False
+    values = outputs(pair, words_of(pair))
+    numbers: dict[Any, int] = {}
+    table = {int(v): numbers.setdefault(naive.label(pair.model, int(v)), len(numbers)) for v in np.unique(values)}
+    labels = np.vectorize(table.__getitem__, otypes=[np.int64])(values)
+    cube = labels.reshape((len(pair.model["alphabet"]),) * len(free) + (n,))
+    rest = tuple(range(len(free)))
+    matters = {p: (cube != np.take(cube, [0], axis=axis)).any(axis=rest) for axis, p in enumerate(free)}
+    if target == "all":
+        return all(sum(bool(matters[p][i]) for p in free) <= claim["c"] for i in range(n))
+    where = n - 1 if target == "last" else target
+    taken = {int(v) for v in np.unique(values[:, where])}
+    listed = depends(pair)
+    return (
+        taken <= set(claim["values"])
+        and {p for p in free if matters[p][where]} <= set(listed)
+        and claim["c"] == len(set(listed))
+    )
+
+
+def is_true_by_the_oracle(pair: Pair) -> bool:
+    """The same by tests/naive.py alone, literally: two inputs that agree on the dependencies have the same label."""
+    certificate, claim, fixed = pair.certificate, pair.certificate["claim"], singles(pair.certificate)
+    n, target = certificate["n"], certificate["target"]
+    if claim["free"] != len(naive.free_positions(pair.model, n, fixed)):
+        return False
+    if target == "all":
+        exact = naive.true_dependencies(pair.model, n, fixed)
+        return all(len(exact["label", i]) <= claim["c"] for i in range(n))
+    where = n - 1 if target == "last" else target
+    taken = naive.true_values(pair.model, n, fixed)[pair.model["output"]["variable"], where]
+    return taken <= set(claim["values"]) and naive.is_function_of(pair.model, n, fixed, ("label", where), depends(pair))
+
+
+# ---------------------------------------------------------------- verdicts
+
+
+def verdict(pair: Pair) -> int:
+    """The checker's exit code: 0 where it accepts."""
+    try:
+        line = check.verify(*pair.bytes)
+    except check.Reject as reject:
+        return int(reject.code)
+    assert line.startswith(f"s VERIFIED n={pair.certificate['n']} target={pair.certificate['target']} ")
+    return 0
+
+
+def fast_verdict(pair: Pair) -> int:
+    """The exit code that the fast checker stands for."""
+    model, certificate = pair.bytes
+    try:
+        check_fast(loads(model), certificate_from(certificate))
+    except NotEstablished:
+        return 3
+    except ModelError:
+        return 4
+    except RestrictError:
+        return 5
+    return 0
+
+
+def certificate_from(data: bytes) -> Certificate:
+    """The certificate in the bytes of a file."""
+    return _read(Node(parse(data, "certificate"), "top level"))
+
+
+@dataclass
+class Row:
+    """What became of the mutants of one operator."""
+
+    mutants: int = 0
+    malformed: int = 0
+    unproved: int = 0
+    true: int = 0
+    false: int = 0
+
+    @property
+    def rejected(self) -> int:
+        """By exit code 3 or 4."""
+        return self.malformed + self.unproved
+
+
+@dataclass
+class Outcome:
+    """What became of all mutants; ``faults`` has those accepted but false, or on which the two checkers disagree."""
+
+    rows: dict[str, Row] = field(default_factory=lambda: {name: Row() for name in OPERATORS})
+    disagreements: int = 0
+    faults: list[Document] = field(default_factory=list)
+
+    def add(self, name: str, pair: Pair) -> None:
+        """Judge one mutant."""
+        row, code = self.rows[name], verdict(pair)
+        row.mutants += 1
+        row.malformed += code == 4
+        row.unproved += code == 3
+        assert code in (0, 3, 4), (name, code, pair)
+        fault = None
+        # The fast checker judges all that are accepted, and one in four of those that are well-formed and refused.
+        asked = code == 0 or (code == 3 and row.unproved % 4 == 0)
+        if asked and (fast_verdict(pair) == 0) != (code == 0):
+            self.disagreements += 1
+            fault = "the checker and the fast checker disagree"
+        if code == 0:
+            if is_true(pair):
+                row.true += 1
+            else:
+                row.false += 1
+                fault = "accepted but false"
+        if fault:
+            self.faults.append({"operator": name, "fault": fault, "model": pair.model, "certificate": pair.certificate})
+
+    def join(self, other: Outcome) -> None:
+        """Add the counts of another part of a sweep."""
+        self.disagreements += other.disagreements
+        self.faults += other.faults
+        for name, row in other.rows.items():
+            for key, count in vars(row).items():
+                setattr(self.rows[name], key, getattr(self.rows[name], key) + count)
+
+
+def mutants(seed: int, count: int) -> Iterator[tuple[str, Pair]]:
+    """``count`` mutants with their operators in turn, about 30 for every original; all differ from it."""
+    rng = np.random.default_rng([20261121, 7, seed])
+    pool = [original(rng) for _ in range(2 + count // 30)]
+    for pair in pool:
+        assert verdict(pair) == 0, pair
+    turns = [name for name in OPERATORS for _ in range(WEIGHTS.get(name, 1))]
+    for turn in range(count):
+        name, mutant = turns[turn % len(turns)], None
+        tries = 0
+        while mutant is None:
+            tries += 1
+            if tries % 20 == 0:
+                # The operator may apply to nothing in the pool.
+                pool[int(rng.integers(len(pool)))] = original(rng)
+            pair, other = pick(rng, pool), pick(rng, pool)
+            mutant = OPERATORS[name](rng, pair, other)
+            if mutant == pair or (mutant is not None and inputs(mutant) > MOST_INPUTS):
+                mutant = None
+        yield name, mutant
+
+
+def sweep(seed: int, count: int) -> Outcome:
+    """Judge ``count`` mutants."""
+    outcome = Outcome()
+    for name, mutant in mutants(seed, count):
+        outcome.add(name, mutant)
+    return outcome

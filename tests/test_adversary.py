@@ -1,0 +1,673 @@
+"""Attempts to make the trusted checker accept a lie, each by name; what survives an attack stays here as a test.
+
+Most attacks are a certificate or a model that must be refused. The others are well-formed but treacherous: there the
+checker's values and dependencies are compared with the oracle's, and with the truth on every input.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import struct
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from restrict.certificate import check_fast
+from restrict.errors import RestrictError
+from restrict.model.fileformat import loads
+from restrict.model.trace import run_batch
+from tests import mutations, naive
+
+check = import_module("restrict.check")
+
+Document = dict[str, Any]
+LEAST = "(-9223372036854775807 - 1)"
+LARGEST = "9223372036854775807"
+
+
+def head(name: str, score: Any, value: str = "token", **more: Any) -> Document:
+    return {"name": name, "kind": "head", "value": value, "score": score, **more}
+
+
+def map_(name: str, args: list[str], domain: Any, rule: Any) -> Document:
+    return {"name": name, "kind": "map", "args": args, "domain": domain, "map": rule}
+
+
+def table(axes: str, values: Any) -> Document:
+    return {"table": {"axes": axes.split(), "values": values}}
+
+
+def model(*variables: Document, **more: Any) -> Document:
+    """A model whose output is its last variable at every position."""
+    output = {"variable": variables[-1]["name"] if variables else "token", "position": "every"}
+    fields = {"format": "restrict-model/1", "name": "m", "alphabet": ["0", "1"], "variables": list(variables)}
+    return {**fields, "output": output, **more}
+
+
+def certificate(n: int, **more: Any) -> Document:
+    """A certificate that claims nothing much."""
+    claim = {"free": n, "c": 0, "dependencies": [], "values": [0]}
+    fields = {"format": "restrict-certificate/1", "n": n, "target": "last", "fixed": [], "cone": "all", "claim": claim}
+    return {**fields, **more}
+
+
+def claiming(n: int, fields: Document | None = None, **claim: Any) -> Document:
+    """A certificate with another claim."""
+    made = certificate(n, **(fields or {}))
+    return {**made, "claim": {**made["claim"], **claim}}
+
+
+def refused(pair: mutations.Pair, *codes: int, fast: bool = True) -> None:
+    """The checker refuses the pair with one of the codes; with ``fast`` the fast one does not accept it either."""
+    with pytest.raises(check.Reject) as caught:
+        check.verify(*pair.bytes)
+    assert caught.value.code in codes, str(caught.value)
+    if fast:
+        with pytest.raises(RestrictError):
+            accepted_by_fast(pair)
+
+
+def accepted_by_fast(pair: mutations.Pair) -> str:
+    first, second = pair.bytes
+    return check_fast(loads(first), mutations.certificate_from(second))
+
+
+def same_as_the_oracle(document: Document, n: int, fixed: dict[int, str] | None = None, cone: Any = "all") -> None:
+    """V and D of every node are the oracle's, the truth lies in them, and the checkers accept exactly the claim."""
+    fixed = fixed or {}
+    listed = [[at, 1, symbol] for at, symbol in fixed.items()]
+    pair = mutations.sealed(document, certificate(n, fixed=listed, cone=cone))
+    oracle, truth = naive.abstract_run(document, n, fixed, cone), naive.true_values(document, n, fixed)
+    for node, (values, dependencies) in check.nodes(*pair.bytes).items():
+        assert set(values) == oracle.values[node] >= truth[node], node
+        assert set(dependencies) == oracle.dependencies[node], node
+        assert naive.is_function_of(document, n, fixed, node, dependencies), node
+    for at in range(n):
+        depends, values = (
+            sorted(oracle.dependencies["label", at]),
+            sorted(oracle.values[document["output"]["variable"], at]),
+        )
+        claim = {"free": len(naive.free_positions(document, n, fixed)), "c": len(depends), "values": values}
+        claim["dependencies"] = mutations.joined(depends)
+        pair = mutations.sealed(
+            document, {**certificate(n), "fixed": listed, "cone": cone, "target": at, "claim": claim}
+        )
+        assert mutations.is_true(pair)
+        assert check.verify(*pair.bytes).startswith("s VERIFIED " + accepted_by_fast(pair))
+
+
+# ---------------------------------------------------------------- certificates that lie
+
+COPY = model(head("h", "j == i"))
+"""The head copies its own token."""
+MARKED = {**COPY, "start_marker": "<", "end_marker": ">"}
+
+CERTIFICATES: dict[str, tuple[Document, Document]] = {
+    "values that the output does not keep to": (COPY, claiming(3, c=1, dependencies=[[2, 1]])),
+    "no dependencies": (COPY, claiming(3, values=[0, 1])),
+    "another dependency": (COPY, claiming(3, c=1, dependencies=[[1, 1]], values=[0, 1])),
+    "no values": (COPY, claiming(3, c=1, dependencies=[[2, 1]], values=[])),
+    "all of the values, twice": (COPY, claiming(3, c=1, dependencies=[[2, 1]], values=[0, 1, 1])),
+    "values of no domain": (COPY, claiming(3, c=1, dependencies=[[2, 1]], values=[0, 1, 2])),
+    "a negative value": (COPY, claiming(3, c=1, dependencies=[[2, 1]], values=[-1, 0, 1])),
+    "true for 1": (COPY, claiming(3, c=1, dependencies=[[2, 1]], values=[0, True])),
+    "c without its dependencies": (COPY, claiming(3, c=1, values=[0, 1])),
+    "dependencies beyond c": (COPY, claiming(3, dependencies=[[2, 1]], values=[0, 1])),
+    "a dependency listed twice": (COPY, claiming(3, c=2, dependencies=[[2, 1], [2, 1]], values=[0, 1])),
+    "a dependency on a fixed position": (
+        COPY,
+        claiming(3, {"fixed": [[1, 1, "0"]]}, free=2, c=2, dependencies=[[1, 2]], values=[0, 1]),
+    ),
+    "a dependency on a marker": (
+        {**COPY, "end_marker": ">"},
+        claiming(3, free=2, c=1, dependencies=[[2, 1]], values=[0, 1, 2]),
+    ),
+    "a dependency beyond the end": (COPY, claiming(3, c=2, dependencies=[[2, 2]], values=[0, 1])),
+    "more free positions than there are": (COPY, claiming(3, free=4, c=1, dependencies=[[2, 1]], values=[0, 1])),
+    "the markers counted as free": (MARKED, claiming(4, {"target": 1}, c=1, dependencies=[[1, 1]], values=[0, 1])),
+    "a marker fixed": (MARKED, claiming(3, {"fixed": [[0, 1, "0"]]}, free=1, values=[3])),
+    "a run over a marker": (MARKED, claiming(4, {"fixed": [[1, 3, "0"]]}, free=0, values=[3])),
+    "a free position fixed to a marker": (MARKED, claiming(3, {"fixed": [[1, 1, "<"]]}, free=0, values=[3])),
+    "a position fixed to every symbol": (COPY, claiming(3, {"fixed": [[2, 1, "*"]]}, free=2)),
+    "a position fixed twice": (COPY, claiming(3, {"fixed": [[2, 1, "0"], [2, 1, "1"]]}, free=2)),
+    "overlapping runs": (COPY, claiming(3, {"fixed": [[0, 3, "1"], [2, 1, "0"]]}, free=0)),
+    "runs out of order": (COPY, claiming(3, {"fixed": [[2, 1, "0"], [0, 1, "1"]]}, free=1)),
+    "an empty run": (COPY, claiming(3, {"fixed": [[2, 0, "0"]]})),
+    "a run of negative length": (COPY, claiming(3, {"fixed": [[2, -1, "0"]]})),
+    "a run from before the start": (COPY, claiming(3, {"fixed": [[-1, 4, "0"]]}, free=0)),
+    "a run beyond the end": (COPY, claiming(3, {"fixed": [[2, 2, "0"]]}, free=1)),
+    "a run of 2^63-1 positions": (COPY, claiming(3, {"fixed": [[2, 2**63 - 1, "0"]]}, free=2)),
+    "a run with a symbol by its index": (COPY, claiming(3, {"fixed": [[2, 1, 0]]}, free=2)),
+    "a target before the start": (COPY, claiming(3, {"target": -1, "fixed": [[0, 1, "0"]]}, free=2)),
+    "a target beyond the end": (COPY, claiming(3, {"target": 3, "fixed": [[0, 1, "0"]]}, free=2)),
+    "true as a target": (COPY, claiming(3, {"target": True, "fixed": [[1, 1, "0"]]}, free=2)),
+    "a target in quotes": (COPY, claiming(3, {"target": "0", "fixed": [[0, 1, "0"]]}, free=2)),
+    "a target of a model with one output": (
+        {**COPY, "output": {"variable": "h", "position": "last"}},
+        claiming(3, {"target": 0, "fixed": [[0, 1, "0"]]}, free=2),
+    ),
+    "c at the last position for all": (
+        model(map_("o", ["token", "position"], 2, "token if position < n - 1 else 0")),
+        {**certificate(3, target="all"), "claim": {"free": 3, "c": 0}},
+    ),
+    "values for the target all": (COPY, claiming(3, {"target": "all"}, c=1, values=[0, 1])),
+    "one label for the target all, but at one position": (
+        model(
+            map_("o", ["token", "position"], 3, "2 if token and position == 1 else token"),
+            output={"variable": "o", "position": "every", "labels": ["x", "x", "y"]},
+        ),
+        {**certificate(3, target="all"), "claim": {"free": 3, "c": 0}},
+    ),
+    "an output outside the cone": (COPY, claiming(3, {"cone": {}, "fixed": [[0, 3, "0"]]}, free=0)),
+    "a cone that names token": (COPY, claiming(3, {"cone": {"token": [[0, 3]]}, "fixed": [[2, 1, "0"]]}, free=2)),
+    "a cone that names nothing known": (COPY, claiming(3, {"cone": {"x": [[0, 1]]}, "fixed": [[2, 1, "0"]]}, free=2)),
+    "an empty run list in the cone": (COPY, claiming(3, {"cone": {"h": []}, "fixed": [[2, 1, "0"]]}, free=2)),
+    "a cone with overlapping runs": (
+        COPY,
+        claiming(3, {"cone": {"h": [[0, 3], [2, 1]]}, "fixed": [[2, 1, "0"]]}, free=2),
+    ),
+    "a cone out of order": (COPY, claiming(3, {"cone": {"h": [[2, 1], [0, 1]]}, "fixed": [[2, 1, "0"]]}, free=2)),
+    "a length of true": (COPY, {**claiming(1, {"fixed": [[0, 1, "0"]]}, free=0), "n": True}),
+    "no positions": (COPY, {**claiming(1, free=0), "n": 0}),
+    "an unknown key": (COPY, {**claiming(3, {"fixed": [[2, 1, "0"]]}, free=2), "trust": "me"}),
+    "an unknown format": (COPY, {**claiming(3, {"fixed": [[2, 1, "0"]]}, free=2), "format": "restrict-certificate/2"}),
+}
+
+
+@pytest.mark.parametrize("name", CERTIFICATES)
+def test_a_lying_certificate(name: str) -> None:
+    refused(mutations.sealed(*CERTIFICATES[name]), 3, 4)
+
+
+@pytest.mark.parametrize(
+    "digest",
+    ["0" * 64, "", "A" * 64, None, 0],
+    ids=["of something else", "empty", "upper case", "null", "a number"],
+)
+def test_a_digest_that_is_not_the_models(digest: Any) -> None:
+    pair = mutations.sealed(COPY, claiming(3, c=1, dependencies=[[2, 1]], values=[0, 1]))
+    assert mutations.verdict(pair) == 0
+    bound = {"name": "m", "sha256": digest}
+    refused(mutations.Pair(COPY, {**pair.certificate, "model": bound}), 4)
+
+
+def test_a_digest_dressed_up() -> None:
+    pair = mutations.sealed(COPY, claiming(3, c=1, dependencies=[[2, 1]], values=[0, 1]))
+    right = pair.certificate["model"]["sha256"]
+    for digest in (right.upper(), right + "\n", right + " ", " " + right, right[:-1], right.translate({0x30: 0xFF10})):
+        refused(mutations.Pair(COPY, {**pair.certificate, "model": {"name": "m", "sha256": digest}}), 4)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"n": 3', '"n": 3, "n": 3'),
+        ('"c": 1', '"c": 1, "\\u0063": 0'),
+        ('"values": [0, 1]', '"values": [0, 1.0]'),
+        ('"values": [0, 1]', '"values": [0, 1e0]'),
+        ('"values": [0, 1]', '"values": [NaN, 1]'),
+        ('"free": 3', '"free": 18446744073709551619'),
+        ('"free": 3', '"free": ' + "3" * 5000),
+        ('"free": 3', '"free": 03'),
+        ('"free": 3', '"free": "3"'),
+    ],
+)
+def test_json_with_two_readings(old: str, new: str) -> None:
+    model_bytes, certificate_bytes = mutations.sealed(
+        COPY, claiming(3, c=1, dependencies=[[2, 1]], values=[0, 1])
+    ).bytes
+    assert check.verify(model_bytes, certificate_bytes)
+    text = certificate_bytes.decode()
+    assert old in text
+    for changed in (text.replace(old, new).encode(), b"\xef\xbb\xbf" + certificate_bytes, certificate_bytes + b"{}"):
+        with pytest.raises(check.Reject) as caught:
+            check.verify(model_bytes, changed)
+        assert caught.value.code == 4
+
+
+# ---------------------------------------------------------------- models that are not models
+
+MODELS: dict[str, Document] = {
+    "a name twice": model(map_("a", [], 2, "0"), map_("a", ["token"], 2, "token")),
+    "a variable called token": model(map_("token", [], 2, "0")),
+    "a variable called position": model(map_("position", [], 2, "0")),
+    "a variable called k": model(map_("k", [], 2, "0"), head("h", "k", key="k")),
+    "a variable called not": model(map_("not", [], 2, "0")),
+    "a name with a line break": model(map_("a\n", [], 2, "0")),
+    "a name in full-width letters": model(map_("\uff41", [], 2, "0")),
+    "a full-width k in a score": model(head("h", "\uff4b", key="token")),
+    "an Arabic digit": model(map_("a", [], 2, "\u0660")),
+    "a no-break space": model(map_("a", ["token"], 2, "token\u00a0- token")),
+    "a comment": model(map_("a", ["token"], 2, "0 # token")),
+    "a line break in Python's sense": model(map_("a", ["token"], 2, "0\rtoken")),
+    "an underscore in a number": model(map_("a", [], 20, "1_0")),
+    "a hexadecimal number": model(map_("a", [], 20, "0x1")),
+    "a leading zero": model(map_("a", [], 20, "01")),
+    "a power": model(map_("a", ["token"], 2, "token ** 0")),
+    "a comparison of not": model(map_("a", ["token"], 2, "0 == not token")),
+    "a unary plus": model(map_("a", ["token"], 2, "+token")),
+    "a trailing comma": model(map_("a", ["token"], 2, "min(token, 1,)")),
+    "a starred argument": model(map_("a", ["token"], 2, "min(*token, 1)")),
+    "an empty expression": model(map_("a", ["token"], 2, "")),
+    "a walrus": model(map_("a", ["token"], 2, "(b := token)")),
+    "a variable that is not an argument": model(map_("a", [], 2, "token")),
+    "itself": model(map_("a", ["a"], 2, "a")),
+    "a later variable": model(map_("a", ["b"], 2, "b"), map_("b", [], 2, "0")),
+    "j in a map": model(map_("a", [], 2, "j % 2")),
+    "q without a query": model(head("h", "q", key="token")),
+    "k in a branch never taken, without a key": model(head("h", "k if 0 else 1")),
+    "an argument twice": model(map_("a", ["token", "token"], 2, "token")),
+    "a map outside its domain at one place": model(
+        map_("a", ["token", "position"], 2, "token + token * position // 2")
+    ),
+    "a map below its domain": model(map_("a", ["token"], 2, "-token")),
+    "a table outside its domain": model(map_("a", ["token"], 2, {"table": {"axes": ["token"], "values": [0, 2]}})),
+    "a table too short": model(map_("a", ["token"], 2, {"table": {"axes": ["token"], "values": [0]}})),
+    "a table too long": model(map_("a", ["token"], 2, {"table": {"axes": ["token"], "values": [0, 1, 0]}})),
+    "a table too short for the positions": model(map_("a", [], 2, {"table": {"axes": ["i"], "values": [0, 1]}})),
+    "a ragged table": model(
+        map_("a", ["token"], 2, {"table": {"axes": ["token", "i"], "values": [[0, 1, 1], [0, 1]]}})
+    ),
+    "a table deeper than its axes": model(
+        map_("a", ["token"], 2, {"table": {"axes": ["token"], "values": [[0], [1]]}})
+    ),
+    "an axis twice": model(map_("a", ["token"], 2, {"table": {"axes": ["token"] * 2, "values": [[0, 1], [0, 1]]}})),
+    "a table of true": model(map_("a", ["token"], 2, {"table": {"axes": ["token"], "values": [False, True]}})),
+    "an axis dim in a map": model(map_("a", ["token"], 2, {"table": {"axes": ["dim"], "values": [0, 1]}})),
+    "an axis dim in a table of scores": model(
+        head("h", {"table": {"axes": ["k", "dim"], "values": [[0, 1], [1, 0]]}}, key="token")
+    ),
+    "a dot product with dim first": model(
+        head(
+            "h",
+            {
+                "dot": {
+                    "query": {"axes": ["dim"], "values": [1, 2]},
+                    "key": {"axes": ["dim", "k"], "values": [[0, 1], [1, 0]]},
+                }
+            },
+            key="token",
+        )
+    ),
+    "a head's domain below its value's": model(head("h", "0", value="position", domain=2)),
+    "a default outside the domain": model(head("h", "0", default=2, mask="strict_past")),
+    "a default of true": model(head("h", "0", default=True, mask="strict_past")),
+    "a domain of 0": model(map_("a", [], "n - 3", "0")),
+    "a domain that depends on i": model(map_("a", [], "i + 2", "0")),
+    "an overflow in a branch never taken": model(map_("a", ["token"], 2, f"{LARGEST} + 1 if 0 else token")),
+    "an overflow that cancels": model(map_("a", ["token"], 2, f"({LARGEST} + token) * 0 + token")),
+    "the least number negated": model(map_("a", ["token"], 2, f"(-{LEAST}) * 0 + token")),
+    "the least number's absolute value": model(head("h", f"abs({LEAST})")),
+    "the least number divided by -1": model(head("h", f"{LEAST} // -1")),
+    "a number beyond 2^63-1": model(head("h", "9223372036854775808")),
+    "a division by a token": model(head("h", "1 // k", key="token")),
+    "a remainder by j - i": model(head("h", "1 % (j - i)")),
+    "a root of j - i": model(head("h", "isqrt(j - i)")),
+    "a dot product that overflows": model(
+        head(
+            "h",
+            {"dot": {"query": {"axes": ["dim"], "values": [2**62]}, "key": {"axes": ["dim"], "values": [2]}}},
+        )
+    ),
+    "not defined at this length": model(map_("a", [], 2, "0"), when="n != 3"),
+    "a number for when": model(map_("a", [], 2, "0"), when=1),
+    "both accept and labels": model(
+        output={"variable": "token", "position": "every", "accept": [], "labels": ["a", "b"]}
+    ),
+    "a label too few": model(output={"variable": "token", "position": "every", "labels": ["a"]}),
+    "an accepted value of no domain": model(output={"variable": "token", "position": "every", "accept": [2]}),
+    "an output that is not there": model(output={"variable": "x", "position": "every"}),
+    "a marker in the alphabet": model(start_marker="0"),
+    "one symbol for both markers": model(start_marker="<", end_marker="<"),
+    "a symbol twice": model(alphabet=["0", "0"]),
+    "no symbols": model(alphabet=[]),
+    "the star as a symbol": model(alphabet=["*", "0"]),
+    "a file outside the folder": model(files={"../x": "0" * 64}),
+    "a file outside the folder, for Windows": model(files={"..\\x": "0" * 64}),
+    "a tensor of a file that is not listed": model(
+        map_("a", ["token"], 2, {"table": {"axes": ["token"], "file": "x", "tensor": "t"}})
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_that_is_none(name: str) -> None:
+    """Whatever is claimed: here everything is fixed, and the output is claimed to be 0."""
+    refused(mutations.sealed(MODELS[name], claiming(3, {"fixed": [[0, 3, "0"]]}, free=0)), 4)
+
+
+# ---------------------------------------------------------------- well-formed and treacherous
+
+TREACHEROUS: dict[str, tuple[Document, int]] = {
+    "an argument called dim": (
+        model(
+            map_("dim", ["token"], 2, "token"),
+            map_("o", ["dim"], 2, {"table": {"axes": ["dim"], "values": [0, 1]}}),
+        ),
+        2,
+    ),
+    "arguments called dim and table": (
+        model(
+            map_("dim", ["token"], 2, "token"),
+            map_("table", ["token", "position"], 3, "(token + position) % 3"),
+            map_("o", ["table", "dim"], 3, table("dim i table", [[[0, 1, 2]] * 3, [[2, 0, 1]] * 3])),
+        ),
+        3,
+    ),
+    "names with capital letters of reserved words": (
+        model(
+            map_("N", ["token"], 2, "token"), map_("If", ["N"], 2, "N if N else not N - 1"), head("h", "k", key="If")
+        ),
+        3,
+    ),
+    "two spellings of one symbol": (model(head("h", "k", key="token"), alphabet=["\u00e9", "e\u0301"]), 3),
+    "an alphabet of one symbol": (model(head("h", "hash(k, j) % 3", key="token"), alphabet=["0"]), 3),
+    "one symbol and both markers": (
+        model(head("h", "hash(k, j) % 3", key="token"), alphabet=["0"], start_marker="<", end_marker=">"),
+        3,
+    ),
+    "every score the least number": (model(head("h", LEAST, ties="right")), 3),
+    "scores at both ends": (model(head("h", f"{LEAST} if k else {LARGEST}", key="token", ties="right")), 3),
+    "scores at both ends, by position": (model(head("h", f"{LEAST} if j % 2 else {LEAST} + k", key="token")), 3),
+    "a floor of the least number, to the left": (model(head("h", f"{LEAST} + k", key="token")), 4),
+    "nothing visible": (model(head("h", "k", key="token", mask="strict_past", default=1)), 3),
+    "nothing visible, with a wider domain": (
+        model(head("h", "k", key="token", mask="strict_future", domain=5, default=4), map_("o", ["h"], 5, "4 - h")),
+        3,
+    ),
+    "the query is the key": (model(head("h", "q != k", query="token", key="token", value="position")), 3),
+    "the query is the key, and i is not visible": (
+        model(head("h", "q == k", query="token", key="token", value="token", mask="strict_past", default=1)),
+        3,
+    ),
+    "the query is the value": (model(head("h", "(j == i) * q", query="token")), 3),
+    "a key mentioned in a branch never taken": (model(head("h", "j if 1 else k", key="token")), 3),
+    "a query mentioned times 0": (model(head("h", "q * 0 + j", query="token")), 3),
+    "a key that is not mentioned": (model(head("h", "j", key="token", query="position", value="position")), 3),
+    "an unmentioned key that is the value": (model(head("h", "0", key="token", ties="right")), 3),
+    "a table without axes": (model(head("h", {"table": {"axes": [], "values": -5}}, ties="right")), 3),
+    "a table longer than the input": (
+        model(head("h", table("j k", [[3, 0], [0, 2], [1, 1], [9, 9], [9, 9]]), key="token")),
+        3,
+    ),
+    "a table with its axes the other way": (
+        model(head("h", table("k i q", [[[0, 1]] * 4, [[1, 0]] * 4]), query="token", key="token")),
+        3,
+    ),
+    "a dot product by position only": (
+        model(
+            head(
+                "h",
+                {
+                    "dot": {
+                        "query": {"axes": ["i", "q", "dim"], "values": [[[1, 0], [0, 1]]] * 3},
+                        "key": {"axes": ["j", "dim"], "values": [[1, -1], [0, 2], [1, 1], [9, 9]]},
+                    }
+                },
+                query="token",
+            )
+        ),
+        3,
+    ),
+    "an argument that the map ignores": (model(map_("o", ["token", "position"], 2, "i % 2")), 3),
+    "a map of no arguments": (model(map_("o", [], "n", "n - 1 - i"), head("h", "k", key="o")), 3),
+    "a constant domain by an expression": (model(head("h", "k", key="token", domain="1 + 1")), 2),
+    "a domain that depends on n": (
+        model(map_("o", ["position"], "n * n", "position * i"), head("h", "-k", key="o", value="o")),
+        3,
+    ),
+    "a domain that only all combinations show": (model(map_("o", ["token"], 1, "token - token")), 2),
+    "no accepted value": (model(output={"variable": "token", "position": "every", "accept": []}), 2),
+    "labels that coincide": (
+        model(
+            map_("o", ["token", "position"], 4, "token + 2 * (position % 2)"),
+            output={"variable": "o", "position": "every", "labels": ["a", "a", "a", "b"]},
+        ),
+        3,
+    ),
+    "the position as the output": (model(output={"variable": "position", "position": "every"}), 3),
+    "a marker as the output": (
+        model(start_marker="<", output={"variable": "token", "position": "every", "accept": [2]}),
+        2,
+    ),
+    "an end marker alone": (model(end_marker=">"), 1),
+    "a chain of comparisons": (model(map_("o", ["token", "position"], 2, "0 <= token < position != 2")), 4),
+    "equal to equal": (model(map_("o", ["token", "position"], 2, "token == position == 1")), 3),
+    "not before a comparison": (model(map_("o", ["token", "position"], 2, "not token == position")), 3),
+    "and before or": (model(map_("o", ["token", "position"], 2, "1 or token and 0 or position")), 3),
+    "a conditional in a conditional": (
+        model(map_("o", ["token", "position"], 3, "1 if token else 2 if position == 1 else 0 if i else 2")),
+        3,
+    ),
+    "a minus before a division": (
+        model(map_("o", ["token", "position"], 9, "-position // 2 + 6 - token - 1 - -token % 3")),
+        4,
+    ),
+    "truth values added": (
+        model(map_("o", ["token", "position"], 4, "(token < 1) + (position or 0) + (not 5 - 5)")),
+        3,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TREACHEROUS)
+def test_a_treacherous_model(name: str) -> None:
+    """Under no restriction, with everything examined; under a random one, with half of the nodes examined."""
+    document, n = TREACHEROUS[name]
+    same_as_the_oracle(document, n)
+    rng = random.Random(name)
+    for _ in range(6):
+        free = naive.letters(document, n)
+        fixed = {at: rng.choice(document["alphabet"]) for at in free if rng.random() < 0.5}
+        cone = {
+            v["name"]: mutations.joined([at for at in range(n) if rng.random() < 0.7]) for v in document["variables"]
+        }
+        same_as_the_oracle(document, n, fixed, {key: runs for key, runs in cone.items() if runs})
+
+
+def test_a_cone_in_any_order() -> None:
+    """The nodes are examined in the order of the program, not of the cone."""
+    document = model(map_("a", ["token"], 2, "1 - token"), head("b", "k", key="a", value="a"), map_("c", ["b"], 2, "b"))
+    cone = {"c": [[2, 1]], "b": [[1, 1], [2, 1]], "a": [[0, 3]]}
+    same_as_the_oracle(document, 3, {1: "0"}, cone)
+
+
+# ---------------------------------------------------------------- expressions at large
+
+FUZZ_NAMES = {"n": 5, "i": 3, "j": 4, "q": 1, "k": 2}
+
+
+def random_text(rng: random.Random, depth: int) -> str:
+    """A random sentence of the grammar, with few parentheses, so that precedence decides, and odd white space."""
+    if depth == 0 or rng.random() < 0.15:
+        return rng.choice([*FUZZ_NAMES, "0", "1", "2", "7", "9223372036854775807", "4611686018427387904"])
+
+    def inner() -> str:
+        text = random_text(rng, depth - 1)
+        return f"({text})" if rng.random() < 0.3 else text
+
+    gap = rng.choice(["", " ", "\n", "\t "])
+    match rng.randrange(9):
+        case 0:
+            return f"{inner()} if {inner()} else {inner()}"
+        case 1:
+            return f"{inner()} {rng.choice(['and', 'or'])} {inner()}"
+        case 2:
+            return f"not {inner()}"
+        case 3:
+            return f"-{gap}{inner()}"
+        case 4:
+            sign = [rng.choice(["==", "!=", "<", "<=", ">", ">="]) for _ in range(rng.randint(1, 3))]
+            return inner() + "".join(f"{gap}{s}{gap}{inner()}" for s in sign)
+        case 5:
+            name = rng.choice(["min", "max", "hash"])
+            return f"{name}({gap}{', '.join(inner() for _ in range(rng.randint(2, 4)))}{gap})"
+        case 6:
+            return f"{rng.choice(['abs', 'isqrt', 'hash'])}({inner()})"
+        case _:
+            return f"{inner()}{gap}{rng.choice(['+', '-', '*', '//', '%'])}{gap}{inner()}"
+
+
+def outcome(function: Callable[..., Any], *arguments: Any) -> Any:
+    """The result, or None where the checker refuses."""
+    try:
+        return function(*arguments)
+    except check.Reject:
+        return None
+
+
+@pytest.mark.parametrize("chunk", range(4))
+def test_random_expressions(chunk: int) -> None:
+    """The checker's reading is Python's grammar with the format's meaning, folded or not, and within its interval."""
+    rng, compared = random.Random(chunk), 0
+    spans = {name: (0, value + 2) for name, value in FUZZ_NAMES.items()}
+    for _ in range(3000):
+        text = random_text(rng, 4)
+        parser = outcome(check.Parser, text, check.Place("test"), FUZZ_NAMES)
+        if parser is None:
+            # The grammar is smaller than Python's: for example "1 + not 2" or "- not 2" is in neither.
+            assert "not" in text or "if" in text or "-" in text, text
+            continue
+        span = outcome(check.interval, parser.tree, spans, check.Place("test"))
+        if span is None:
+            continue
+        compared += 1
+        point = {name: rng.randint(0, value + 2) for name, value in FUZZ_NAMES.items()}
+        expected = naive.evaluate(text, point)
+        for kept in ([], ["j", "k"], list(point)):
+            slots = {name: at for at, name in enumerate(kept)}
+            known = {name: value for name, value in point.items() if name not in kept}
+            found = check.function(check.bind(parser.tree, known, slots))(tuple(point[name] for name in kept))
+            assert type(found) is int, (text, kept)
+            assert found == expected, (text, point, kept)
+        assert span[0] <= expected <= span[1], (text, point)
+    assert compared >= 1000
+
+
+# ---------------------------------------------------------------- tensor files
+
+
+def stored(entries: Document, data: bytes, header: bytes | None = None) -> bytes:
+    """A safetensors file."""
+    head_bytes = json.dumps(entries).encode() if header is None else header
+    return struct.pack("<Q", len(head_bytes)) + head_bytes + data
+
+
+def with_file(folder: Path, content: bytes, sizes: Document | None = None, digest: str | None = None) -> mutations.Pair:
+    """A model that scores tokens by tensor ``t`` of a file, with the last value claimed to be that of a 1."""
+    (folder / "x.safetensors").write_bytes(content)
+    score = {"table": {"axes": ["k"], "file": "x.safetensors", "tensor": "t"}}
+    files = {"x.safetensors": digest or hashlib.sha256(content).hexdigest()}
+    document = model(head("h", score, key="token"), files=files)
+    return mutations.sealed(document, claiming(2, {"fixed": [[0, 1, "1"]]}, free=1, values=[1]))
+
+
+def code_of(pair: mutations.Pair, folder: Path) -> int:
+    try:
+        check.verify(*pair.bytes, folder=folder)
+    except check.Reject as reject:
+        return int(reject.code)
+    return 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "numbers", "true"),
+    [
+        ("I8", [-1, 1], True),
+        ("U8", [255, 1], False),
+        ("I16", [-256, 1], True),
+        ("U16", [256, 1], False),
+        ("I16", [256, 1], False),
+        ("I16", [0x0100, 0x0201], True),
+        ("I32", [-(2**31), 2**31 - 1], True),
+        ("U32", [2**32 - 1, 0], False),
+        ("I64", [-(2**63), 2**63 - 1], True),
+        ("I64", [2**63 - 1, -(2**63)], False),
+    ],
+)
+def test_the_bytes_of_a_tensor(tmp_path: Path, kind: str, numbers: list[int], true: bool) -> None:
+    """Signs and byte order: at least as good a score for a 1 forces the output; worse, it does not."""
+    code = {"I64": "q", "I32": "i", "I16": "h", "I8": "b", "U32": "I", "U16": "H", "U8": "B"}[kind]
+    data = struct.pack(f"<2{code}", *numbers)
+    entry = {"t": {"dtype": kind, "shape": [2], "data_offsets": [0, len(data)]}}
+    pair = with_file(tmp_path, stored(entry, data))
+    assert code_of(pair, tmp_path) == (0 if true else 3)
+    inlined = naive.inline(pair.model, tmp_path)
+    assert (naive.true_values(inlined, 2, {0: "1"})["h", 1] == {1}) == true
+
+
+GOOD = {"t": {"dtype": "I8", "shape": [2], "data_offsets": [0, 2]}}
+FILES: dict[str, bytes] = {
+    "floats": stored({"t": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}, bytes(8)),
+    "truth values": stored({"t": {"dtype": "BOOL", "shape": [2], "data_offsets": [0, 2]}}, b"\0\1"),
+    "unsigned 64 bits": stored({"t": {"dtype": "U64", "shape": [2], "data_offsets": [0, 16]}}, bytes(16)),
+    "offsets beyond the data": stored({"t": {**GOOD["t"], "data_offsets": [1, 3]}}, b"\0\1"),
+    "offsets the wrong way round": stored({"t": {**GOOD["t"], "data_offsets": [2, 0]}}, b"\0\1"),
+    "negative offsets": stored({"t": {**GOOD["t"], "data_offsets": [-2, 0]}}, b"\0\1"),
+    "one offset": stored({"t": {**GOOD["t"], "data_offsets": [2]}}, b"\0\1"),
+    "a shape of another size": stored({"t": {**GOOD["t"], "shape": [1]}}, b"\0\1"),
+    "a shape of two axes": stored({"t": {**GOOD["t"], "shape": [2, 1]}}, b"\0\1"),
+    "a negative shape": stored({"t": {**GOOD["t"], "shape": [-1, -2]}}, b"\0\1"),
+    "an empty shape": stored({"t": {**GOOD["t"], "shape": []}}, b"\0\1"),
+    "the tensor twice": stored({}, b"\0\1\1\0", b'{"t": {"dtype": "I8", "shape": [2], "data_offsets": [0, 2]}, '
+                               b'"t": {"dtype": "I8", "shape": [2], "data_offsets": [2, 4]}}'),
+    "another tensor": stored({"T": GOOD["t"]}, b"\0\1"),
+    "a header longer than the file": struct.pack("<Q", 2**63) + b"{}",
+    "a header that is a list": stored({}, b"\0\1", b"[]"),
+    "nothing": b"",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_tensor_file_that_is_none(tmp_path: Path, name: str) -> None:
+    assert code_of(with_file(tmp_path, stored(GOOD, b"\0\1")), tmp_path) == 0
+    assert code_of(with_file(tmp_path, FILES[name]), tmp_path) == 4
+
+
+def test_a_tensor_file_changed_or_gone(tmp_path: Path) -> None:
+    pair = with_file(tmp_path, stored(GOOD, b"\0\1"))
+    assert code_of(pair, tmp_path) == 0
+    (tmp_path / "x.safetensors").write_bytes(stored(GOOD, b"\1\0"))
+    assert code_of(pair, tmp_path) == 4
+    (tmp_path / "x.safetensors").unlink()
+    assert code_of(pair, tmp_path) == 2
+
+
+# ---------------------------------------------------------------- the one about batches
+
+
+def test_the_judge_sees_the_axis_dim() -> None:
+    """The evaluators read an axis called dim, which is only special in a dot product."""
+    document, n = TREACHEROUS["an argument called dim"]
+    at = loads(mutations.encode(document)).at(n)
+    assert run_batch(at, np.array([[0, 1], [1, 0]])).values["o"].tolist() == [[0, 1], [1, 0]]
+    assert naive.run(document, [0, 1]).values["o"] == [0, 1]
+
+
+@pytest.mark.parametrize("rule", ["hash({}) % 2", "hash({}) - 1"])
+def test_a_product_of_domains_with_thousands_of_digits(rule: str) -> None:
+    """A resource limit, and no traceback: 300 arguments of 2^62 values each."""
+    wide = [map_(f"a{index}", [], 2**62, "0") for index in range(300)]
+    names = [variable["name"] for variable in wide]
+    pair = mutations.sealed(model(*wide, map_("o", names, 2, rule.format(", ".join(names)))), claiming(2))
+    with pytest.raises(check.Reject) as caught:
+        check.verify(*pair.bytes)
+    assert caught.value.code == 5
+
+
+def test_a_domain_of_2_to_the_62() -> None:
+    """The whole domain of an unexamined node is never spelt out, and never claimed by accident."""
+    document = model(map_("o", [], 2**62, "0"), head("h", "j", value="o"))
+    for cone in ({}, {"h": [[1, 1]]}):
+        with pytest.raises(check.Reject) as caught:
+            check.verify(*mutations.sealed(document, claiming(2, {"cone": cone})).bytes)
+        assert caught.value.code == 3
+    assert check.verify(*mutations.sealed(document, claiming(2)).bytes).startswith(
+        "s VERIFIED n=2 target=last free=2 c=0 "
+    )

@@ -1,0 +1,271 @@
+"""Four implementations, one meaning: the trusted checker, the fast abstract run, the oracle and the truth.
+
+On seeded random programs the checker (restrict/check.py), the kernels (restrict/abstract) and the literal oracle
+(tests/naive.py) give the same V and D at every node of a random cone, under a random restriction. The truth comes from
+all consistent inputs through the batch evaluator, which is itself compared with the oracle: on a few inputs of every
+program, and on all inputs of some.
+
+Over a product of alphabets a function is determined by a set of positions exactly when the set holds all its essential
+positions, so "is a function of D" is decided by the essential positions, for every node.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pytest
+
+from restrict.abstract.run import AbstractRun, abstract_run, positions_of
+from restrict.certificate import Certificate, Claim, Target, certificate_of, check_fast, claim_of
+from restrict.errors import NotEstablished
+from restrict.model.fileformat import loads
+from restrict.model.program import Instance
+from restrict.model.program import Model as Loaded
+from restrict.model.trace import Batch, run_batch
+from restrict.restriction import Restriction
+from tests import naive, random_programs
+from tests.naive import Abstract, Model, Node
+
+check = import_module("restrict.check")
+
+PROGRAMS, CHUNKS = 5200, 26
+NOJIT = 600
+ALL_INPUTS = 40
+"""One program in so many is compared with the oracle on all its inputs."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One random program at one length, with a restriction and a cone, by positions and as the run lists of a file."""
+
+    seed: int
+    model: Model
+    data: bytes
+    n: int
+    fixed: dict[int, str]
+    runs: str | dict[str, list[list[int]]]
+    loaded: Loaded
+    at: Instance
+    rho: Restriction
+    cone: Any
+    words: Any = field(repr=False)
+
+
+def make(seed: int, most_inputs: int = 256) -> Case:
+    """The case of a seed; a third of the programs is written for one length only, which is then in ``when``."""
+    rng = np.random.default_rng([20261121, seed])
+    wanted = int(rng.integers(1, 10)) if rng.random() < 0.3 else None
+    model = random_programs.random_program(rng, wanted)
+    n = random_programs.random_length(rng, model) if wanted is None else wanted
+    fixed = random_programs.random_restriction(rng, model, n, most_inputs)
+    runs = random_programs.random_cone(rng, model, n)
+    data = json.dumps(model).encode()
+    loaded = loads(data)
+    at = loaded.at(n)
+    cone = (
+        "all"
+        if isinstance(runs, str)
+        else {
+            name: tuple(p for start, count in found for p in range(start, start + count))
+            for name, found in runs.items()
+        }
+    )
+    words = np.array(list(naive.consistent_inputs(model, n, fixed)), dtype=np.int64)
+    return Case(seed, model, data, n, fixed, runs, loaded, at, Restriction.of(at, fixed), cone, words)
+
+
+def targets(case: Case) -> list[Target]:
+    """Every target that the model has; for three programs of four only one of the positions."""
+    if case.model["output"]["position"] == "last":
+        return ["last"]
+    return ["last", "all", *(range(case.n) if case.seed % 4 == 0 else [case.seed % case.n])]
+
+
+# ---------------------------------------------------------------- (a) three abstract runs
+
+
+def check_abstract(case: Case, certificate: Certificate, run: AbstractRun, oracle: Abstract) -> None:
+    """The checker, the kernels and the oracle have the same V and D on every node of the cone, and D of the label."""
+    content = certificate.to_bytes()
+    if isinstance(case.runs, dict):
+        # The cone as it was drawn: its runs may touch, which certificate_of never writes.
+        content = json.dumps({**json.loads(content), "cone": case.runs}).encode()
+    trusted = check.nodes(case.data, content)
+    names = [v["name"] for v in case.model["variables"]]
+    examined = [(name, i) for name in names for i in (range(case.n) if case.cone == "all" else case.cone.get(name, ()))]
+    assert sorted(trusted) == sorted(examined)
+    for node in examined:
+        expected = tuple(sorted(oracle.values[node])), tuple(sorted(oracle.dependencies[node]))
+        assert trusted[node] == expected, ("restrict.check", node)
+        assert (tuple(run.values(*node)), positions_of(run.depends(*node))) == expected, ("restrict.abstract", node)
+    for node in oracle.values:
+        assert set(run.values(*node)) == oracle.values[node], node
+        assert set(positions_of(run.depends(*node))) == oracle.dependencies[node], node
+    for i in range(case.n):
+        assert set(positions_of(run.label_depends(i))) == oracle.dependencies["label", i], i
+
+
+# ---------------------------------------------------------------- (b) the truth
+
+
+def essential(outcomes: Any, symbols: int, free: list[int]) -> dict[int, Any]:
+    """By free position, for each column of ``outcomes`` (inputs, nodes) whether the position makes a difference.
+
+    The rows are the consistent inputs as ``naive.consistent_inputs`` orders them: a cube, the last position fastest.
+    """
+    cube = outcomes.reshape((symbols,) * len(free) + outcomes.shape[1:])
+    rest = tuple(range(len(free)))
+    return {p: (cube != np.take(cube, [0], axis=axis)).any(axis=rest) for axis, p in enumerate(free)}
+
+
+def check_truth(case: Case, batch: Batch, oracle: Abstract) -> None:
+    """Every node's value lies in V and is a function of D, and so is the label."""
+    free = naive.free_positions(case.model, case.n, case.fixed)
+    symbols = len(case.model["alphabet"])
+    names = list(batch.values)
+    stacked = np.stack([batch.values[name] for name in names], axis=1)
+    output = batch.values[case.model["output"]["variable"]]
+    numbers: dict[Any, int] = {}
+    table = {
+        int(value): numbers.setdefault(naive.label(case.model, int(value)), len(numbers)) for value in np.unique(output)
+    }
+    labels = np.vectorize(table.__getitem__, otypes=[np.int64])(output)
+    outcomes = np.concatenate([stacked, labels[:, None, :]], axis=1)
+    matters = essential(outcomes, symbols, free)
+    for column, name in enumerate([*names, "label"]):
+        for i in range(case.n):
+            node: Node = (name, i)
+            if name != "label":
+                assert {int(v) for v in np.unique(outcomes[:, column, i])} <= oracle.values[node], node
+            assert {p for p in free if matters[p][column, i]} <= oracle.dependencies[node], node
+
+
+# ---------------------------------------------------------------- (c) verdicts
+
+
+def check_verdicts(case: Case, given: Certificate, run: AbstractRun, oracle: Abstract) -> None:
+    """Both checkers accept what follows, with the oracle's claim; for one of the targets they refuse tighter ones."""
+    for target in (found := targets(case)):
+        claim = claim_of_oracle(case, oracle, target)
+        assert claim_of(run, target) == claim, target
+        certificate = Certificate(**{**vars(given), "target": target, "claim": claim})
+        line = check.verify(case.data, certificate.to_bytes())
+        assert line == f"s VERIFIED {check_fast(case.loaded, certificate)} {hashlib.sha256(case.data).hexdigest()}"
+        for tighter in tighter_claims(claim) if target == found[case.seed % len(found)] else []:
+            mutant = Certificate(**{**vars(certificate), "claim": tighter})
+            with pytest.raises(check.Reject) as caught:
+                check.verify(case.data, mutant.to_bytes())
+            assert caught.value.code == 3, (target, tighter)
+            with pytest.raises(NotEstablished):
+                check_fast(case.loaded, mutant)
+
+
+def claim_of_oracle(case: Case, oracle: Abstract, target: Target) -> Claim:
+    """The claim that the oracle's abstract run supports."""
+    free = len(naive.free_positions(case.model, case.n, case.fixed))
+    if target == "all":
+        return Claim(free, max(len(oracle.dependencies["label", i]) for i in range(case.n)), None, None)
+    where = case.n - 1 if target == "last" else int(target)
+    depends = tuple(sorted(oracle.dependencies["label", where]))
+    return Claim(free, len(depends), depends, tuple(sorted(oracle.values[case.model["output"]["variable"], where])))
+
+
+def tighter_claims(claim: Claim) -> list[Claim]:
+    """Claims just beyond what is proved."""
+    if claim.dependencies is None or claim.values is None:
+        return [Claim(claim.free, claim.c - 1, None, None)] if claim.c else []
+    found = [Claim(claim.free + 1, claim.c, claim.dependencies, claim.values)]
+    if claim.dependencies:
+        found.append(Claim(claim.free, claim.c - 1, claim.dependencies[1:], claim.values))
+    if len(claim.values) > 1:
+        found.append(Claim(claim.free, claim.c, claim.dependencies, claim.values[:-1]))
+    return found
+
+
+# ---------------------------------------------------------------- (d) evaluation
+
+
+def check_evaluation(case: Case, batch: Batch, picked: list[int]) -> None:
+    """The batch evaluator and the oracle agree on every variable and attended position of the picked inputs."""
+    instance = naive.at(case.model, case.n)
+    for row in picked:
+        result = naive.run_at(instance, tuple(int(a) for a in case.words[row]))
+        for name, values in result.values.items():
+            assert batch.values[name][row].tolist() == values, (name, row)
+        for name, attended in result.trace.items():
+            assert batch.attended[name][row].tolist() == [-1 if j is None else j for j in attended], (name, row)
+
+
+# ---------------------------------------------------------------- all of it
+
+
+def check_case(seed: int, most_inputs: int = 256) -> None:
+    """Everything that this file is about, for one seed."""
+    case = make(seed, most_inputs)
+    run = abstract_run(case.at, case.rho, case.cone)
+    oracle = naive.abstract_run(case.model, case.n, case.fixed, case.runs)
+    certificate = certificate_of(case.at, case.rho, case.cone)
+    check_abstract(case, certificate, run, oracle)
+    batch = run_batch(case.at, case.words)
+    check_truth(case, batch, oracle)
+    check_verdicts(case, certificate, run, oracle)
+    count = len(case.words)
+    everything = seed % ALL_INPUTS == 0
+    check_evaluation(case, batch, list(range(count)) if everything else sorted({0, count // 3, count - 1}))
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_random_programs(chunk: int) -> None:
+    """The seeds ``chunk, chunk + CHUNKS, ...`` below ``PROGRAMS``."""
+    for seed in range(chunk, PROGRAMS, CHUNKS):
+        try:
+            check_case(seed)
+        except Exception as error:
+            error.add_note(f"seed {seed}")
+            raise
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("chunk", range(3))
+def test_random_programs_without_compilation(chunk: int) -> None:
+    """A few more seeds, for the plain Python bodies of the kernels."""
+    for seed in range(PROGRAMS + chunk, PROGRAMS + NOJIT, 3):
+        try:
+            check_case(seed, most_inputs=48)
+        except Exception as error:
+            error.add_note(f"seed {seed}")
+            raise
+
+
+def test_the_programs_are_what_they_should_be() -> None:
+    """The seeds cover the features: enough of every mask, tie rule, kind of rule, label rule, marker and target."""
+    seen: dict[str, int] = {}
+
+    def count(feature: str) -> None:
+        seen[feature] = seen.get(feature, 0) + 1
+
+    for seed in range(0, PROGRAMS, 10):
+        case = make(seed, 4)
+        count("cone all" if case.cone == "all" else "cone listed")
+        for key in ("start_marker", "end_marker", "when"):
+            if key in case.model:
+                count(key)
+        count("output " + case.model["output"]["position"])
+        count("label " + next((key for key in ("accept", "labels") if key in case.model["output"]), "value"))
+        for variable in case.model["variables"]:
+            rule = variable["map" if variable["kind"] == "map" else "score"]
+            count(f"{variable['kind']} {'expression' if isinstance(rule, str) else next(iter(rule))}")
+            if variable["kind"] == "head":
+                count("mask " + variable.get("mask", "none"))
+                count("ties " + variable.get("ties", "left"))
+                roles = [variable.get("query"), variable.get("key"), variable["value"]]
+                count("query is key" if roles[0] and roles[0] == roles[1] else "query is not key")
+                count("key is value" if roles[1] == roles[2] else "key is not value")
+                count("query is value" if roles[0] == roles[2] else "query is not value")
+    assert len(seen) == 28, sorted(seen)
+    assert min(seen.values()) >= 40, seen

@@ -1,0 +1,78 @@
+"""No lie is accepted: mutants of models and certificates, judged by the checker and by exhaustive evaluation.
+
+The same at ten times the size is scripts/soundness_sweep.py; its figures are in docs/soundness.md.
+"""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import restrict
+from restrict.errors import NotEstablished
+from restrict.model.fileformat import loads
+from tests import mutations
+
+CHUNKS, EACH, REJECTED = 7, 1450, 15
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_no_mutant_is_accepted_with_a_false_claim(chunk: int) -> None:
+    """10150 mutants in all; of each operator's at least 105 are rejected, so that no operator is toothless."""
+    outcome = mutations.sweep(chunk, EACH)
+    assert not outcome.faults, outcome.faults[0]
+    assert sum(row.mutants for row in outcome.rows.values()) == EACH
+    assert sum(row.true for row in outcome.rows.values()) >= EACH // 5, "nearly everything is rejected"
+    rejected = {name: row.rejected for name, row in outcome.rows.items()}
+    assert min(rejected.values()) >= REJECTED, rejected
+
+
+def test_what_the_search_finds_is_true() -> None:
+    """Certificates of the engine on small programs: accepted, true, and their mutants are judged like all others."""
+    rng, outcome, found = np.random.default_rng(20261121), mutations.Outcome(), 0
+    while found < 12:
+        pair = mutations.original(rng)
+        at = loads(mutations.encode(pair.model)).at(pair.certificate["n"])
+        try:
+            certificate = restrict.certify(at.model, at.n, seed=found, time=0.1)
+        except NotEstablished:
+            continue
+        made = mutations.sealed(pair.model, json.loads(certificate.to_bytes()))
+        if mutations.inputs(made) > mutations.MOST_INPUTS:
+            continue
+        found += 1
+        assert mutations.verdict(made) == 0, made
+        assert mutations.is_true(made), made
+        for name, operator in mutations.OPERATORS.items():
+            mutant = operator(rng, made, pair)
+            if mutant is not None and mutations.inputs(mutant) <= mutations.MOST_INPUTS:
+                outcome.add(name, mutant)
+    assert not outcome.faults, outcome.faults[0]
+
+
+def test_the_judge_is_right() -> None:
+    """Where there are few inputs, the truth by the batch evaluator is that of the oracle, for true and false claims."""
+    counts = {True: 0, False: 0}
+    for name, mutant in mutations.mutants(1000, 450):
+        if name == "splice with the digest left" or mutations.inputs(mutant) > 20:
+            continue
+        if mutations.verdict(mutant) == 4:
+            continue
+        expected = mutations.is_true_by_the_oracle(mutant)
+        assert mutations.is_true(mutant) == expected, mutant
+        counts[expected] += 1
+    assert min(counts.values()) >= 30, counts
+
+
+def test_a_false_claim_would_be_found() -> None:
+    """The sweep reports a checker that accepts a lie."""
+    outcome = mutations.Outcome()
+    for _, mutant in mutations.mutants(2000, 200):
+        if mutations.verdict(mutant) == 3 and not mutations.is_true(mutant):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(mutations, "verdict", lambda pair: 0)
+                patch.setattr(mutations, "fast_verdict", lambda pair: 0)
+                outcome.add("combine two", mutant)
+    assert outcome.rows["combine two"].false == len(outcome.faults) >= 20
