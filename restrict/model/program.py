@@ -257,7 +257,7 @@ class Instance:
         return bind_row(head.score, {"n": self.n, "i": i, "q": u}, self.n, self.domains[key] if key else 1)
 
     def shared_code(self, head: Head) -> Code | None:
-        """The head's score as register code over ``j k i q`` (in this order); ``None`` for dot products and callables."""
+        """The score as register code over ``j k i q``, in this order; ``None`` for dot products and callables."""
         if head.name not in self._shared:
             rule = head.score
             plain = bind(expression(rule), n=self.n) if isinstance(rule, Formula | Table) else None
