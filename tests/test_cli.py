@@ -418,3 +418,59 @@ def interrupted(folder: Path, patience: float) -> tuple[int, str, str]:
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=120)
     return process.returncode, out, err.lstrip("\n")
+
+
+# ---------------------------------------------------------------- exact, explain, tighten, pareto
+
+
+def test_exact_proves_the_optimum(shell: Shell) -> None:
+    out = shell.good("certify", "parity8:width=4", "-n", "6", "--exact")
+    assert "optimum 4 fixed positions (exact:" in out
+    document = json.loads(shell.good("certify", "parity8:width=4", "-n", "6", "--exact", "--json"))
+    assert (document["exact"]["lower"], document["exact"]["upper"]) == (4, 4)
+    assert document["exact"]["confirmed"] is True
+
+
+def test_explain_names_the_symbols_that_force_the_output(shell: Shell, tmp_path: Path) -> None:
+    path = tmp_path / "e.json"
+    out = shell.good("explain", "contains-one", "--input", "0010", "-o", str(path))
+    assert "accept: 1 of 4 positions force it" in out
+    assert "2:1" in out
+    assert shell.good("check", "contains-one", str(path)).startswith("s VERIFIED n=4 target=last free=3 c=0 values=1 ")
+    rows = json.loads(shell.good("explain", "parity8:width=3", "--input", "0110", "--exact", "--json"))
+    assert [sorted(row["positions"]) for row in rows] == [[0, 1, 2]]
+
+
+def test_explain_enumerates_different_explanations(shell: Shell) -> None:
+    rows = json.loads(shell.good("explain", "contains-one", "--input", "0110", "--all", "5", "--json"))
+    assert sorted(row["positions"] for row in rows) == [[1], [2]]
+
+
+def test_tighten_says_which_dependencies_matter(shell: Shell, tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    shell.good("certify", "parity8:width=3", "-n", "5", "-c", "2", "-o", str(path))
+    out = shell.good("tighten", "parity8:width=3", str(path), "--proofs", str(tmp_path / "proofs"))
+    assert "c = 2 after removing 0 of 2 claimed dependencies, by SAT" in out
+    assert "certainly needed: 2 (so c is exact)" in out
+
+
+def test_pareto_prints_a_front_whose_points_the_checker_accepts(shell: Shell, tmp_path: Path) -> None:
+    out = shell.good("certify", "parity8:width=3", "-n", "5", "--pareto", "-o", str(tmp_path / "front"))
+    rows = [line.split() for line in out.splitlines()[1:5]]
+    assert [(int(row[0]), int(row[1])) for row in rows] == [(0, 2), (1, 3), (2, 4), (3, 5)]
+    for c in range(4):
+        shell.good("check", "parity8:width=3", str(tmp_path / "front" / f"c{c}.cert.json"))
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("explain", "contains-one", "--input", "02"), "symbol '2' at index 1 of the input is not in the alphabet"),
+        (("explain", "contains-one", "--input", "01", "--weight", "1"), "--weight '1': write POSITION=COST"),
+        (("explain", "contains-one", "--input", "01", "--pin", "7"), "7"),
+        (("certify", "contains-one", "-n", "3", "--exact", "--free", "0.5"), "--exact is for -c"),
+        (("certify", "contains-one", "-n", "3", "--pareto", "-c", "1"), "--pareto goes through all c by itself"),
+    ],
+)
+def test_wrong_usage_of_the_sat_commands(shell: Shell, words: tuple[str, ...], reason: str) -> None:
+    assert reason in shell.bad(2, *words)
