@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from restrict.engine.cover import Core, CoverProblem, CoverSolution, Statistics, Workspace, local, solution_of
+from restrict.engine.rup import ProofError, check_refutation
 from restrict.errors import NotEstablished, ResourceLimit, UsageError
 from restrict.kernels import cover as kernels
 from restrict.kernels.machine import I64
@@ -320,93 +321,12 @@ def maxsat(problem: CoverProblem, budget: int | None = None, *, time: float | No
 
 
 def refutes(clauses: Iterable[Sequence[int]], proof: Iterable[str]) -> bool:
-    """Whether every lemma of the proof follows by reverse unit propagation and the empty clause is reached.
+    """Whether the proof (DRAT lines, lemmas by unit propagation only) refutes the clauses (:mod:`restrict.engine.rup`).
 
-    Lines as in DRUP ("1 -2 0", "d ..." is ignored: keeping a clause is sound). No search and no RAT; two watched
-    literals; a malformed line refutes nothing.
+    Deletions are left out: keeping a clause is sound.
     """
-    checker = _Propagator()
-    if not all(checker.add(list(clause)) for clause in clauses):
-        return True
-    for line in proof:
-        words = line.split()
-        if words[:1] == ["d"]:
-            continue
-        try:
-            lemma = [int(w) for w in words]
-        except ValueError:
-            return False
-        if not lemma or lemma[-1] != 0 or 0 in lemma[:-1] or not checker.follows(lemma[:-1]):
-            return False
-        if not checker.add(lemma[:-1]):
-            return True
-    return False
-
-
-class _Propagator:
-    """Clauses under unit propagation; literals assigned at the root stay."""
-
-    def __init__(self) -> None:
-        self.true: set[int] = set()
-        self.trail: list[int] = []
-        self.watches: dict[int, list[list[int]]] = {}
-
-    def add(self, clause: list[int]) -> bool:
-        """Add a clause at the root; False when that is a contradiction."""
-        clause = sorted(set(clause), key=lambda l: -l in self.true)  # what is not false first
-        if not clause or -clause[0] in self.true:
-            return False
-        if len(clause) == 1 or -clause[1] in self.true:
-            return self._assume(clause[0])
-        for l in clause[:2]:
-            self.watches.setdefault(l, []).append(clause)
-        return True
-
-    def follows(self, lemma: list[int]) -> bool:
-        """Whether assuming the lemma false leads to a contradiction."""
-        mark = len(self.trail)
-        contradiction = not all(self._assume(-l) for l in lemma)
-        for l in self.trail[mark:]:
-            self.true.discard(l)
-        del self.trail[mark:]
-        return contradiction
-
-    def _assume(self, l: int) -> bool:
-        """Assign and propagate; False on a conflict."""
-        if -l in self.true:
-            return False
-        if l in self.true:
-            return True
-        at = len(self.trail)
-        self.true.add(l)
-        self.trail.append(l)
-        while at < len(self.trail):
-            if not self._visit(-self.trail[at]):
-                return False
-            at += 1
-        return True
-
-    def _visit(self, false: int) -> bool:
-        """Move the watches of a literal that became false."""
-        true, kept, fine = self.true, [], True
-        for clause in self.watches.get(false, ()):
-            if clause[0] == false:
-                clause[0], clause[1] = clause[1], false
-            first = clause[0]
-            if fine and first not in true:
-                for t in range(2, len(clause)):
-                    if -clause[t] not in true:
-                        clause[1], clause[t] = clause[t], false
-                        self.watches.setdefault(clause[1], []).append(clause)
-                        break
-                else:
-                    kept.append(clause)
-                    if -first in true:
-                        fine = False
-                    else:
-                        true.add(first)
-                        self.trail.append(first)
-                continue
-            kept.append(clause)
-        self.watches[false] = kept
-        return fine
+    try:
+        check_refutation(clauses, (line for line in proof if not line.startswith("d")))
+    except ProofError:
+        return False
+    return True
