@@ -150,7 +150,7 @@ class Solver:
         state, mark, before = self.state, len(self.state.trail), self.state.fixed
         best: list[tuple[object, tuple[int, ...]]] | None = None
         width = self._width(goal.name)
-        for tried, subgoals in enumerate(self._alternatives(goal), 1):
+        for tried, subgoals in enumerate(self._alternatives(goal, limit), 1):
             if self._solve_all(subgoals, limit, before) and self._holds(goal):
                 best, limit = state.since(mark), state.fixed - before - 1
             state.undo(mark)
@@ -164,11 +164,11 @@ class Solver:
     def _solve_all(self, subgoals: list[Goal], limit: int, before: int) -> bool:
         return all(self.solve(g, limit - (self.state.fixed - before)) for g in subgoals)
 
-    def _alternatives(self, goal: Goal) -> Iterator[list[Goal]]:
+    def _alternatives(self, goal: Goal, limit: int) -> Iterator[list[Goal]]:
         variable = self.variables[goal.name]
         if isinstance(variable, Map):
             return self._map_boxes(variable, goal)
-        return self._head_rows(variable, goal) if goal.u is None else self._anchors(variable, goal)
+        return self._head_rows(variable, goal) if goal.u is None else self._anchors(variable, goal, limit)
 
     # ------------------------------------------------------------ maps
 
@@ -223,7 +223,7 @@ class Solver:
             return goal.u in goal.allowed
         return goal.allowed.issuperset(self.state.values(head.value, j))
 
-    def _anchors(self, head: Head, goal: Goal) -> Iterator[list[Goal]]:
+    def _anchors(self, head: Head, goal: Goal, limit: int) -> Iterator[list[Goal]]:
         """Alternatives for one row: an anchor and what has to be excluded above it, or exclusions alone.
 
         A pair with nothing harmful above it is as good an anchor as the first: noisy passes look at up to
@@ -237,6 +237,7 @@ class Solver:
         seen: dict[int, list[int]] = {}
         key = self.state.at.key(head)
         assert goal.u is not None
+        cap = min(limit, self.pending_cap) if key == head.value == "token" else self.pending_cap  # one token a threat
         for steps, (j, w) in enumerate(self.state.walk(head, goal.i, goal.u)):
             seen.setdefault(j, []).append(w)
             harmless = self._harmless(head, goal, j, w)
@@ -250,7 +251,7 @@ class Solver:
             if not harmless:
                 threats.setdefault(j, []).append(w)
             go_on = self.noise and not threats and steps < FREE_ANCHORS
-            if (len(found) >= wanted and not go_on) or max(len(threats), steps // 4) > self.pending_cap:
+            if (len(found) >= wanted and not go_on) or max(len(threats), steps // 4) > cap:
                 break
         else:
             last = [self._exclude(head, goal, key, at, bad) for at, bad in threats.items()]

@@ -9,7 +9,7 @@ until it is spent. Nothing here is trusted.
 from __future__ import annotations
 
 import time as clock
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -35,7 +35,9 @@ PASSES: tuple[tuple[tuple[int, ...], float], ...] = (
 FIRST_WORK, MORE_WORK, WORK_PER_TOKEN = 100_000, 200_000, 8_000
 """Effort (pairs walked) of an attempt while nothing is known, four times as much in each further pass; and of all later
 attempts together, some seconds."""
-SCORES = 600_000_000
+FIRST_LIMITS = (32, 1024)
+"""Limits on the tokens of the first dives."""
+SCORES = 2_400_000_000
 """Scores computed by the whole search, once a first answer is known."""
 FEW_NODES, FALLBACK_NODES = 5_000, 40_000
 """Deletion examines every node: programs with few start with it, others fall back on it when the first dives fail."""
@@ -94,8 +96,8 @@ class Search:
             self._deletion(rng)
         while True:
             widths, noise = PASSES[min(turn, len(PASSES) - 1)]
-            for goal in self.goals:
-                self._attempt(goal, rng, widths, noise, turn)
+            for goal, limit in self._tasks(turn):
+                self._attempt(goal, limit, rng, widths, noise, turn)
                 if self._over():
                     return
             if turn == 0 and self.best.fixed is None and self._nodes <= FALLBACK_NODES:
@@ -189,9 +191,30 @@ class Search:
             if self._over():
                 raise OutOfBudget
 
-    def _attempt(self, goal: Goal, rng: np.random.Generator, widths: tuple[int, ...], noise: float, turn: int) -> None:
-        """One dive for one label; ties are worth having in the first pass, where the labels' cones differ."""
-        limit = self.at.n if self.best.count is None else self.best.count - (turn > 0)
+    def _tasks(self, turn: int) -> Iterator[tuple[Goal, int]]:
+        """Labels to try with a limit on the tokens. One label may need nearly all positions where another needs one,
+        so while nothing is
+        known all are tried with small limits first; ties are worth having in the first pass, where the labels' cones
+        differ."""
+        for limit in FIRST_LIMITS if turn == 0 and self.best.fixed is None else ():
+            for goal in self.goals:
+                if limit < self.at.n:
+                    yield goal, limit if self.best.count is None else min(limit, self.best.count)
+            if self.best.fixed is not None:
+                return
+        for goal in self.goals:
+            yield goal, self.at.n if self.best.count is None else self.best.count - (turn > 0)
+
+    def _attempt(
+        self,
+        goal: Goal,
+        limit: int,
+        rng: np.random.Generator,
+        widths: tuple[int, ...],
+        noise: float,
+        turn: int,
+    ) -> None:
+        """One dive for one label."""
         state = self.state
         self._restart(dict(state.pinned))
         work = FIRST_WORK * 4**turn
