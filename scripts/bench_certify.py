@@ -31,11 +31,12 @@ from typing import Any
 Row = dict[str, Any]
 
 
-def measured(arguments: Sequence[str]) -> tuple[str, float, float]:
+def measured(arguments: Sequence[str], **settings: str) -> tuple[str, float, float]:
     """Run `restrict ARGUMENTS` in a fresh process: its output, seconds, and peak memory in MiB."""
+    environment = {**os.environ, **settings}
     started = time.perf_counter()
     with tempfile.TemporaryFile("w+") as out:
-        process = subprocess.Popen([sys.executable, "-m", "restrict.cli", *arguments], stdout=out)
+        process = subprocess.Popen([sys.executable, "-m", "restrict.cli", *arguments], stdout=out, env=environment)
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.perf_counter() - started
         process.returncode = os.waitstatus_to_exitcode(status)
@@ -113,6 +114,50 @@ def known(quick: bool) -> tuple[list[Row], list[str]]:
     """Instances whose optimum is known (instances/README.md)."""
     rows = [end_to_end(model, n) | {"optimum": best} for model, n, best in (KNOWN[:4] if quick else KNOWN)]
     return rows, [f"at the optimum: {sum(r['fixed'] == r['optimum'] for r in rows)} of {len(rows)}"]
+
+
+def forty_heads() -> dict[str, Any]:
+    """Four layers of ten heads with expression scores of different kinds."""
+    variables: list[dict[str, Any]] = []
+    below = "token"
+    for layer in range(4):
+        names = [f"h{layer}_{h}" for h in range(10)]
+        for h, name in enumerate(names):
+            score = f"(k * {h + 1} + q + {layer}) % 5 * 100 - abs(i - j - {h}) + hash({layer}, {h}, j, k) % 7"
+            head: dict[str, Any] = {
+                "name": name,
+                "kind": "head",
+                "query": below,
+                "key": below,
+                "value": below,
+                "score": score,
+            }
+            mask = ("none", "past", "strict_past", "future")[h % 4]
+            variables.append(head | {"mask": mask, "ties": ("left", "right")[h % 2]})
+        args = [below, *names[:9]]
+        rule = f"hash({layer}, {', '.join(args)}) % 2"
+        below = f"y{layer}"
+        variables.append({"name": below, "kind": "map", "args": args, "domain": 2, "map": rule})
+    output = {"variable": below, "position": "last", "accept": [1]}
+    top = {"format": "restrict-model/1", "name": "forty-heads", "alphabet": ["0", "1"]}
+    return {**top, "variables": variables, "output": output}
+
+
+def cold(quick: bool) -> tuple[list[Row], list[str]]:
+    """A program of forty heads at n = 100 with an empty cache of compiled kernels, and again with a full one."""
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "forty.json"
+        path.write_text(json.dumps(forty_heads()))
+        for turn in range(1 if quick else 3):
+            cache = {"NUMBA_CACHE_DIR": str(Path(folder) / f"cache{turn}")}
+            text, first, _ = measured(["certify", str(path), "-n", "100", "--json"], **cache)
+            _, second, _ = measured(["certify", str(path), "-n", "100", "--json"], **cache)
+            fixed = sum(count for _, count, _ in json.loads(text)["certificate"]["fixed"])
+            rows.append({"model": "forty heads", "n": 100, "fixed": fixed, "cold s": first, "warm s": second})
+        _, seconds, _ = measured(["--help"])
+        rows.append({"model": "restrict --help", "warm s": seconds})
+    return rows, []
 
 
 def scan(quick: bool) -> tuple[list[Row], list[str]]:
@@ -299,6 +344,7 @@ SECTIONS: dict[str, Callable[[bool], tuple[list[Row], list[str]]]] = {
     "depth": depth,
     "known": known,
     "scan": scan,
+    "cold": cold,
     "optimum": optimum,
     "peers": peers,
 }
