@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
 import pytest
 
+import restrict
+from restrict.abstract import rows
 from restrict.abstract.rows import CONSTANT, Row, Values
 from restrict.errors import ResourceLimit
 from restrict.kernels.machine import BLOCK
+from restrict.model.fileformat import loads
 from restrict.model.program import Head, Instance, Map, Model, Output
 from restrict.model.rules import Table
 from tests import naive
@@ -228,3 +232,46 @@ def test_a_row_of_too_many_pairs_is_refused_with_advice() -> None:
     at = instance("k", 2**21, 2**20)
     with pytest.raises(ResourceLimit, match="examine the key"):
         row_of(at, 0, 0).candidates(Values.make(2**20, {}))
+
+
+# ---------------------------------------------------------------- long rows: the hash kernel and threads
+
+
+def long_row(ties: str, seed: int) -> tuple[Row, Values]:
+    """A hashed row of 70 000 positions with some positions fixed or examined; query and key are one variable."""
+    name = f"random:layers=1,heads=1,seed={seed},symbols=4"
+    document = json.loads(restrict.load(name).content or b"")
+    document["variables"][0]["ties"] = ties
+    model = loads(json.dumps(document).encode())
+    at = model.at(70_000)
+    rng = np.random.default_rng(seed)
+    exceptions = {int(j): (int(rng.integers(4)),) for j in rng.integers(0, at.n, 50)} | {69_999: (0, 2)}
+    head = model.variables[0]
+    assert isinstance(head, Head)
+    return Row(at, head, 35_000, 1), Values.make(4, exceptions)
+
+
+@pytest.mark.parametrize("ties", ["left", "right"])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_long_hashed_row_is_the_same_by_either_kernel_and_any_number_of_threads(
+    monkeypatch: pytest.MonkeyPatch, ties: str, seed: int
+) -> None:
+    found = []
+    for short, threads in ((2**60, "1"), (2**15, "1"), (2**15, "2"), (2**15, "3"), (2**60, "2")):
+        monkeypatch.setattr(rows, "SHORT_ROW", short)
+        monkeypatch.setenv("RESTRICT_THREADS", threads)
+        row, keys = long_row(ties, seed)
+        candidates = sorted(zip(*(a.tolist() for a in row.candidates(keys)), strict=True))
+        j, w, complete = row.best(keys, 200)
+        found.append((candidates, j.tolist(), w.tolist(), complete))
+    assert all(answer == found[0] for answer in found)
+    assert len(found[0][0]) > 100
+
+
+def test_the_certificate_is_the_same_with_one_thread_and_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = restrict.load("random:layers=2,seed=3")
+    answers = set()
+    for threads in ("1", "2"):
+        monkeypatch.setenv("RESTRICT_THREADS", threads)
+        answers.add(restrict.certify(model, 80_000, seed=5).to_bytes())
+    assert len(answers) == 1
