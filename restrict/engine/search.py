@@ -76,7 +76,6 @@ class Search:
         self.progress = progress
         self.best = Best()
         self.state = State(at)
-        self.stopped = "budget"
         self._ticks = 0
         self._last_work = 0
         self._first = 0

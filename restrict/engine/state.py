@@ -33,7 +33,6 @@ class RowList:
         self.row, self.keys = row, keys
         self.pairs: list[Pair] = []
         self.complete = False
-        self.scanned = 0
 
     def extend(self) -> int:
         """Find more pairs; returns how many scores that cost."""
