@@ -1,0 +1,647 @@
+"""Kernels of the bimachine construction (theory: docs/all-lengths.md): reached summaries, their refinement, the
+deterministic side that they make, and the merging of states.
+
+A *side* is one of the two automata. Everything here is written for the side ``A`` that reads towards the other side
+``B``: for a head that looks left, A is the left automaton and B the right one; for one that looks right, the mirror
+image. A **triple** ``(a, b, s)`` says that after some word A is in ``a`` and that the summary of the word is ``s``
+wherever B is in ``b``. An **edge** of a triple is a pair ``(x, b2)`` with ``delta_B(b2, x) = b``: the letter ``x`` is
+read next, and ``b2`` is B's state on the other side of it.
+
+Invariants: state 0 of an automaton is its start; ``-1`` is "undefined" in every table; arrays are int32 and C-ordered.
+Hashes only speed up look-ups of rows that are then compared, except in :func:`refine`, whose result is verified.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from restrict.kernels.jit import kernel
+
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
+MULTIPLY, SHIFT, ONE = np.uint64(0x9E3779B97F4A7C15), np.uint64(29), np.uint64(1)
+
+
+class Side(NamedTuple):
+    """One head seen from one side. ``delta`` (A, X); ``back`` (B, X) of the other side; ``lab`` (A, X, B) label ids;
+    ``offset`` (B+1,), ``edge_x``, ``edge_b``: the edges that lead to each ``b``; ``pair`` and ``query``: of each label;
+    ``code`` (U, P): the entry that a pair makes for a query value; ``rank`` (U, C) of each entry; ``later`` (U, C):
+    whether, of two entries of this rank, the newer one wins; ``observed``: 0 the entry before the letter, 1 after it.
+    """
+
+    delta: I32
+    back: I32
+    lab: I32
+    offset: I32
+    edge_x: I32
+    edge_b: I32
+    pair: I32
+    query: I32
+    code: I32
+    rank: I32
+    later: I32
+    observed: int
+
+
+@kernel
+def mix(h: int, a: int) -> int:
+    """One step of a 63-bit hash, for ``h >= 0`` and ``a >= -1``. Unsigned, since signed overflow is undefined."""
+    z = np.uint64(h) ^ (np.uint64(a + 1) * MULTIPLY)
+    z = (z ^ (z >> SHIFT)) * MULTIPLY
+    z = (z ^ (z >> SHIFT)) * MULTIPLY
+    return np.int64((z ^ (z >> SHIFT)) >> ONE)
+
+
+@kernel
+def edges_into(back: I32) -> tuple[I32, I32, I32, I32]:
+    """The edges ``(x, b2)`` into every ``b``, and the place of ``(b2, x)`` among those of its ``b``."""
+    states, letters = back.shape
+    offset = np.zeros(states + 1, dtype=np.int32)
+    place = np.full((states, letters), -1, dtype=np.int32)
+    for b2 in range(states):
+        for x in range(letters):
+            if back[b2, x] >= 0:
+                offset[back[b2, x] + 1] += 1
+    for b in range(states):
+        offset[b + 1] += offset[b]
+    edge_x = np.empty(offset[states], dtype=np.int32)
+    edge_b = np.empty(offset[states], dtype=np.int32)
+    fill = np.zeros(states, dtype=np.int32)
+    for b2 in range(states):
+        for x in range(letters):
+            b = back[b2, x]
+            if b >= 0:
+                at = offset[b] + fill[b]
+                edge_x[at], edge_b[at], place[b2, x] = x, b2, fill[b]
+                fill[b] += 1
+    return offset, edge_x, edge_b, place
+
+
+@kernel
+def _slot(keys: I64, key: int) -> int:
+    """The slot of a key in an open table, or the empty slot where it belongs."""
+    size = len(keys) - 1
+    at = mix(0x1234567, key) & size
+    while keys[at] != -1 and keys[at] != key:
+        at = (at + 1) & size
+    return at
+
+
+@kernel
+def _row_slot(slots: I32, rows: I32, row: I32, h: int) -> int:
+    """The slot of a row in an open table of row numbers, or the empty slot where it belongs."""
+    size = len(slots) - 1
+    at = h & size
+    while slots[at] >= 0:
+        same = True
+        other = rows[slots[at]]
+        for c in range(len(row)):
+            if other[c] != row[c]:
+                same = False
+                break
+        if same:
+            return at
+        at = (at + 1) & size
+    return at
+
+
+@kernel
+def _hash_row(row: I32) -> int:
+    """A hash of a row."""
+    h = 0x9E3779B9
+    for c in range(len(row)):
+        h = mix(h, row[c])
+    return h
+
+
+@kernel
+def _rehash_rows(rows: I32, count: int, size: int) -> I32:
+    """A table of ``size`` slots for the first ``count`` rows."""
+    slots = np.full(size, -1, dtype=np.int32)
+    for r in range(count):
+        slots[_row_slot(slots, rows, rows[r], _hash_row(rows[r]))] = r
+    return slots
+
+
+@kernel
+def _rehash_keys(of: I64, count: int, size: int) -> tuple[I64, I32]:
+    """A table of ``size`` slots for the first ``count`` keys."""
+    keys = np.full(size, -1, dtype=np.int64)
+    ids = np.empty(size, dtype=np.int32)
+    for t in range(count):
+        at = _slot(keys, of[t])
+        keys[at], ids[at] = of[t], t
+    return keys, ids
+
+
+@kernel
+def _append(row: I32, pair: int, side: Side, out: I32) -> None:
+    """The summary of a segment and the position next to it, towards B."""
+    for u in range(len(row)):
+        old, new = row[u], side.code[u, pair]
+        out[u] = old
+        if side.rank[u, new] > side.rank[u, old] or (
+            side.rank[u, new] == side.rank[u, old] and side.later[u, new] == 1
+        ):
+            out[u] = new
+
+
+@kernel
+def reach(side: Side, limit: int) -> tuple[I64, I32, I32, I32, I32, int]:
+    """All reached triples, with their edges.
+
+    Returns ``(key, offset, succ, seen, summaries, status)``: the key of a triple is ``(a * B + b) << 24 | s``; its
+    edges, in the order of ``side.edge_*``, are ``offset[t] .. offset[t+1]-1``, with the triple ``succ`` behind it and
+    the entry ``seen`` at the query value there (-1: no such position); ``summaries`` (S, U). ``status`` is 1 where there
+    would be more than ``limit`` triples. Cost O(edges * U).
+    """
+    nb, nu, np_ = side.back.shape[0], side.code.shape[0], side.code.shape[1]
+    rows = np.zeros((64, nu), dtype=np.int32)
+    step = np.full((64, np_), -1, dtype=np.int32)
+    slots = np.full(256, -1, dtype=np.int32)
+    slots[_row_slot(slots, rows, rows[0], _hash_row(rows[0]))] = 0
+    nrows = 1
+    key = np.empty(1024, dtype=np.int64)
+    keys = np.full(4096, -1, dtype=np.int64)
+    ids = np.empty(4096, dtype=np.int32)
+    offset = np.zeros(1025, dtype=np.int32)
+    succ = np.empty(4096, dtype=np.int32)
+    seen = np.empty(4096, dtype=np.int32)
+    new = np.empty(nu, dtype=np.int32)
+    count = nb
+    while len(key) < nb:
+        key, keys, ids = np.empty(2 * len(key), np.int64), np.full(2 * len(keys), -1, np.int64), np.empty(2 * len(ids), np.int32)
+        offset = np.zeros(len(key) + 1, dtype=np.int32)
+    for b in range(nb):
+        key[b] = b << 24
+        at = _slot(keys, key[b])
+        keys[at], ids[at] = key[b], b
+    t = edges = 0
+    while t < count:
+        a, b, s = (key[t] >> 24) // nb, (key[t] >> 24) % nb, key[t] & 0xFFFFFF
+        degree = side.offset[b + 1] - side.offset[b]
+        if edges + degree > len(succ):
+            more = np.empty(2 * len(succ) + degree, dtype=np.int32)
+            more[:edges] = succ[:edges]
+            succ = more
+            more = np.empty(len(succ), dtype=np.int32)
+            more[:edges] = seen[:edges]
+            seen = more
+        for e in range(side.offset[b], side.offset[b + 1]):
+            x, b2 = side.edge_x[e], side.edge_b[e]
+            label = side.lab[a, x, b2]
+            succ[edges] = seen[edges] = -1
+            if label >= 0:
+                pair, u = side.pair[label], side.query[label]
+                after = step[s, pair]
+                if after < 0:
+                    _append(rows[s], pair, side, new)
+                    h = _hash_row(new)
+                    at = _row_slot(slots, rows, new, h)
+                    if slots[at] < 0:
+                        if nrows == len(rows):
+                            more2 = np.zeros((2 * nrows, nu), dtype=np.int32)
+                            more2[:nrows] = rows
+                            rows = more2
+                            more2 = np.full((2 * nrows, np_), -1, dtype=np.int32)
+                            more2[:nrows] = step
+                            step = more2
+                            slots = _rehash_rows(rows, nrows, 4 * len(slots))
+                            at = _row_slot(slots, rows, new, h)
+                        slots[at] = nrows
+                        rows[nrows] = new
+                        nrows += 1
+                    after = slots[at]
+                    step[s, pair] = after
+                seen[edges] = rows[after, u] if side.observed == 1 else rows[s, u]
+                a2 = side.delta[a, x]
+                if a2 >= 0:
+                    k2 = ((a2 * nb + b2) << 24) | np.int64(after)
+                    at = _slot(keys, k2)
+                    if keys[at] == -1:
+                        if count == len(key):
+                            if count >= limit or nrows >= 0xFFFFFF:
+                                return key, offset, succ, seen, rows, 1
+                            morek = np.empty(2 * count, dtype=np.int64)
+                            morek[:count] = key
+                            key = morek
+                            more = np.zeros(2 * count + 1, dtype=np.int32)
+                            more[: count + 1] = offset
+                            offset = more
+                            keys, ids = _rehash_keys(key, count, 4 * len(key))
+                            at = _slot(keys, k2)
+                        keys[at], ids[at] = k2, count
+                        key[count] = k2
+                        count += 1
+                    succ[edges] = ids[at]
+            edges += 1
+        t += 1
+        offset[t] = edges
+    return key[:count].copy(), offset[: count + 1].copy(), succ[:edges].copy(), seen[:edges].copy(), rows[:nrows].copy(), 0
+
+
+@kernel
+def refine(first: I32, offset: I32, succ: I32, out: I32) -> tuple[I32, int]:
+    """The coarsest partition that refines ``first``, agrees on ``out`` edge by edge and is stable under ``succ``.
+
+    Moore's algorithm on hashed signatures. Classes are numbered by first occurrence. Cost O(edges) a round. The result
+    is verified by comparing every node with the first of its class: with 63 bits a wrong merge has not been seen, and
+    one would be returned as class count -1, not as an answer.
+    """
+    nodes = len(first)
+    cls = first.copy()
+    classes = -1
+    seed = 7
+    fresh = np.empty(nodes, dtype=np.int32)
+    while True:
+        size = 1024
+        while size < 2 * min(nodes, 4 * max(classes, 256)) + 2:
+            size *= 2
+        keys = np.full(size, -1, dtype=np.int64)
+        ids = np.empty(size, dtype=np.int32)
+        count = 0
+        for t in range(nodes):
+            h = mix(seed, cls[t])
+            for e in range(offset[t], offset[t + 1]):
+                h = mix(h, out[e])
+                h = mix(h, cls[succ[e]] if succ[e] >= 0 else -1)
+            at = _slot(keys, h)
+            if keys[at] == -1:
+                if 2 * count >= size:
+                    size *= 4
+                    morek, morei = np.full(size, -1, dtype=np.int64), np.empty(size, dtype=np.int32)
+                    for o in range(len(keys)):
+                        if keys[o] != -1:
+                            at = _slot(morek, keys[o])
+                            morek[at], morei[at] = keys[o], ids[o]
+                    keys, ids = morek, morei
+                    at = _slot(keys, h)
+                keys[at], ids[at] = h, count
+                count += 1
+            fresh[t] = ids[at]
+        cls[:] = fresh
+        if count == classes:
+            break
+        classes = count
+        seed += 1
+    return cls, classes if _stable(cls, classes, first, offset, succ, out) else -1
+
+
+@kernel
+def _stable(cls: I32, classes: int, first: I32, offset: I32, succ: I32, out: I32) -> bool:
+    """Whether every node has the start class, the outputs and the successors' classes of the first of its class."""
+    rep = np.full(classes, -1, dtype=np.int32)
+    for t in range(len(cls)):
+        r = rep[cls[t]]
+        if r < 0:
+            rep[cls[t]] = t
+            continue
+        if first[r] != first[t] or offset[r + 1] - offset[r] != offset[t + 1] - offset[t]:
+            return False
+        for e in range(offset[t + 1] - offset[t]):
+            one, two = succ[offset[t] + e], succ[offset[r] + e]
+            if out[offset[t] + e] != out[offset[r] + e] or (one < 0) != (two < 0) or (one >= 0 and cls[one] != cls[two]):
+                return False
+    return True
+
+
+class Parts(NamedTuple):
+    """What :func:`determinise` reads: ``delta`` (A, X), ``back`` (B, X), ``lab`` (A, X, B), ``place`` (B, X) as
+    above; ``start`` (H, B): the class of the empty summary for each head and ``b``; for each class of any head
+    ``offset``, ``succ`` and ``out`` of its edges."""
+
+    delta: I32
+    back: I32
+    lab: I32
+    place: I32
+    start: I32
+    offset: I32
+    succ: I32
+    out: I32
+
+
+@kernel
+def determinise(parts: Parts, limit: int) -> tuple[I32, I32, I32, int]:
+    """The side automaton whose states are ``(a, f)``, ``f`` giving each head and ``b`` a class of summaries.
+
+    Returns ``(base, delta, vectors, status)``: ``base`` the component ``a``, ``delta`` (S, X), ``vectors`` (S, H*B+1)
+    whose last column is ``a``. ``status`` is 1 beyond ``limit`` states. Cost O(S X H B).
+    """
+    heads, nb = parts.start.shape
+    letters = parts.delta.shape[1]
+    width = heads * nb + 1
+    rows = np.empty((256, width), dtype=np.int32)
+    delta = np.full((256, letters), -1, dtype=np.int32)
+    slots = np.full(1024, -1, dtype=np.int32)
+    row = np.empty(width, dtype=np.int32)
+    for h in range(heads):
+        rows[0, h * nb : h * nb + nb] = parts.start[h]
+    rows[0, width - 1] = 0
+    slots[_row_slot(slots, rows, rows[0], _hash_row(rows[0]))] = 0
+    count, t = 1, 0
+    while t < count:
+        a = rows[t, width - 1]
+        for x in range(letters):
+            if parts.delta[a, x] < 0:
+                continue
+            row[width - 1] = parts.delta[a, x]
+            for b2 in range(nb):
+                b = parts.back[b2, x]
+                valid = b >= 0 and parts.lab[a, x, b2] >= 0
+                for h in range(heads):
+                    c = rows[t, h * nb + b] if valid else -1
+                    row[h * nb + b2] = parts.succ[parts.offset[c] + parts.place[b2, x]] if c >= 0 else -1
+            hashed = _hash_row(row)
+            at = _row_slot(slots, rows, row, hashed)
+            if slots[at] < 0:
+                if count == len(rows):
+                    if count >= limit:
+                        return rows[:count, width - 1].copy(), delta, rows, 1
+                    more = np.empty((2 * count, width), dtype=np.int32)
+                    more[:count] = rows
+                    rows = more
+                    more = np.full((2 * count, letters), -1, dtype=np.int32)
+                    more[:count] = delta
+                    delta = more
+                    slots = _rehash_rows(rows, count, 4 * len(rows))
+                    at = _row_slot(slots, rows, row, hashed)
+                slots[at] = count
+                rows[count] = row
+                count += 1
+            delta[t, x] = slots[at]
+        t += 1
+    return rows[:count, width - 1].copy(), delta[:count].copy(), rows[:count].copy(), 0
+
+
+@kernel
+def outcomes(parts: Parts, base: I32, vectors: I32, only: int) -> tuple[I32, I32]:
+    """What each state of the new side says at each ``(x, b)``: the number of a distinct row (label, out of each head).
+
+    Returns ``(at, rows)``, ``at`` (S, X, B) with -1 where no such position exists, ``rows`` (K, 1+H). Where ``only`` is
+    at least 0, just for ``b = only``. Cost O(S X H B).
+    """
+    heads, nb = parts.start.shape
+    letters = parts.delta.shape[1]
+    at = np.full((len(base), letters, nb), -1, dtype=np.int32)
+    rows = np.empty((256, heads + 1), dtype=np.int32)
+    slots = np.full(1024, -1, dtype=np.int32)
+    row = np.empty(heads + 1, dtype=np.int32)
+    count = 0
+    for t in range(len(base)):
+        for x in range(letters):
+            for b2 in range(nb):
+                label = parts.lab[base[t], x, b2]
+                if label < 0 or (only >= 0 and b2 != only):
+                    continue
+                b = parts.back[b2, x]
+                row[0] = label
+                for h in range(heads):
+                    row[h + 1] = parts.out[parts.offset[vectors[t, h * nb + b]] + parts.place[b2, x]]
+                hashed = _hash_row(row)
+                slot = _row_slot(slots, rows, row, hashed)
+                if slots[slot] < 0:
+                    if count == len(rows):
+                        more = np.empty((2 * count, heads + 1), dtype=np.int32)
+                        more[:count] = rows
+                        rows = more
+                        slots = _rehash_rows(rows, count, 4 * len(rows))
+                        slot = _row_slot(slots, rows, row, hashed)
+                    slots[slot] = count
+                    rows[count] = row
+                    count += 1
+                at[t, x, b2] = slots[slot]
+    return at, rows[:count].copy()
+
+
+class Meeting(NamedTuple):
+    """Both new sides. ``left`` (L2, X, R) and ``right`` (R2, X, L): the row numbers of :func:`outcomes`; ``base_l``,
+    ``base_r``: the old state of each new one; ``of_l``, ``off_l``: the new states of each old one, and likewise."""
+
+    left: I32
+    right: I32
+    base_l: I32
+    base_r: I32
+    of_l: I32
+    off_l: I32
+    of_r: I32
+    off_r: I32
+
+
+@kernel
+def meetings(m: Meeting, rights: int, limit: int) -> tuple[I64, int]:
+    """The pairs ``left row * rights + right row`` that occur together at some position. ``status`` 1: too many."""
+    keys = np.full(1024, -1, dtype=np.int64)
+    found = np.empty(256, dtype=np.int64)
+    count = 0
+    nl, letters, nr = len(m.off_l) - 1, m.left.shape[1], len(m.off_r) - 1
+    lefts = 0
+    for t in range(m.left.shape[0]):
+        for x in range(letters):
+            for r in range(nr):
+                lefts = max(lefts, m.left[t, x, r] + 1)
+    stamp_l = np.full(lefts, -1, dtype=np.int64)
+    stamp_r = np.full(rights, -1, dtype=np.int64)
+    list_l = np.empty(lefts, dtype=np.int32)
+    list_r = np.empty(rights, dtype=np.int32)
+    cell = 0
+    for l in range(nl):
+        for x in range(letters):
+            for r in range(nr):
+                cell += 1
+                some = others = 0
+                for e in range(m.off_l[l], m.off_l[l + 1]):
+                    v = m.left[m.of_l[e], x, r]
+                    if v >= 0 and stamp_l[v] != cell:
+                        stamp_l[v] = cell
+                        list_l[some] = v
+                        some += 1
+                if some == 0:
+                    continue
+                for e in range(m.off_r[r], m.off_r[r + 1]):
+                    v = m.right[m.of_r[e], x, l]
+                    if v >= 0 and stamp_r[v] != cell:
+                        stamp_r[v] = cell
+                        list_r[others] = v
+                        others += 1
+                for i in range(some):
+                    for j in range(others):
+                        k = np.int64(list_l[i]) * rights + list_r[j]
+                        at = _slot(keys, k)
+                        if keys[at] != -1:
+                            continue
+                        keys[at] = k
+                        if count == len(found):
+                            if count >= limit:
+                                return found, 1
+                            more = np.empty(2 * count, dtype=np.int64)
+                            more[:count] = found
+                            found = more
+                            keys, _ = _rehash_keys(found, count, 8 * len(found))
+                            keys[_slot(keys, k)] = k
+                        found[count] = k
+                        count += 1
+    return found[:count].copy(), 0
+
+
+@kernel
+def signatures(m: Meeting, rights: int, pairs: I64, label: I32, mirror: bool) -> I64:
+    """A hash, for each new left state (``mirror``: right state), of its labels at all ``(x, new state opposite)``."""
+    keys, ids = _rehash_keys(pairs, len(pairs), _power(len(pairs)))
+    mine, theirs = (m.right, m.left) if mirror else (m.left, m.right)
+    base, of, off = (m.base_r, m.of_l, m.off_l) if mirror else (m.base_l, m.of_r, m.off_r)
+    count, letters, opposite = mine.shape
+    top = 0
+    for t in range(count):
+        for x in range(letters):
+            for b in range(opposite):
+                top = max(top, mine[t, x, b] + 1)
+    stamp = np.full(top, -1, dtype=np.int64)
+    known = np.empty(top, dtype=np.int64)
+    out = np.zeros(count, dtype=np.int64)
+    order, own = (m.of_r, m.off_r) if mirror else (m.of_l, m.off_l)
+    cell = 0
+    for a in range(len(own) - 1):
+        for x in range(letters):
+            for b in range(opposite):
+                cell += 1
+                for e in range(own[a], own[a + 1]):
+                    t = order[e]
+                    v = mine[t, x, b]
+                    if v < 0:
+                        continue
+                    if stamp[v] != cell:
+                        stamp[v] = cell
+                        h = 0
+                        for f in range(off[b], off[b + 1]):
+                            w = theirs[of[f], x, base[t]]
+                            if w >= 0:
+                                k = np.int64(w) * rights + v if mirror else np.int64(v) * rights + w
+                                h ^= mix(mix(x + 1, of[f]), label[ids[_slot(keys, k)]])
+                        known[v] = h
+                    out[t] ^= known[v]
+    return out
+
+
+@kernel
+def _power(count: int) -> int:
+    """A table size for so many keys."""
+    size = 1024
+    while size < 2 * count + 2:
+        size *= 2
+    return size
+
+
+@kernel
+def labels_of(m: Meeting, rights: int, pairs: I64, label: I32, reps_l: I32, reps_r: I32) -> I32:
+    """The labels (L, X, R) of the representatives of the merged states."""
+    keys, ids = _rehash_keys(pairs, len(pairs), _power(len(pairs)))
+    letters = m.left.shape[1]
+    out = np.full((len(reps_l), letters, len(reps_r)), -1, dtype=np.int32)
+    for i in range(len(reps_l)):
+        for x in range(letters):
+            for j in range(len(reps_r)):
+                v = m.left[reps_l[i], x, m.base_r[reps_r[j]]]
+                w = m.right[reps_r[j], x, m.base_l[reps_l[i]]]
+                if v >= 0 and w >= 0:
+                    out[i, x, j] = label[ids[_slot(keys, np.int64(v) * rights + w)]]
+    return out
+
+
+class Facing(NamedTuple):
+    """For a head that sees both sides: the cells ``(l, x, r)``, and for each edge of left and right triples its cell
+    and entry; ``rank`` and ``value`` (U, C) of entries, ``later`` (U, C): the right one wins ties; ``query`` of cells.
+    """
+
+    cell_l: I64
+    seen_l: I32
+    cell_r: I64
+    seen_r: I32
+    query: I32
+    rank: I32
+    value: I32
+    later: I32
+
+
+@kernel
+def edge_cells(side: Side, key: I64, offset: I32) -> I64:
+    """The cell ``(a * X + x) * B + b2`` of every edge of every triple."""
+    nb, letters = side.back.shape
+    out = np.empty(offset[len(key)], dtype=np.int64)
+    for t in range(len(key)):
+        a, b = (key[t] >> 24) // nb, (key[t] >> 24) % nb
+        for e in range(side.offset[b], side.offset[b + 1]):
+            out[offset[t] + e - side.offset[b]] = (a * letters + side.edge_x[e]) * nb + side.edge_b[e]
+    return out
+
+
+@kernel
+def canonical(f: Facing, cells: int) -> tuple[I32, I32]:
+    """For each edge, the least entry of its cell that every entry of the other side treats alike.
+
+    Two left entries at a cell are alike if with each right entry that occurs there the head gives the same value; and
+    the other way round. Cost O(edges + cells * C^2).
+    """
+    codes = f.rank.shape[1]
+    words = (codes + 62) // 63
+    left = np.zeros((cells, words), dtype=np.int64)
+    right = np.zeros((cells, words), dtype=np.int64)
+    for e in range(len(f.cell_l)):
+        if f.seen_l[e] >= 0:
+            left[f.cell_l[e], f.seen_l[e] // 63] |= np.int64(1) << (f.seen_l[e] % 63)
+    for e in range(len(f.cell_r)):
+        if f.seen_r[e] >= 0:
+            right[f.cell_r[e], f.seen_r[e] // 63] |= np.int64(1) << (f.seen_r[e] % 63)
+    to_l = np.full((cells, codes), -1, dtype=np.int32)
+    to_r = np.full((cells, codes), -1, dtype=np.int32)
+    own = np.empty(codes, dtype=np.int32)
+    other = np.empty(codes, dtype=np.int32)
+    for c in range(cells):
+        u = f.query[c]
+        if u < 0:
+            continue
+        some = others = 0
+        for k in range(codes):
+            if left[c, k // 63] >> (k % 63) & 1:
+                own[some] = k
+                some += 1
+            if right[c, k // 63] >> (k % 63) & 1:
+                other[others] = k
+                others += 1
+        for i in range(some):
+            to_l[c, own[i]] = own[i]
+            for j in range(i):
+                alike = to_l[c, own[j]] == own[j]
+                for k in range(others):
+                    alike = alike and _winner(f, u, own[i], other[k]) == _winner(f, u, own[j], other[k])
+                if alike:
+                    to_l[c, own[i]] = own[j]
+                    break
+        for i in range(others):
+            to_r[c, other[i]] = other[i]
+            for j in range(i):
+                alike = to_r[c, other[j]] == other[j]
+                for k in range(some):
+                    alike = alike and _winner(f, u, own[k], other[i]) == _winner(f, u, own[k], other[j])
+                if alike:
+                    to_r[c, other[i]] = other[j]
+                    break
+    out_l = np.full(len(f.cell_l), -1, dtype=np.int32)
+    out_r = np.full(len(f.cell_r), -1, dtype=np.int32)
+    for e in range(len(f.cell_l)):
+        if f.seen_l[e] >= 0:
+            out_l[e] = to_l[f.cell_l[e], f.seen_l[e]]
+    for e in range(len(f.cell_r)):
+        if f.seen_r[e] >= 0:
+            out_r[e] = to_r[f.cell_r[e], f.seen_r[e]]
+    return out_l, out_r
+
+
+@kernel
+def _winner(f: Facing, u: int, left: int, right: int) -> int:
+    """The value of the better of a left and a right entry."""
+    if f.rank[u, right] > f.rank[u, left] or (f.rank[u, right] == f.rank[u, left] and f.later[u, right] == 1):
+        return f.value[u, right]
+    return f.value[u, left]
