@@ -22,7 +22,7 @@ import numpy as np
 from restrict.all_lengths.program import AFTER, BEFORE, I32, I64, TOKEN, Look, Program, Step, class_of
 from restrict.errors import ResourceLimit
 from restrict.kernels import bimachine as kernels
-from restrict.kernels.bimachine import Facing, Meeting, Parts, Side
+from restrict.kernels.bimachine import Facing, Meeting, Parts, Side, Triples
 
 LEFT = ("none", "past", "strict_past")
 RIGHT = ("none", "future", "strict_future")
@@ -159,10 +159,7 @@ class Seen:
     """A head from one side: its triples, their edges, and (after :func:`classify`) the classes of summaries."""
 
     side: Side
-    key: I64
-    offset: I32
-    succ: I32
-    seen: I32
+    triples: Triples
     summaries: I32
 
 
@@ -219,10 +216,10 @@ def side_of(machine: Bimachine, look: Look, table: Entries, mirror: bool) -> Sid
 def explore(machine: Bimachine, look: Look, table: Entries, mirror: bool, limits: Limits) -> Seen:
     """The reached triples of a head. Raises :class:`TooLarge`."""
     side = side_of(machine, look, table, mirror)
-    key, offset, succ, seen, summaries, status = kernels.reach(side, limits.triples)
+    cell, summary, rows, step, status = kernels.explore(side, limits.triples)
     if status:
         raise too_large("triples of states and summary", machine, look.model_variable, limits.triples)
-    return Seen(side, key, offset, succ, seen, summaries)
+    return Seen(side, kernels.sort_triples(side, cell, summary, rows, step), rows)
 
 
 def observations(
@@ -235,12 +232,12 @@ def observations(
         if seen is None:
             out.append(None)
             continue
-        cell = kernels.edge_cells(seen.side, seen.key, seen.offset)
+        cell = kernels.edge_cells(seen.side, seen.triples)
         cells.append(cell)
         if look.mask != "none":
             flat = seen.side.lab.reshape(-1)[cell]
             query = table.query[flat]
-            out.append(np.where(seen.seen >= 0, table.value[query, seen.seen], -1).astype(np.int32))
+            out.append(np.where(seen.triples.seen >= 0, table.value[query, seen.triples.seen], -1).astype(np.int32))
     if look.mask != "none":
         return out[0], out[1]
     assert left is not None and right is not None
@@ -249,7 +246,7 @@ def observations(
     cell_r = (l * letters + rest % letters) * nr + rest // letters
     flat = machine.lab.reshape(-1)
     query = np.where(flat >= 0, table.query[flat], -1).astype(np.int32)
-    f = Facing(cells[0], left.seen, cell_r, right.seen, query, table.rank, table.value, table.later)
+    f = Facing(cells[0], left.triples.seen, cell_r, right.triples.seen, query, table.rank, table.value, table.later)
     return kernels.canonical(f, len(flat))
 
 
@@ -262,7 +259,7 @@ class Classes:
     offset: I32
     succ: I32
     out: I32
-    example: I64
+    example: I32
     summaries: I32
 
     @property
@@ -273,24 +270,34 @@ class Classes:
 
 def classify(seen: Seen, out: I32) -> Classes:
     """Merge the summaries that no continuation tells apart, for each pair of states."""
-    place = seen.key >> 24
-    first = np.unique(place, return_inverse=True)[1].astype(np.int32)
-    cls, count = kernels.refine(first, seen.offset, seen.succ, out)
-    assert count > 0, "a hash collision"
-    reps = np.full(count, -1, dtype=np.int64)
-    reps[cls[::-1]] = np.arange(len(cls))[::-1]
-    degree = np.diff(seen.offset)[reps]
+    triples = seen.triples
+    named, verified = kernels.refine_cells(seen.side, triples, out)
+    assert verified, "a hash collision"
+    reps = np.flatnonzero(named == np.arange(len(named)))
+    number = np.full(len(named), -1, dtype=np.int32)
+    number[reps] = np.arange(len(reps), dtype=np.int32)
+    cls = number[named]
+    degree = np.diff(triples.offset)[reps]
     offset = np.concatenate([[0], np.cumsum(degree)]).astype(np.int32)
-    index = np.repeat(seen.offset[reps] - offset[:-1], degree) + np.arange(offset[-1])
-    succ = seen.succ[index]
+    index = np.repeat(triples.offset[reps] - offset[:-1], degree) + np.arange(offset[-1])
+    succ = triples.succ[index]
     return Classes(
-        cls[: len(seen.side.back)],
+        cls[_start(triples, len(seen.side.back))],
         offset,
         np.where(succ >= 0, cls[succ], -1).astype(np.int32),
         out[index],
-        seen.key[reps] & 0xFFFFFF,
+        triples.summary[reps],
         seen.summaries,
     )
+
+
+def _start(triples: Triples, states: int) -> I64:
+    """The triples ``(0, b, empty)``."""
+    out = np.empty(states, dtype=np.int64)
+    for b in range(states):
+        part = triples.summary[triples.base[b] : triples.base[b + 1]]
+        out[b] = triples.base[b] + int(np.flatnonzero(part == 0)[0])
+    return out
 
 
 def combine(machine: Bimachine, classes: list[Classes], mirror: bool) -> Parts:

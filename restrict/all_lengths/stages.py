@@ -243,7 +243,7 @@ def _seen(machine: Bimachine, look: Look, limits: Limits, last: bool) -> tuple[E
             return table, None, None
         out, _ = machines.observations(machine, look, table, seen, None)
         assert out is not None
-        b2 = kernels.edge_cells(seen.side, seen.key, seen.offset) % len(machine.right)
+        b2 = kernels.edge_cells(seen.side, seen.triples) % len(machine.right)
         return table, machines.classify(seen, np.where(b2 == 0, out, -1).astype(np.int32)), None
     left = machines.explore(machine, look, table, False, limits) if look.mask in LEFT else None
     right = machines.explore(machine, look, table, True, limits) if look.mask in RIGHT else None

@@ -111,10 +111,11 @@ def _row_slot(slots: I32, rows: I32, row: I32, h: int) -> int:
 @kernel
 def _hash_row(row: I32) -> int:
     """A hash of a row."""
-    h = 0x9E3779B9
+    z = np.uint64(0x9E3779B9)
     for c in range(len(row)):
-        h = mix(h, row[c])
-    return h
+        z = (z ^ np.uint64(row[c] + 1)) * MULTIPLY
+        z = z ^ (z >> SHIFT)
+    return np.int64(z >> ONE)
 
 
 @kernel
@@ -150,97 +151,235 @@ def _append(row: I32, pair: int, side: Side, out: I32) -> None:
 
 
 @kernel
-def reach(side: Side, limit: int) -> tuple[I64, I32, I32, I32, I32, int]:
-    """All reached triples, with their edges.
+def _summary_after(s: int, pair: int, side: Side, rows: I32, step: I32, slots: I32, count: int, new: I32) -> tuple[int, int, int]:
+    """The summary ``s`` extended by a pair: ``(number, count, slot)``; a new one is put into ``rows`` if there is room.
 
-    Returns ``(key, offset, succ, seen, summaries, status)``: the key of a triple is ``(a * B + b) << 24 | s``; its
-    edges, in the order of ``side.edge_*``, are ``offset[t] .. offset[t+1]-1``, with the triple ``succ`` behind it and
-    the entry ``seen`` at the query value there (-1: no such position); ``summaries`` (S, U). ``status`` is 1 where there
-    would be more than ``limit`` triples. Cost O(edges * U).
+    Where there is no room, the number is -1.
     """
-    nb, nu, np_ = side.back.shape[0], side.code.shape[0], side.code.shape[1]
+    _append(rows[s], pair, side, new)
+    at = _row_slot(slots, rows, new, _hash_row(new))
+    if slots[at] < 0:
+        if count == len(rows):
+            return -1, count, at
+        slots[at] = count
+        rows[count] = new
+        count += 1
+    step[s, pair] = slots[at]
+    return slots[at], count, at
+
+
+@kernel
+def explore(side: Side, limit: int) -> tuple[I64, I32, I32, I32, int]:
+    """All reached triples: ``(cell, summary, summaries, step, status)`` in order of discovery, ``cell = a * B + b``.
+
+    ``summaries`` (S, U) and ``step`` (S, P) of their extensions. ``status`` is 1 beyond ``limit`` triples.
+    """
+    na, nb = side.delta.shape[0], side.back.shape[0]
+    nu, pairs = side.code.shape
     rows = np.zeros((64, nu), dtype=np.int32)
-    step = np.full((64, np_), -1, dtype=np.int32)
+    step = np.full((64, pairs), -1, dtype=np.int32)
     slots = np.full(256, -1, dtype=np.int32)
     slots[_row_slot(slots, rows, rows[0], _hash_row(rows[0]))] = 0
     nrows = 1
-    key = np.empty(1024, dtype=np.int64)
-    keys = np.full(4096, -1, dtype=np.int64)
-    ids = np.empty(4096, dtype=np.int32)
-    offset = np.zeros(1025, dtype=np.int32)
-    succ = np.empty(4096, dtype=np.int32)
-    seen = np.empty(4096, dtype=np.int32)
     new = np.empty(nu, dtype=np.int32)
-    count = nb
-    while len(key) < nb:
-        key, keys, ids = np.empty(2 * len(key), np.int64), np.full(2 * len(keys), -1, np.int64), np.empty(2 * len(ids), np.int32)
-        offset = np.zeros(len(key) + 1, dtype=np.int32)
+    words = 1
+    member = np.zeros((na * nb, words), dtype=np.int64)
+    cell = np.empty(1024 + nb, dtype=np.int64)
+    summary = np.zeros(1024 + nb, dtype=np.int32)
     for b in range(nb):
-        key[b] = b << 24
-        at = _slot(keys, key[b])
-        keys[at], ids[at] = key[b], b
-    t = edges = 0
+        cell[b] = b
+        member[b, 0] = 1
+    count, t = nb, 0
     while t < count:
-        a, b, s = (key[t] >> 24) // nb, (key[t] >> 24) % nb, key[t] & 0xFFFFFF
-        degree = side.offset[b + 1] - side.offset[b]
-        if edges + degree > len(succ):
-            more = np.empty(2 * len(succ) + degree, dtype=np.int32)
-            more[:edges] = succ[:edges]
-            succ = more
-            more = np.empty(len(succ), dtype=np.int32)
-            more[:edges] = seen[:edges]
-            seen = more
+        a, b, s = cell[t] // nb, cell[t] % nb, summary[t]
         for e in range(side.offset[b], side.offset[b + 1]):
             x, b2 = side.edge_x[e], side.edge_b[e]
             label = side.lab[a, x, b2]
-            succ[edges] = seen[edges] = -1
-            if label >= 0:
-                pair, u = side.pair[label], side.query[label]
-                after = step[s, pair]
+            if label < 0:
+                continue
+            pair = side.pair[label]
+            after = step[s, pair]
+            if after < 0:
+                after, nrows, _ = _summary_after(s, pair, side, rows, step, slots, nrows, new)
                 if after < 0:
-                    _append(rows[s], pair, side, new)
-                    h = _hash_row(new)
-                    at = _row_slot(slots, rows, new, h)
-                    if slots[at] < 0:
-                        if nrows == len(rows):
-                            more2 = np.zeros((2 * nrows, nu), dtype=np.int32)
-                            more2[:nrows] = rows
-                            rows = more2
-                            more2 = np.full((2 * nrows, np_), -1, dtype=np.int32)
-                            more2[:nrows] = step
-                            step = more2
-                            slots = _rehash_rows(rows, nrows, 4 * len(slots))
-                            at = _row_slot(slots, rows, new, h)
-                        slots[at] = nrows
-                        rows[nrows] = new
-                        nrows += 1
-                    after = slots[at]
-                    step[s, pair] = after
-                seen[edges] = rows[after, u] if side.observed == 1 else rows[s, u]
-                a2 = side.delta[a, x]
-                if a2 >= 0:
-                    k2 = ((a2 * nb + b2) << 24) | np.int64(after)
-                    at = _slot(keys, k2)
-                    if keys[at] == -1:
-                        if count == len(key):
-                            if count >= limit or nrows >= 0xFFFFFF:
-                                return key, offset, succ, seen, rows, 1
-                            morek = np.empty(2 * count, dtype=np.int64)
-                            morek[:count] = key
-                            key = morek
-                            more = np.zeros(2 * count + 1, dtype=np.int32)
-                            more[: count + 1] = offset
-                            offset = more
-                            keys, ids = _rehash_keys(key, count, 4 * len(key))
-                            at = _slot(keys, k2)
-                        keys[at], ids[at] = k2, count
-                        key[count] = k2
-                        count += 1
-                    succ[edges] = ids[at]
-            edges += 1
+                    more = np.zeros((2 * nrows, nu), dtype=np.int32)
+                    more[:nrows] = rows
+                    rows = more
+                    more = np.full((2 * nrows, pairs), -1, dtype=np.int32)
+                    more[:nrows] = step
+                    step = more
+                    slots = _rehash_rows(rows, nrows, 4 * len(slots))
+                    after, nrows, _ = _summary_after(s, pair, side, rows, step, slots, nrows, new)
+            a2 = side.delta[a, x]
+            if a2 < 0:
+                continue
+            word = after // 62
+            if word >= words:
+                wider = np.zeros((na * nb, 2 * word), dtype=np.int64)
+                wider[:, :words] = member
+                member, words = wider, 2 * word
+                if np.int64(na) * nb * words > 1 << 28:
+                    return cell, summary, rows, step, 1
+            bit = np.int64(1) << (after % 62)
+            c2 = np.int64(a2) * nb + b2
+            if member[c2, word] & bit:
+                continue
+            member[c2, word] |= bit
+            if count == len(cell):
+                if count >= limit:
+                    return cell, summary, rows, step, 1
+                longer = np.empty(2 * count, dtype=np.int64)
+                longer[:count] = cell
+                cell = longer
+                more1 = np.empty(2 * count, dtype=np.int32)
+                more1[:count] = summary
+                summary = more1
+            cell[count], summary[count] = c2, after
+            count += 1
         t += 1
-        offset[t] = edges
-    return key[:count].copy(), offset[: count + 1].copy(), succ[:edges].copy(), seen[:edges].copy(), rows[:nrows].copy(), 0
+    return cell[:count].copy(), summary[:count].copy(), rows[:nrows].copy(), step, 0
+
+
+class Triples(NamedTuple):
+    """Triples sorted by cell: those of cell ``c`` are ``base[c] .. base[c+1]-1``, with their ``summary``; their edges
+    are ``offset[t] .. offset[t+1]-1`` in the order of ``side.edge_*``: the triple ``succ`` behind (-1: none), and the
+    entry ``seen`` at the query value there (-1: no such position)."""
+
+    base: I32
+    summary: I32
+    offset: I32
+    succ: I32
+    seen: I32
+
+
+@kernel
+def sort_triples(side: Side, cell: I64, summary: I32, rows: I32, step: I32) -> Triples:
+    """The triples of :func:`explore`, cell by cell, with their edges. Cost O(edges)."""
+    na, nb = side.delta.shape[0], side.back.shape[0]
+    base = np.zeros(na * nb + 1, dtype=np.int32)
+    for t in range(len(cell)):
+        base[cell[t] + 1] += 1
+    for c in range(na * nb):
+        base[c + 1] += base[c]
+    fill = base[:-1].copy()
+    which = np.empty(len(cell), dtype=np.int32)
+    for t in range(len(cell)):
+        which[fill[cell[t]]] = summary[t]
+        fill[cell[t]] += 1
+    offset = np.zeros(len(cell) + 1, dtype=np.int32)
+    for c in range(na * nb):
+        degree = side.offset[c % nb + 1] - side.offset[c % nb]
+        for t in range(base[c], base[c + 1]):
+            offset[t + 1] = offset[t] + degree
+    succ = np.full(offset[-1], -1, dtype=np.int32)
+    seen = np.full(offset[-1], -1, dtype=np.int32)
+    at = np.full(len(rows), -1, dtype=np.int32)
+    for c in range(na * nb):
+        if base[c] == base[c + 1]:
+            continue
+        a, b = c // nb, c % nb
+        for e in range(side.offset[b], side.offset[b + 1]):
+            x, b2 = side.edge_x[e], side.edge_b[e]
+            label = side.lab[a, x, b2]
+            if label < 0:
+                continue
+            a2 = side.delta[a, x]
+            if a2 >= 0:
+                c2 = np.int64(a2) * nb + b2
+                for t in range(base[c2], base[c2 + 1]):
+                    at[which[t]] = t
+            pair, u = side.pair[label], side.query[label]
+            for t in range(base[c], base[c + 1]):
+                after = step[which[t], pair]
+                k = offset[t] + e - side.offset[b]
+                seen[k] = rows[after, u] if side.observed == 1 else rows[which[t], u]
+                if a2 >= 0:
+                    succ[k] = at[after]
+    return Triples(base, which, offset, succ, seen)
+
+
+@kernel
+def refine_cells(side: Side, tr: Triples, out: I32) -> tuple[I32, bool]:
+    """The coarsest partition of the triples, within cells, that agrees on ``out`` and is stable: ``(class, verified)``.
+
+    A class is named by a triple number in its cell. Only cells are done again behind which something changed.
+    """
+    na, nb = side.delta.shape[0], side.back.shape[0]
+    base, offset, succ = tr.base, tr.offset, tr.succ
+    cls = np.empty(len(tr.summary), dtype=np.int32)
+    parts = np.zeros(na * nb, dtype=np.int32)
+    widest = 1
+    for c in range(na * nb):
+        widest = max(widest, base[c + 1] - base[c])
+        parts[c] = base[c + 1] > base[c]
+        for t in range(base[c], base[c + 1]):
+            cls[t] = base[c]
+    changed = np.ones(na * nb, dtype=np.bool_)
+    first = True
+    sig = np.empty(widest, dtype=np.int64)
+    fresh = np.empty(widest, dtype=np.int32)
+    size = 1024
+    while size < 4 * widest:
+        size *= 2
+    table = np.full(size, -1, dtype=np.int32)
+    busy = True
+    while busy:
+        busy = False
+        now = np.zeros(na * nb, dtype=np.bool_)
+        for c in range(na * nb):
+            low, high = base[c], base[c + 1]
+            if high - low <= parts[c]:
+                continue
+            a, b = c // nb, c % nb
+            due = first
+            for e in range(side.offset[b], side.offset[b + 1]):
+                a2 = side.delta[a, side.edge_x[e]]
+                if a2 >= 0 and changed[np.int64(a2) * nb + side.edge_b[e]]:
+                    due = True
+            if not due:
+                continue
+            for t in range(low, high):
+                h = mix(11, cls[t])
+                for k in range(offset[t], offset[t + 1]):
+                    h = mix(h, out[k])
+                    h = mix(h, cls[succ[k]] if succ[k] >= 0 else -1)
+                sig[t - low] = h
+            count = 0
+            for t in range(high - low):
+                at = sig[t] & (size - 1)
+                while table[at] >= 0 and sig[table[at]] != sig[t]:
+                    at = (at + 1) & (size - 1)
+                if table[at] < 0:
+                    table[at] = t
+                    count += 1
+                fresh[t] = low + table[at]
+            for t in range(high - low):
+                at = sig[t] & (size - 1)
+                while table[at] >= 0:
+                    table[at] = -1
+                    at = (at + 1) & (size - 1)
+            if count != parts[c]:
+                parts[c] = count
+                now[c] = busy = True
+                for t in range(low, high):
+                    cls[t] = fresh[t - low]
+        changed = now
+        first = False
+    return cls, _stable_cells(tr, cls, out)
+
+
+@kernel
+def _stable_cells(tr: Triples, cls: I32, out: I32) -> bool:
+    """Whether every triple has the outputs of the one that names its class, and successors in the same classes."""
+    for t in range(len(cls)):
+        r = cls[t]
+        for k in range(tr.offset[t + 1] - tr.offset[t]):
+            one, two = tr.offset[t] + k, tr.offset[r] + k
+            if out[one] != out[two] or (tr.succ[one] < 0) != (tr.succ[two] < 0):
+                return False
+            if tr.succ[one] >= 0 and cls[tr.succ[one]] != cls[tr.succ[two]]:
+                return False
+    return True
 
 
 @kernel
@@ -566,14 +705,16 @@ class Facing(NamedTuple):
 
 
 @kernel
-def edge_cells(side: Side, key: I64, offset: I32) -> I64:
-    """The cell ``(a * X + x) * B + b2`` of every edge of every triple."""
+def edge_cells(side: Side, tr: Triples) -> I64:
+    """The place ``(a * X + x) * B + b2`` of every edge of every triple."""
     nb, letters = side.back.shape
-    out = np.empty(offset[len(key)], dtype=np.int64)
-    for t in range(len(key)):
-        a, b = (key[t] >> 24) // nb, (key[t] >> 24) % nb
-        for e in range(side.offset[b], side.offset[b + 1]):
-            out[offset[t] + e - side.offset[b]] = (a * letters + side.edge_x[e]) * nb + side.edge_b[e]
+    out = np.empty(tr.offset[-1], dtype=np.int64)
+    for c in range(len(tr.base) - 1):
+        a, b = c // nb, c % nb
+        for t in range(tr.base[c], tr.base[c + 1]):
+            for e in range(side.offset[b], side.offset[b + 1]):
+                place = (np.int64(a) * letters + side.edge_x[e]) * nb + side.edge_b[e]
+                out[tr.offset[t] + e - side.offset[b]] = place
     return out
 
 
