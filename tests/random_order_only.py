@@ -75,7 +75,11 @@ def random_order_only(
     model["variables"] = variables
     out = list(sizes)[-1]
     position = "last" if rng.random() < 0.8 else "every"
-    model["output"] = {"variable": out, "position": position, "accept": [v for v in range(sizes[out]) if rng.random() < 0.5]}
+    model["output"] = {
+        "variable": out,
+        "position": position,
+        "accept": [v for v in range(sizes[out]) if rng.random() < 0.5],
+    }
     return model
 
 
@@ -83,7 +87,11 @@ def _map(rng: Generator, name: str, sizes: dict[str, int], pick: Any, placed: fl
     size = 2 + int(rng.integers(3))
     args = list(dict.fromkeys(pick() for _ in range(int(rng.integers(1, 4)))))
     total = " + ".join(f"{1 + int(rng.integers(3))} * {a}" for a in args)
-    forms = [f"({total}) % {size}", f"hash({', '.join(args)}, {int(rng.integers(999))}) % {size}", f"min({args[0]}, {size - 1})"]
+    forms = [
+        f"({total}) % {size}",
+        f"hash({', '.join(args)}, {int(rng.integers(999))}) % {size}",
+        f"min({args[0]}, {size - 1})",
+    ]
     if rng.random() < placed:
         forms = [
             f"({total} + i) % {size}",
@@ -143,4 +151,10 @@ def random_transformer(
         variables.append({"name": below, "kind": "map", "args": args, "domain": size, "map": rule})
     output = {"variable": below, "position": "last", "accept": [1]}
     alphabet = list("abcd"[:letters])
-    return {"format": "restrict-model/1", "name": "random", "alphabet": alphabet, "variables": variables, "output": output}
+    return {
+        "format": "restrict-model/1",
+        "name": "random",
+        "alphabet": alphabet,
+        "variables": variables,
+        "output": output,
+    }

@@ -69,7 +69,9 @@ class TooLarge(ResourceLimit):
 def too_large(what: str, machine: Bimachine, name: str, limit: int) -> TooLarge:
     """The error, which says where it happened."""
     sides = f"{len(machine.left)} left and {len(machine.right)} right states before it"
-    return TooLarge(f"too large at variable {name!r}: more than {limit} {what} ({sides}); raise --states, or simplify the model")
+    return TooLarge(
+        f"too large at variable {name!r}: more than {limit} {what} ({sides}); raise --states, or simplify the model"
+    )
 
 
 # ---------------------------------------------------------------- the first bimachine: token and position classes
@@ -189,16 +191,17 @@ def entries(machine: Bimachine, look: Look) -> Entries:
     rank, later, query = rank[first], look.later[us][first], same.reshape(-1)[query]
     code = np.empty(rank.shape, dtype=np.int32)
     size = rank.shape[1] + 1
-    entry_rank, entry_value = np.full((len(rank), size), -1, np.int32), np.full((len(rank), size), look.default, np.int32)
+    entry_rank, entry_value = (
+        np.full((len(rank), size), -1, np.int32),
+        np.full((len(rank), size), look.default, np.int32),
+    )
     entry_later = np.zeros((len(rank), size), dtype=np.int32)
     for u, row in enumerate(rank):
         pairs, number = np.unique(np.stack([row, value], axis=1), axis=0, return_inverse=True)
         code[u] = number.reshape(-1) + 1
         entry_rank[u, 1 : len(pairs) + 1], entry_value[u, 1 : len(pairs) + 1] = pairs[:, 0], pairs[:, 1]
         entry_later[u, 1 : len(pairs) + 1] = later[u, pairs[:, 0]]
-    return Entries(
-        query.astype(np.int32), pair.astype(np.int32), code, entry_rank, entry_value, entry_later
-    )
+    return Entries(query.astype(np.int32), pair.astype(np.int32), code, entry_rank, entry_value, entry_later)
 
 
 def side_of(machine: Bimachine, look: Look, table: Entries, mirror: bool) -> Side:
@@ -209,7 +212,18 @@ def side_of(machine: Bimachine, look: Look, table: Entries, mirror: bool) -> Sid
     inclusive = look.mask in (("future",) if mirror else ("past", "none"))
     newer = (1 - table.later) if mirror else table.later
     return Side(
-        delta, back, lab, offset, edge_x, edge_b, table.pair, table.query, table.code, table.rank, newer.astype(np.int32), int(inclusive)
+        delta,
+        back,
+        lab,
+        offset,
+        edge_x,
+        edge_b,
+        table.pair,
+        table.query,
+        table.code,
+        table.rank,
+        newer.astype(np.int32),
+        int(inclusive),
     )
 
 

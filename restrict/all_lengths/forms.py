@@ -89,7 +89,9 @@ class Linear:
         base = self.n + self.constant
 
         def at(env: Env) -> I64:
-            return np.asarray(base + sum(k * env[c] for k, c in zip(slope, COORDINATES, strict=True) if k) + 0 * env["p"])
+            return np.asarray(
+                base + sum(k * env[c] for k, c in zip(slope, COORDINATES, strict=True) if k) + 0 * env["p"]
+            )
 
         uses = frozenset(c for k, c in zip(slope, COORDINATES, strict=True) if k)
         return Wave(0, 1, slope, at, 0, uses)
@@ -236,9 +238,7 @@ def _sign(expr: Expr, difference: Form) -> Wave:
     if isinstance(difference, Linear) and difference.i == -difference.j and difference.i and not difference.n:
         scale, constant = difference.j, difference.constant
         reach = abs(constant) // abs(scale) + 1
-        return Wave(
-            0, 1, (0, 0, 0, 0), lambda env: np.sign(scale * env["d"] + constant), reach, frozenset({"d"})
-        )
+        return Wave(0, 1, (0, 0, 0, 0), lambda env: np.sign(scale * env["d"] + constant), reach, frozenset({"d"}))
     d = wave(difference)
     if d.finite:
         return _joined([d], (0, 0, 0, 0), lambda env: np.sign(d.at(env)))

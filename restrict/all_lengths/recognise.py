@@ -99,7 +99,7 @@ def _ancestors(model: Model) -> set[str]:
     for variable in reversed(model.variables):
         if variable.name in wanted:
             wanted.update(n for role, n in references(variable) if _read(variable, role))
-    if model.output.variable == "position" or "position" in wanted and model.output.variable == "position":
+    if model.output.variable == "position" or ("position" in wanted and model.output.variable == "position"):
         raise NotOrderOnly("the output is 'position', whose domain grows with n")
     return wanted
 
@@ -294,7 +294,10 @@ def _scores(reader: _Reader, head: Head, forms: dict[Expr, Linear | Wave]) -> _S
     if not forms:
         value = _plain(rule, q, k, nq, nk)
         return _Scores(q, False, k, False, 0, _dense(value), np.zeros_like(value))
-    roles = {"q": name("i") if head.query == "position" else name("q"), "k": name("j") if head.key == "position" else name("k")}
+    roles = {
+        "q": name("i") if head.query == "position" else name("q"),
+        "k": name("j") if head.key == "position" else name("k"),
+    }
     expr = substitute(expression(rule), roles)
     table = [[forms[bind(expr, **{"q": a, "k": b})] for b in range(nk)] for a in range(nq)]
     uses = frozenset().union(*(wave(f).uses for f in forms.values()))
@@ -388,7 +391,9 @@ def _end_of_range(first: Linear, gaps: list[int], fixed: list[int]) -> bool:
         return True
     if not grows and max(gaps) + base < min(fixed):
         return False
-    raise Declined("its score is at some positions above and at others below a constant; write the order by j as a tie rule")
+    raise Declined(
+        "its score is at some positions above and at others below a constant; write the order by j as a tie rule"
+    )
 
 
 # ---------------------------------------------------------------- the whole
@@ -400,9 +405,7 @@ def _finish(reader: _Reader, when: Wave | None) -> Program:
     defined = None
     if when is not None:
         defined = "@when"
-        reader.steps.append(
-            Step(defined, (BEFORE, AFTER), lambda p, s: when.at(points(("p", p), ("s", s))), 2, "when")
-        )
+        reader.steps.append(Step(defined, (BEFORE, AFTER), lambda p, s: when.at(points(("p", p), ("s", s))), 2, "when"))
     size = reader.sizes[output]
     for value in model.output.accept or ():
         if value >= size:

@@ -229,7 +229,17 @@ def extend(
     joint = _Joint(machine, heads, tables, lefts, rights, rows_l, rows_r)
     after, merge_l, merge_r = _merge(joint, side_l, side_r, at_l, at_r, steps, keep, limits, last, names)
     return Layer(
-        tuple(heads), tuple(steps), tuple(tables), tuple(lefts), tuple(rights), (side_l, side_r), machine, after, merge_l, merge_r, last
+        tuple(heads),
+        tuple(steps),
+        tuple(tables),
+        tuple(lefts),
+        tuple(rights),
+        (side_l, side_r),
+        machine,
+        after,
+        merge_l,
+        merge_r,
+        last,
     )
 
 
@@ -238,7 +248,11 @@ def _seen(machine: Bimachine, look: Look, limits: Limits, last: bool) -> tuple[E
     if last:
         if look.mask == "none":
             look = replace(look, mask="past")
-        seen = machines.explore(machine, look, table, look.mask == "future" or look.mask == "strict_future", limits) if look.mask in LEFT else None
+        seen = (
+            machines.explore(machine, look, table, look.mask == "future" or look.mask == "strict_future", limits)
+            if look.mask in LEFT
+            else None
+        )
         if seen is None:
             return table, None, None
         out, _ = machines.observations(machine, look, table, seen, None)
@@ -331,7 +345,9 @@ def _merge(joint: _Joint, side_l, side_r, at_l, at_r, steps, keep, limits, last,
     merge_l, left, reps_l = machines.merged(side_l[1], sig_l)
     merge_r, right, reps_r = machines.merged(side_r[1], sig_r)
     if len(left) * left.shape[1] * len(right) > machines.CELLS:
-        raise too_large(f"cells of a table: {len(left)} left times {len(right)} right states", machine, name, machines.CELLS)
+        raise too_large(
+            f"cells of a table: {len(left)} left times {len(right)} right states", machine, name, machines.CELLS
+        )
     lab = kernels.labels_of(meeting, rights, pairs, label, reps_l, reps_r)
     return Bimachine(left, right, lab, tuple(keep), rows), merge_l, merge_r
 

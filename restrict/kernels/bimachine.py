@@ -151,7 +151,44 @@ def _append(row: I32, pair: int, side: Side, out: I32) -> None:
 
 
 @kernel
-def _summary_after(s: int, pair: int, side: Side, rows: I32, step: I32, slots: I32, count: int, new: I32) -> tuple[int, int, int]:
+def _longer(row: I32, size: int) -> I32:
+    """A copy with room for more (element by element: slice assignment is slow to compile)."""
+    out = np.empty(size, dtype=np.int32)
+    for c in range(len(row)):
+        out[c] = row[c]
+    return out
+
+
+@kernel
+def _longer64(row: I64, size: int) -> I64:
+    """The same for 64-bit integers."""
+    out = np.empty(size, dtype=np.int64)
+    for c in range(len(row)):
+        out[c] = row[c]
+    return out
+
+
+@kernel
+def _taller(rows: I32, size: int) -> I32:
+    """A copy of a table with room for more rows, which hold -1."""
+    out = np.empty((size, rows.shape[1]), dtype=np.int32)
+    for r in range(size):
+        for c in range(rows.shape[1]):
+            out[r, c] = rows[r, c] if r < len(rows) else -1
+    return out
+
+
+@kernel
+def _assign(rows: I32, at: int, row: I32) -> None:
+    """Put a row into a table."""
+    for c in range(len(row)):
+        rows[at, c] = row[c]
+
+
+@kernel
+def _summary_after(
+    s: int, pair: int, side: Side, rows: I32, step: I32, slots: I32, count: int, new: I32
+) -> tuple[int, int, int]:
     """The summary ``s`` extended by a pair: ``(number, count, slot)``; a new one is put into ``rows`` if there is room.
 
     Where there is no room, the number is -1.
@@ -162,7 +199,7 @@ def _summary_after(s: int, pair: int, side: Side, rows: I32, step: I32, slots: I
         if count == len(rows):
             return -1, count, at
         slots[at] = count
-        rows[count] = new
+        _assign(rows, count, new)
         count += 1
     step[s, pair] = slots[at]
     return slots[at], count, at
@@ -202,12 +239,7 @@ def explore(side: Side, limit: int) -> tuple[I64, I32, I32, I32, int]:
             if after < 0:
                 after, nrows, _ = _summary_after(s, pair, side, rows, step, slots, nrows, new)
                 if after < 0:
-                    more = np.zeros((2 * nrows, nu), dtype=np.int32)
-                    more[:nrows] = rows
-                    rows = more
-                    more = np.full((2 * nrows, pairs), -1, dtype=np.int32)
-                    more[:nrows] = step
-                    step = more
+                    rows, step = _taller(rows, 2 * nrows), _taller(step, 2 * nrows)
                     slots = _rehash_rows(rows, nrows, 4 * len(slots))
                     after, nrows, _ = _summary_after(s, pair, side, rows, step, slots, nrows, new)
             a2 = side.delta[a, x]
@@ -216,7 +248,9 @@ def explore(side: Side, limit: int) -> tuple[I64, I32, I32, I32, int]:
             word = after // 62
             if word >= words:
                 wider = np.zeros((na * nb, 2 * word), dtype=np.int64)
-                wider[:, :words] = member
+                for c in range(na * nb):
+                    for w in range(words):
+                        wider[c, w] = member[c, w]
                 member, words = wider, 2 * word
                 if np.int64(na) * nb * words > 1 << 28:
                     return cell, summary, rows, step, 1
@@ -228,12 +262,7 @@ def explore(side: Side, limit: int) -> tuple[I64, I32, I32, I32, int]:
             if count == len(cell):
                 if count >= limit:
                     return cell, summary, rows, step, 1
-                longer = np.empty(2 * count, dtype=np.int64)
-                longer[:count] = cell
-                cell = longer
-                more1 = np.empty(2 * count, dtype=np.int32)
-                more1[:count] = summary
-                summary = more1
+                cell, summary = _longer64(cell, 2 * count), _longer(summary, 2 * count)
             cell[count], summary[count] = c2, after
             count += 1
         t += 1
@@ -421,7 +450,7 @@ def refine(first: I32, offset: I32, succ: I32, out: I32) -> tuple[I32, int]:
                 keys[at], ids[at] = h, count
                 count += 1
             fresh[t] = ids[at]
-        cls[:] = fresh
+        cls, fresh = fresh, cls
         if count == classes:
             break
         classes = count
@@ -442,7 +471,11 @@ def _stable(cls: I32, classes: int, first: I32, offset: I32, succ: I32, out: I32
             return False
         for e in range(offset[t + 1] - offset[t]):
             one, two = succ[offset[t] + e], succ[offset[r] + e]
-            if out[offset[t] + e] != out[offset[r] + e] or (one < 0) != (two < 0) or (one >= 0 and cls[one] != cls[two]):
+            if (
+                out[offset[t] + e] != out[offset[r] + e]
+                or (one < 0) != (two < 0)
+                or (one >= 0 and cls[one] != cls[two])
+            ):
                 return False
     return True
 
@@ -477,7 +510,8 @@ def determinise(parts: Parts, limit: int) -> tuple[I32, I32, I32, int]:
     slots = np.full(1024, -1, dtype=np.int32)
     row = np.empty(width, dtype=np.int32)
     for h in range(heads):
-        rows[0, h * nb : h * nb + nb] = parts.start[h]
+        for b in range(nb):
+            rows[0, h * nb + b] = parts.start[h, b]
     rows[0, width - 1] = 0
     slots[_row_slot(slots, rows, rows[0], _hash_row(rows[0]))] = 0
     count, t = 1, 0
@@ -498,17 +532,12 @@ def determinise(parts: Parts, limit: int) -> tuple[I32, I32, I32, int]:
             if slots[at] < 0:
                 if count == len(rows):
                     if count >= limit:
-                        return rows[:count, width - 1].copy(), delta, rows, 1
-                    more = np.empty((2 * count, width), dtype=np.int32)
-                    more[:count] = rows
-                    rows = more
-                    more = np.full((2 * count, letters), -1, dtype=np.int32)
-                    more[:count] = delta
-                    delta = more
+                        return rows[:, width - 1].copy(), delta, rows, 1
+                    rows, delta = _taller(rows, 2 * count), _taller(delta, 2 * count)
                     slots = _rehash_rows(rows, count, 4 * len(rows))
                     at = _row_slot(slots, rows, row, hashed)
                 slots[at] = count
-                rows[count] = row
+                _assign(rows, count, row)
                 count += 1
             delta[t, x] = slots[at]
         t += 1
@@ -543,13 +572,11 @@ def outcomes(parts: Parts, base: I32, vectors: I32, only: int) -> tuple[I32, I32
                 slot = _row_slot(slots, rows, row, hashed)
                 if slots[slot] < 0:
                     if count == len(rows):
-                        more = np.empty((2 * count, heads + 1), dtype=np.int32)
-                        more[:count] = rows
-                        rows = more
+                        rows = _taller(rows, 2 * count)
                         slots = _rehash_rows(rows, count, 4 * len(rows))
                         slot = _row_slot(slots, rows, row, hashed)
                     slots[slot] = count
-                    rows[count] = row
+                    _assign(rows, count, row)
                     count += 1
                 at[t, x, b2] = slots[slot]
     return at, rows[:count].copy()
@@ -615,9 +642,7 @@ def meetings(m: Meeting, rights: int, limit: int) -> tuple[I64, int]:
                         if count == len(found):
                             if count >= limit:
                                 return found, 1
-                            more = np.empty(2 * count, dtype=np.int64)
-                            more[:count] = found
-                            found = more
+                            found = _longer64(found, 2 * count)
                             keys, _ = _rehash_keys(found, count, 8 * len(found))
                             keys[_slot(keys, k)] = k
                         found[count] = k
