@@ -22,9 +22,9 @@ from typing import Any
 
 import numpy as np
 
-from restrict.engine.cover import CoverProblem, CoverSolution, solve
-from restrict.engine.coversat import lower_bound
-from restrict.engine.resample import local_lemma
+from restrict.cover.problem import CoverProblem, CoverSolution, solve
+from restrict.cover.resample import local_lemma
+from restrict.cover.sat import lower_bound
 from restrict.errors import ResourceLimit
 
 HEADS, SYMBOLS = 2, 2

@@ -3,9 +3,9 @@
     python scripts/golden_certificates.py            # compare with tests/golden.json, say which lines differ
     python scripts/golden_certificates.py --record   # write tests/golden.json anew
 
-A line is what follows ``restrict``; ``-o`` is added. What is kept is the exit code and the SHA-256 of the certificate without its
-provenance, which says how it was found. A change of the engine that finds better restrictions records them anew, in a commit
-that says so.
+A line is what follows ``restrict``; ``-o`` is added. What is kept is the exit code and the SHA-256 of the certificate
+without its provenance, which says how it was found. A change of the engine that finds better restrictions records them
+anew, in a commit that says so.
 """
 
 from __future__ import annotations
@@ -109,7 +109,9 @@ def outcome(line: str, folder: Path) -> dict[str, object]:
         for part in (document, document.get("certificate", {})):
             part.pop("provenance", None)
         digest = hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
-    print(f"{time.monotonic() - start:6.1f} s  exit {done.returncode}  {line}  {done.stderr.strip()[-200:]}", flush=True)
+    print(
+        f"{time.monotonic() - start:6.1f} s  exit {done.returncode}  {line}  {done.stderr.strip()[-200:]}", flush=True
+    )
     return {"line": line, "exit": done.returncode, "sha256": digest}
 
 

@@ -20,7 +20,7 @@ from numpy.random import Generator
 
 import restrict.check  # noqa: F401 # the module, which import_module finds under this name
 from restrict.abstract.run import abstract_run
-from restrict.certificate import Certificate, Target, certificate_of, check_fast, read_certificate
+from restrict.certificate.certificate import Certificate, Target, certificate_of, check_fast, read_certificate
 from restrict.errors import ModelError, NotEstablished, RestrictError
 from restrict.model.fileformat import loads
 from restrict.model.program import Instance

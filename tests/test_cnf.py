@@ -7,9 +7,9 @@ import pytest
 from pysat.solvers import Solver
 
 from restrict import Model, ResourceLimit, Restriction, load
-from restrict.engine import cnf
-from restrict.engine.cnf import Encoding, encode, lazy_state
 from restrict.model.fileformat import dumps, loads
+from restrict.optimum import cnf
+from restrict.optimum.cnf import Encoding, encode, lazy_state
 from tests import naive, random_programs
 
 SEEDS = range(300)

@@ -8,10 +8,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from restrict.engine import coversat
-from restrict.engine.cover import CoverProblem, CoverSolution, decimate, greedy, local, solve
-from restrict.engine.coversat import Refutation, lower_bound, packing_value, refutes
-from restrict.engine.resample import local_lemma, moser_tardos
+from restrict.cover import sat as coversat
+from restrict.cover.problem import CoverProblem, CoverSolution, decimate, greedy, local, solve
+from restrict.cover.resample import local_lemma, moser_tardos
+from restrict.cover.sat import Refutation, lower_bound, packing_value, refutes
 from restrict.errors import NotEstablished, ResourceLimit, RestrictError, UsageError
 
 Pairs = list[list[list[tuple[int, int]]]]

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 from restrict.abstract.run import AbstractRun, abstract_run, positions_of
-from restrict.certificate import Certificate, Claim, Target, certificate_of, check_fast, claim_of
+from restrict.certificate.certificate import Certificate, Claim, Target, certificate_of, check_fast, claim_of
 from restrict.errors import NotEstablished
 from restrict.model.fileformat import loads
 from restrict.model.program import Instance

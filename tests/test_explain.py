@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from restrict import Model, ResourceLimit, Restriction, UsageError, certificate_of, load
-from restrict.certificate import check_fast
-from restrict.engine import cnf
-from restrict.engine.explain import Explanation, explain
-from restrict.engine.sensitivity import sensitivity
+from restrict.certificate.certificate import check_fast
 from restrict.model.fileformat import dumps, loads
+from restrict.optimum import cnf
+from restrict.optimum.explain import Explanation, explain
+from restrict.optimum.sensitivity import sensitivity
 from tests import naive, random_programs
 
 Case = tuple[naive.Model, Model, tuple[int, ...]]

@@ -5,9 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from restrict.engine.goal import Goal, Solver
-from restrict.engine.joint import few_tokens, meet_together, recurring
-from restrict.engine.state import State
+from restrict.force.goal import Goal, Solver
+from restrict.force.joint import few_tokens, meet_together, recurring
+from restrict.force.state import State
 from restrict.model.program import Head, Map, Model, Output
 
 

@@ -6,7 +6,7 @@ import pytest
 import restrict
 from restrict.errors import ResourceLimit
 from restrict.model.fileformat import loads
-from restrict.model.lazy import Lazy
+from restrict.model.on_demand import Lazy
 from restrict.model.trace import run_batch
 from tests import mutations, random_programs
 

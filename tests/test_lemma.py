@@ -12,18 +12,18 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from restrict.abstract.ctransformer import CTransformer, Truth
-from restrict.abstract.forcing import forcing_cubes, minimal_cubes
-from restrict.abstract.randomct import random_ctransformer
 from restrict.abstract.run import abstract_run, positions_of
-from restrict.engine.lemma import reduce_layer
-from restrict.engine.neighbours import neighbour_graph, neighbours
-from restrict.engine.resample import moser_tardos
-from restrict.engine.selection import Selection, selection
-from restrict.engine.stages import stage1, stage2, stage3
+from restrict.cover.resample import moser_tardos
+from restrict.depth_reduction.ctransformer import CTransformer, Truth
+from restrict.depth_reduction.forcing import forcing_cubes, minimal_cubes
+from restrict.depth_reduction.lemma4 import reduce_layer
+from restrict.depth_reduction.neighbours import neighbour_graph, neighbours
+from restrict.depth_reduction.random_ctransformer import random_ctransformer
+from restrict.depth_reduction.selection import Selection, selection
+from restrict.depth_reduction.stages import stage1, stage2, stage3
 from restrict.errors import NotEstablished, UsageError
+from restrict.model.examples.random import random_model
 from restrict.model.fileformat import dumps, loads
-from restrict.model.random import random_model
 from restrict.restriction import Restriction
 from tests import naive
 from tests.random_programs import random_length, random_program, random_restriction
@@ -81,8 +81,8 @@ def test_long_dependency_sets_are_counted_right() -> None:
 @pytest.mark.nojit
 def test_hashed_lists_agree_with_single_rows() -> None:
     """The fused kernel, with and without a limit, against one streamed row each."""
-    from restrict.abstract.lists import candidate_lists
     from restrict.abstract.rows import Row
+    from restrict.depth_reduction.lists import candidate_lists
 
     for seed in range(12):
         rng = np.random.default_rng(seed)

@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 
 import restrict
-from restrict.checking import trusted_check
-from restrict.corollaries import count_errors, refute
+from restrict.certificate.check import trusted_check
+from restrict.certificate.refutation import Immune, Refutation
+from restrict.corollary2.openness import Openness
+from restrict.corollary2.refute import count_errors, refute
 from restrict.errors import ModelError, NotEstablished, UsageError
 from restrict.languages.predicate import Predicate
 from restrict.languages.source import language
 from restrict.model.fileformat import loads
 from restrict.model.program import Model
-from restrict.openness import Openness
-from restrict.refutation import Immune, Refutation
 from restrict.restriction import Restriction
 from tests import mutations, naive, random_programs
 
@@ -137,7 +137,7 @@ def test_exact_is_the_best_of_all_restrictions(spec: str) -> None:
 
 
 def test_sat_agrees_with_the_table() -> None:
-    from restrict.refute_exact import by_sat, by_table
+    from restrict.corollary2.exact import by_sat, by_table
 
     def outcome(run: Any, *more: Any) -> Any:
         """The optimum, as far as it is confirmed, or that there is none."""
@@ -311,7 +311,7 @@ def test_errors_by_enumeration() -> None:
 @pytest.mark.parametrize("spec", [*OVER_BITS, "dyck:1", "dyck:2", "dyck:1,depth=2"])
 def test_the_guard_never_refuses_what_is_open(spec: str) -> None:
     """And for regular languages and one type of bracket it decides."""
-    from restrict.engine.state import State
+    from restrict.force.state import State
 
     rng, seen = np.random.default_rng(3), {True: 0, False: 0}
     of = language(spec)

@@ -7,8 +7,8 @@ import pytest
 
 import restrict
 from restrict.abstract.run import AbstractRun
-from restrict.engine.state import State
 from restrict.errors import ModelError, ResourceLimit
+from restrict.force.state import State
 from restrict.model.fileformat import loads
 from restrict.model.program import Head
 from restrict.restriction import Restriction

@@ -1,4 +1,4 @@
-"""Kernels of the exchange search on sums of list lengths (:mod:`restrict.engine.balance`).
+"""Kernels of the exchange search on sums of list lengths (:mod:`restrict.depth_reduction.balance`).
 
 Rows are lists of literals ``l = input * symbols + symbol``, best first: ``row_lit[row_ptr[r] : row_ptr[r+1]]``, with
 at most one literal on which a row depends (its *guard*: the row counts while the guard's input is free or fixed to it).

@@ -1,0 +1,5 @@
+"""``python -m restrict.cli``."""
+
+from restrict.cli.main import main
+
+main()

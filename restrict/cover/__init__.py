@@ -1,0 +1,1 @@
+"""The covering problem of Stage 3 and its solvers."""
