@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from restrict.optimum.tighten import tighten
     from restrict.restriction import Restriction
 
-__version__ = "0.1.0"
+from restrict.version import __version__
 
 _HOME = {
     "CTransformer": "restrict.depth_reduction.ctransformer",
@@ -116,6 +116,7 @@ __all__ = [
     "Restriction",
     "Table",
     "UsageError",
+    "__version__",
     "certificate_of",
     "certify",
     "certify_all",
@@ -140,6 +141,11 @@ __all__ = [
     "theorem_bounds",
     "tighten",
 ]
+
+
+def __dir__() -> list[str]:
+    """The public names, whether they have been used or not."""
+    return sorted({*globals(), *__all__})
 
 
 def __getattr__(name: str) -> Any:

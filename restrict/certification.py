@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from restrict import __version__
 from restrict.certificate.certificate import Certificate, Target, certificate_of, position_of
 from restrict.errors import NotEstablished, ResourceLimit, UsageError
 from restrict.force.release import least_free, relax
@@ -19,6 +18,7 @@ from restrict.force.search import Progress, Search
 from restrict.model.program import Instance, Model
 from restrict.optimum.enumeration import by_enumeration, few_restrictions
 from restrict.restriction import Restriction
+from restrict.version import __version__
 
 
 def certify(

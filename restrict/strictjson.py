@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from restrict.arrays import MAX64, MIN64
 from restrict.errors import ModelError, ResourceLimit, UsageError, quote
-from restrict.model.expr import MAX64, MIN64
 
 MAX_BYTES = 64 * 2**20
 MAX_DEPTH = 64

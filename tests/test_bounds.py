@@ -12,7 +12,7 @@ from fractions import Fraction
 import pytest
 
 import restrict
-from restrict import cli
+from restrict.cli import main as cli
 from restrict.depth_reduction.constants import theorem_bounds
 from restrict.depth_reduction.inequalities import LayerBounds, TheoremBounds, verify
 from restrict.depth_reduction.tower import Tower, exp2, log2, of

@@ -16,7 +16,7 @@ import click
 import pytest
 
 import restrict
-from restrict import cli
+from restrict.cli import main as cli
 from restrict.errors import NotEstablished
 
 ROOT = Path(__file__).parent.parent
@@ -265,7 +265,7 @@ def test_a_time_that_is_no_number_is_refused(shell: Shell, monkeypatch: pytest.M
     def give_up(*_: object) -> None:
         raise AssertionError("it searches")
 
-    monkeypatch.setattr("restrict.certify.Search.run", give_up)
+    monkeypatch.setattr("restrict.certification.Search.run", give_up)
     assert "--time" in shell.bad(2, "certify", "contains-one", "-n", "5", "--time", "nan")
 
 
@@ -276,7 +276,7 @@ def test_an_output_that_cannot_be_written_is_found_out_before_the_work(
     def work(*_: object, **__: object) -> None:
         raise AssertionError("the work has begun")
 
-    monkeypatch.setattr("restrict.certify.certify", work)
+    monkeypatch.setattr("restrict.certification.certify", work)
     assert where in shell.bad(2, "certify", "contains-one", "-n", "5", "-o", where)
 
 
@@ -303,7 +303,7 @@ def test_nothing_found_is_exit_code_3(shell: Shell, monkeypatch: pytest.MonkeyPa
     def work(*_: object, **__: object) -> None:
         raise NotEstablished("no restriction found")
 
-    monkeypatch.setattr("restrict.certify.certify", work)
+    monkeypatch.setattr("restrict.certification.certify", work)
     assert shell.bad(3, "certify", "contains-one", "-n", "5") == "restrict: no restriction found\n"
 
 
@@ -339,7 +339,7 @@ def test_a_resource_limit_is_exit_code_5(shell: Shell, monkeypatch: pytest.Monke
     def work(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("restrict.certify.certify", work)
+    monkeypatch.setattr("restrict.certification.certify", work)
     assert (
         shell.bad(5, "certify", "contains-one", "-n", "5")
         == "restrict: out of resources (MemoryError); try a smaller n\n"
@@ -350,7 +350,7 @@ def test_an_interrupt_is_exit_code_130(shell: Shell, monkeypatch: pytest.MonkeyP
     def work(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("restrict.certify.certify", work)
+    monkeypatch.setattr("restrict.certification.certify", work)
     assert shell.bad(130, "certify", "contains-one", "-n", "5") == "restrict: interrupted\n"
 
 

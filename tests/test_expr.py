@@ -14,9 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from restrict.arrays import MAX64, MIN64
 from restrict.errors import ModelError
 from restrict.model import expr as E
-from restrict.model.expr import MAX64, MIN64, Expr, bind, const, interval, name, parse, signed, substitute, table
+from restrict.model.expr import Expr, bind, const, interval, name, parse, signed, substitute, table
 from restrict.model.program import at_length
 from restrict.model.rules import evaluate
 from tests import naive

@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from restrict.arrays import I64, MAX64, MIN64
 from restrict.errors import ResourceLimit
 from restrict.kernels import sweep as kernel
-from restrict.model.expr import I64, MAX64, MIN64, bind
+from restrict.model.expr import bind
 from restrict.model.program import Head, Instance, Map, mentions
 from restrict.model.rules import Callback, evaluate, expression
 from restrict.restriction import Restriction

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from restrict.abstract.rows import CONSTANT, Row, Values
-from restrict.model.expr import I64
+from restrict.arrays import I64
 from restrict.model.program import Head, Instance, Map, Variable
 from restrict.restriction import Restriction
 

@@ -8,7 +8,6 @@ from typing import NoReturn
 
 import click
 
-from restrict import __version__
 from restrict.cli.bounds import bounds
 from restrict.cli.certify import certify
 from restrict.cli.check import check
@@ -22,6 +21,7 @@ from restrict.cli.refute import refute
 from restrict.cli.run import run
 from restrict.cli.show import show
 from restrict.cli.tighten import tighten
+from restrict.version import __version__
 
 COMMANDS = (bounds, certify, check, compile_command, explain, import_, language, new, refute, run, show, tighten)
 

@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from restrict import __version__
 from restrict.certificate.certificate import Certificate, Target, certificate_of, position_of
 from restrict.certificate.refutation import Errors, Immune, Refutation, language_document
 from restrict.corollary2.openness import Openness, is_dyck
@@ -35,6 +34,7 @@ from restrict.model.program import Head, Instance, Model
 from restrict.model.trace import run_batch
 from restrict.optimum.exact import OutOfTime
 from restrict.restriction import Restriction
+from restrict.version import __version__
 
 PATIENCE = 3
 """Passes of a search that has found nothing before it is given up; one less on top of a pre-restriction."""

@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from restrict.arrays import I64
 from restrict.errors import NotEstablished, UsageError
 from restrict.kernels import cover as kernels
-from restrict.kernels.machine import I64
 
 if TYPE_CHECKING:
     from restrict.cover.sat import Refutation

@@ -18,11 +18,11 @@ from fractions import Fraction
 
 import numpy as np
 
+from restrict.arrays import F64, I64
 from restrict.cover.problem import Core, CoverProblem, CoverSolution, Statistics, Workspace, solution_of
 from restrict.errors import UsageError
 from restrict.kernels import cover as kernels
-from restrict.kernels.cover import F64, OUTWARD
-from restrict.kernels.machine import I64
+from restrict.kernels.cover import OUTWARD
 
 ITERATIONS = 200
 SLACK = 1e-7

@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from restrict.arrays import I64
 from restrict.cover.problem import Core, CoverProblem, CoverSolution, Statistics, Workspace, local, solution_of
 from restrict.errors import NotEstablished, ResourceLimit, UsageError
 from restrict.kernels import cover as kernels
-from restrict.kernels.machine import I64
 from restrict.sat.rup import ProofError, check_refutation
 
 if TYPE_CHECKING:

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from restrict.arrays import F64, I32, I64
 from restrict.depth_reduction.lists import Lists
 from restrict.kernels import balance as kernels
 from restrict.kernels.cover import greedy_literals
-from restrict.kernels.machine import I64
 
 TRY_PUT, TRY_DROP, TABU = 48, 128, 10
 """Literals and set inputs sampled in a step, and the steps for which an exchanged input rests (fewer for small
@@ -37,7 +37,7 @@ class Rows:
     inputs: int
     symbols: int
     row_ptr: I64
-    row_lit: kernels.I32
+    row_lit: I32
     group: I64
     guard: I64
     longest: int
@@ -67,7 +67,7 @@ class Rows:
         """The number of rows."""
         return len(self.group)
 
-    def occurrences(self) -> tuple[I64, kernels.I32, kernels.I32]:
+    def occurrences(self) -> tuple[I64, I32, I32]:
         """(pointers by literal, rows, ranks): where each literal stands."""
         occ_ptr = np.concatenate(([0], np.cumsum(np.bincount(self.row_lit, minlength=self.inputs * self.symbols))))
         occ_row, occ_rank = np.empty((2, len(self.row_lit)), np.int32)
@@ -97,13 +97,13 @@ class Rows:
         return out
 
 
-def exponential(tau: float, size: int, linear: float = 0.0) -> kernels.F64:
+def exponential(tau: float, size: int, linear: float = 0.0) -> F64:
     """``phi[x] = exp(x / tau) + linear * x`` for x below ``size``, flat beyond what floats hold."""
     x = np.arange(size, dtype=np.float64)
     return np.minimum(np.exp(np.minimum(x / tau, 450.0)), CLIFF) + linear * x
 
 
-def walled(wall: int, size: int) -> kernels.F64:
+def walled(wall: int, size: int) -> F64:
     """``phi[x] = x + exp((x - wall) / 2)``: the mean below the wall, the maximum beyond it."""
     x = np.arange(size, dtype=np.float64)
     return x + np.minimum(np.exp(np.minimum((x - wall) / 2, 450.0)), CLIFF)
@@ -143,7 +143,7 @@ class Exchange:
             rows.row_ptr, rows.row_lit, rows.group, rows.guard, self.lits, self.state_rows, self.total, self.state
         )
 
-    def run(self, phi: kernels.F64, steps: int, deadline: float | None = None) -> I64:
+    def run(self, phi: F64, steps: int, deadline: float | None = None) -> I64:
         """Exchange for ``steps`` steps; returns the best assignment under ``phi``."""
         rows = self.rows
         best = np.full(rows.inputs, -1, np.int64)

@@ -15,12 +15,12 @@ from typing import Literal
 
 import numpy as np
 
+from restrict.arrays import F64, I64
 from restrict.depth_reduction.balance import Exchange, Rows, exponential, walled
 from restrict.depth_reduction.ctransformer import CTransformer, possible_values
 from restrict.depth_reduction.forcing import Cubes, forcing_cubes
 from restrict.depth_reduction.lists import Lists
 from restrict.kernels import balance as kernels
-from restrict.kernels.machine import I64
 from restrict.restriction import Restriction
 
 Progress = Callable[[str, int | None], None]
@@ -40,11 +40,11 @@ class Aim:
     kind: Literal["long", "short"] = "long"
     tau: float = 20.0
 
-    def phi(self, size: int) -> kernels.F64:
+    def phi(self, size: int) -> F64:
         """The objective's table."""
         if self.kind == "long":
             return exponential(self.tau, size)
-        table: kernels.F64 = 1.0 - np.exp(-np.arange(size, dtype=np.float64) / self.tau)
+        table: F64 = 1.0 - np.exp(-np.arange(size, dtype=np.float64) / self.tau)
         return table
 
 

@@ -23,11 +23,12 @@ from functools import cached_property
 import numpy as np
 
 from restrict.abstract.rows import Values
+from restrict.arrays import I64
 from restrict.depth_reduction.lists import Lists, candidate_lists
 from restrict.errors import ResourceLimit, UsageError
 from restrict.kernels import rowlists as kernels
 from restrict.kernels.scan import attend_table
-from restrict.model.expr import I64, bind
+from restrict.model.expr import bind
 from restrict.model.program import Head, Instance, Map, Model, Variable, mentions
 from restrict.model.rules import Callback, evaluate, expression
 from restrict.model.validate import references

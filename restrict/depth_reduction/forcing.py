@@ -14,9 +14,9 @@ from itertools import combinations, product
 
 import numpy as np
 
+from restrict.arrays import I32, I64
 from restrict.depth_reduction.ctransformer import Activation, Attended, CTransformer, Mapped, Truth, full_table
 from restrict.kernels import forcing as kernels
-from restrict.kernels.machine import I64
 
 LONGEST = 12
 """Literals of a cube at most."""
@@ -31,7 +31,7 @@ which none is."""
 class Cubes:
     """One cube per position and value: ``literal[i, v, :length[i, v]]``; module :mod:`restrict.kernels.forcing`."""
 
-    literal: kernels.I32
+    literal: I32
     length: I64
 
     def cube(self, i: int, v: int, symbols: int) -> tuple[tuple[int, int], ...] | None:

@@ -13,9 +13,10 @@ from itertools import pairwise
 import numpy as np
 
 from restrict.abstract.rows import Row, Values, _pool, threads
+from restrict.arrays import I64
 from restrict.errors import ResourceLimit
 from restrict.kernels import rowlists as kernels
-from restrict.model.expr import I64, Expr, bind
+from restrict.model.expr import Expr, bind
 from restrict.model.program import Head, Instance, mentions
 from restrict.model.rules import Formula, evaluate
 

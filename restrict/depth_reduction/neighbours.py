@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from restrict.arrays import I64
 from restrict.depth_reduction.ctransformer import CTransformer
 from restrict.depth_reduction.selection import Selection, selection
 from restrict.errors import UsageError
 from restrict.kernels import cover as cover_kernels
 from restrict.kernels import lemma as kernels
-from restrict.model.expr import I64
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -16,8 +16,8 @@ from fractions import Fraction
 import numpy as np
 
 from restrict.abstract.all_positions import BulkRun
+from restrict.arrays import I64
 from restrict.errors import ModelError, NotEstablished
-from restrict.model.expr import I64
 from restrict.model.program import Instance
 from restrict.restriction import Restriction
 

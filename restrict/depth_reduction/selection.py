@@ -12,10 +12,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from restrict.arrays import I64
 from restrict.depth_reduction.ctransformer import CTransformer
 from restrict.errors import UsageError
 from restrict.kernels import lemma as kernels
-from restrict.model.expr import I64
 
 
 def fraction(value: float | Fraction) -> Fraction:

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from restrict.arrays import I64
 from restrict.cover.problem import CoverProblem, CoverSolution, solve
 from restrict.cover.resample import LocalLemma, local_lemma, moser_tardos
 from restrict.depth_reduction.ctransformer import CTransformer, Truth
@@ -34,7 +35,6 @@ from restrict.depth_reduction.neighbours import dependents, neighbours, pair_inp
 from restrict.depth_reduction.selection import Selection, check_parameters, fraction, need_length, selection
 from restrict.errors import UsageError
 from restrict.kernels.rowlists import feeds
-from restrict.model.expr import I64
 from restrict.restriction import Restriction
 
 if TYPE_CHECKING:

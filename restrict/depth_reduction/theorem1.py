@@ -24,7 +24,6 @@ from typing import Any
 
 import numpy as np
 
-from restrict import __version__
 from restrict.abstract.all_positions import supported
 from restrict.certificate.certificate import Certificate, Claim, position_of
 from restrict.depth_reduction.capture import Aim, capture
@@ -34,6 +33,7 @@ from restrict.errors import NotEstablished, RestrictError, UsageError
 from restrict.force.release import least_free
 from restrict.model.program import Instance
 from restrict.restriction import Restriction
+from restrict.version import __version__
 
 Progress = Callable[[str, int | None], None]
 MEASURE_AT = 1200

@@ -26,9 +26,9 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from restrict.arrays import I64
 from restrict.force.joint import meet_together, recurring
 from restrict.force.state import LONG_WALK, MAX_IMAGE, Box, State
-from restrict.model.expr import I64
 from restrict.model.program import Head, Map
 
 

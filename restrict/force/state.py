@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from restrict.abstract.rows import CONSTANT, Row, Values
-from restrict.model.expr import I64
+from restrict.arrays import I64
 from restrict.model.program import Head, Instance, Map, Variable, mentions
 
 Node = tuple[str, int]

@@ -16,13 +16,9 @@ from __future__ import annotations
 import heapq
 
 import numpy as np
-from numpy.typing import NDArray
 
+from restrict.arrays import F64, I32, I64
 from restrict.kernels.jit import kernel
-from restrict.kernels.machine import I64
-
-F64 = NDArray[np.float64]
-I32 = NDArray[np.int32]
 
 OPEN, HIT, DEAD = range(3)
 CUT, LENGTH, SILENT = range(3)

@@ -17,12 +17,9 @@ import heapq
 from math import exp, log, log1p
 
 import numpy as np
-from numpy.typing import NDArray
 
+from restrict.arrays import F64, I64
 from restrict.kernels.jit import kernel
-from restrict.kernels.machine import I64
-
-F64 = NDArray[np.float64]
 
 WHERE, LIST, SCORE, STAMP = range(4)
 LIT_ROWS = 4

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from restrict.arrays import I64
 from restrict.kernels.jit import kernel
-from restrict.kernels.machine import I64
 
 
 @kernel

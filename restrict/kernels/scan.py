@@ -11,8 +11,8 @@ are ``exc_val[exc_ptr[p] : exc_ptr[p+1]]``.
 
 from __future__ import annotations
 
+from restrict.arrays import I64
 from restrict.kernels.jit import kernel
-from restrict.kernels.machine import I64
 
 # Fields of the state that carries a scan from one call to the next.
 NEXT_J, NEXT_W, EXC, HAVE_FLOOR, FLOOR_S, FLOOR_J, WORST, OPEN = range(8)

@@ -17,14 +17,12 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
+from restrict.arrays import I64, MAX64, MIN64
 from restrict.errors import ModelError, quote
 
-I64 = npt.NDArray[np.int64]
 Interval = tuple[int, int]
 
-MIN64, MAX64 = -(2**63), 2**63 - 1
 MAX_LENGTH, MAX_HEIGHT = 10_000, 50
 HASH_SEED, HASH_MULTIPLIER = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93
 RESERVED = frozenset(["n", "i", "j", "q", "k", "and", "or", "not", "if", "else", "min", "max", "abs", "hash", "isqrt"])

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from restrict.arrays import I64
 from restrict.errors import ModelError, UsageError, quote
-from restrict.model.expr import I64
 from restrict.model.program import Head, Map, Model, Output, Size, Variable
 from restrict.model.rules import Dot, Formula, Rule, Table
 from restrict.strictjson import Node, one_line_lists, parse, read_bytes, write_bytes

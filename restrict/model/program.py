@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
 
+from restrict.arrays import I64
 from restrict.errors import ModelError, UsageError, quote
-from restrict.model.expr import I64, Code, Expr, bind, compile_expr, interval
+from restrict.model.expr import Code, Expr, bind, compile_expr, interval
 from restrict.model.rules import SCORE_NAMES, Callback, Formula, Rule, Table, bind_row, expression, formula, tabulate
 
 if TYPE_CHECKING:

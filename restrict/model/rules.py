@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from restrict.arrays import I64, MAX64
 from restrict.errors import ModelError, ResourceLimit
 from restrict.kernels.machine import BLOCK, run_block
-from restrict.model.expr import I64, MAX64, Code, Expr, bind, compile_expr, name, parse, table
+from restrict.model.expr import Code, Expr, bind, compile_expr, name, parse, table
 
 SCORE_NAMES = frozenset("nijqk")
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from restrict.arrays import I64
 from restrict.errors import UsageError, quote
 from restrict.kernels.scan import attend_table
-from restrict.model.expr import I64, Expr, bind
+from restrict.model.expr import Expr, bind
 from restrict.model.program import Head, Instance, Map, mentions
 from restrict.model.rules import Callback, Rule, evaluate, expression
 

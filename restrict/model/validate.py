@@ -8,8 +8,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from restrict.arrays import I64, MAX64
 from restrict.errors import ModelError, ResourceLimit, UsageError, quote
-from restrict.model.expr import I64, MAX64, RESERVED, Interval, bind, interval
+from restrict.model.expr import RESERVED, Interval, bind, interval
 from restrict.model.program import MASKS, MAX_N, Head, Instance, Map, Model, Size, at_length, mentions
 from restrict.model.rules import Dot, Formula, Rule, Table, evaluate, expression
 

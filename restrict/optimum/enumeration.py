@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from restrict.arrays import I64
 from restrict.certificate.certificate import Certificate, Target, position_of
 from restrict.force.cases import confirm_by_cases
-from restrict.model.expr import I64
 from restrict.model.program import Instance
 from restrict.model.trace import run_batch
 from restrict.optimum.exact import confirm
