@@ -153,7 +153,7 @@ def test_new_lists_every_generator(shell: Shell) -> None:
 
 
 def test_a_large_result_is_not_checked_at_once(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cli, "AUTOMATIC_CHECK", 10)
+    monkeypatch.setattr("restrict.cli.common.AUTOMATIC_CHECK", 10)
     out = shell.good("certify", "contains-one", "-n", 50)
     assert "not yet checked by the trusted checker: it would take long; run `restrict check`" in out
 
@@ -186,7 +186,7 @@ def test_no_command_at_all_shows_the_help(shell: Shell) -> None:
 
 def test_help_needs_no_heavy_library() -> None:
     code = (
-        "import sys; from restrict import cli\n"
+        "import sys; from restrict.cli import main as cli\n"
         "sys.argv = ['restrict', '--help']\n"
         "try: cli.main()\n"
         "except SystemExit as stop: assert not stop.code\n"
