@@ -123,7 +123,7 @@ class CTransformer:
     ``symbols`` is the alphabet of the inputs; ``restriction`` the restriction under which everything holds.
     """
 
-    at: Instance
+    instance: Instance
     symbols: tuple[str, ...]
     restriction: Restriction
     base: Mapping[str, Activation]
@@ -133,35 +133,35 @@ class CTransformer:
     @staticmethod
     def of_model(model: Model | Instance, n: int | None = None, restriction: Restriction | None = None) -> CTransformer:
         """The 1-transformer that a program is at length ``n``, under a restriction (default: nothing fixed)."""
-        at = model if isinstance(model, Instance) else model.at(n if n is not None else 0)
-        _check_length(at)
-        size = range(len(at.model.alphabet))
-        pinned = at.pinned
-        token = Truth.make(((), (pinned[i],)) if i in pinned else ((i,), size) for i in range(at.n))
-        return CTransformer.of_truth(at, at.model.alphabet, token, restriction or Restriction.of(at))
+        instance = model if isinstance(model, Instance) else model.at(n if n is not None else 0)
+        _check_length(instance)
+        size = range(len(instance.model.alphabet))
+        pinned = instance.pinned
+        token = Truth.make(((), (pinned[i],)) if i in pinned else ((i,), size) for i in range(instance.n))
+        return CTransformer.of_truth(instance, instance.model.alphabet, token, restriction or Restriction.of(instance))
 
     @staticmethod
-    def of_truth(at: Instance, symbols: tuple[str, ...], token: Truth, restriction: Restriction) -> CTransformer:
+    def of_truth(instance: Instance, symbols: tuple[str, ...], token: Truth, restriction: Restriction) -> CTransformer:
         """The c-transformer whose layer-0 activations, read by ``at`` as its tokens, are ``token``.
 
         Raises :class:`UsageError` where the tables do not fit, :class:`ResourceLimit` where n^2 bits are too many.
         """
-        _check_length(at)
-        if restriction.n != at.n:
-            raise UsageError(f"the restriction has {restriction.n} positions, not {at.n}")
-        _check_truth(token, at.n, len(symbols), at.domains["token"])
-        empty = np.zeros((at.n, _words(at.n)), np.int64)
-        positions = Truth.make(((), (i,)) for i in range(at.n))
+        _check_length(instance)
+        if restriction.n != instance.n:
+            raise UsageError(f"the restriction has {restriction.n} positions, not {instance.n}")
+        _check_truth(token, instance.n, len(symbols), instance.domains["token"])
+        empty = np.zeros((instance.n, _words(instance.n)), np.int64)
+        positions = Truth.make(((), (i,)) for i in range(instance.n))
         given = {"token": token, "position": positions}
-        base = {name: Activation(name, source, _everything(at, name), empty) for name, source in given.items()}
-        return CTransformer(at, symbols, restriction, base).restrict(restriction)._settled()
+        base = {name: Activation(name, source, _everything(instance, name), empty) for name, source in given.items()}
+        return CTransformer(instance, symbols, restriction, base).restrict(restriction)._settled()
 
     # ------------------------------------------------------------ facts
 
     @property
     def n(self) -> int:
         """The number of positions, and of inputs."""
-        return self.at.n
+        return self.instance.n
 
     @cached_property
     def fixed(self) -> I64:
@@ -176,7 +176,7 @@ class CTransformer:
     @cached_property
     def above(self) -> tuple[Variable, ...]:
         """The variables that are not in the base, in program order."""
-        return tuple(v for v in self.at.model.variables if v.name not in self.base)
+        return tuple(v for v in self.instance.model.variables if v.name not in self.base)
 
     @cached_property
     def depth(self) -> dict[str, int]:
@@ -189,12 +189,12 @@ class CTransformer:
     @property
     def layers(self) -> int:
         """L: the layers of heads above the base that the output rests on."""
-        return self.depth[self.at.model.output.variable]
+        return self.depth[self.instance.model.output.variable]
 
     @cached_property
     def live(self) -> tuple[str, ...]:
         """The base variables that something above reads, or that are the output: the residual stream."""
-        read = {name for v in self.above for _, name in references(v)} | {self.at.model.output.variable}
+        read = {name for v in self.above for _, name in references(v)} | {self.instance.model.output.variable}
         return tuple(name for name in self.base if name in read)
 
     @property
@@ -222,9 +222,9 @@ class CTransformer:
 
     def output_depends(self) -> I64:
         """How many inputs the output's label at each position is a function of; the output must be in the base."""
-        activation, at = self.base[self.at.model.output.variable], self.at
+        activation, instance = self.base[self.instance.model.output.variable], self.instance
         values, degrees = activation.values, activation.degrees
-        name = {int(v): at.label(int(v)) for v in np.unique(values.flat)}
+        name = {int(v): instance.label(int(v)) for v in np.unique(values.flat)}
         for i in np.flatnonzero(degrees):
             if len({name[v] for v in activation.possible(int(i))}) == 1:
                 degrees[i] = 0
@@ -239,35 +239,41 @@ class CTransformer:
         """
         if not restriction.refines(self.restriction):
             raise UsageError("the new restriction does not refine the present one")
-        fresh = CTransformer(self.at, self.symbols, restriction, {})
+        fresh = CTransformer(self.instance, self.symbols, restriction, {})
         base: dict[str, Activation] = {}
         for name, old in self.base.items():
             base[name] = fresh._again(old, base)
-        return CTransformer(self.at, self.symbols, restriction, base)
+        return CTransformer(self.instance, self.symbols, restriction, base)
 
     def _again(self, old: Activation, base: Mapping[str, Activation]) -> Activation:
         match old.source:
             case Truth():
-                return _truth(self.at, old.name, old.source, len(self.symbols), self.fixed)
+                return _truth(self.instance, old.name, old.source, len(self.symbols), self.fixed)
             case Mapped(variable):
-                return _map(self.at, variable, base)
+                return _map(self.instance, variable, base)
             case Attended(head, query, key, lists):
-                lists = lists.under(possible_values(self.at, query, base), possible_values(self.at, key, base))
-                return _attended(self.at, Attended(head, query, key, lists), base)
+                lists = lists.under(
+                    possible_values(self.instance, query, base), possible_values(self.instance, key, base)
+                )
+                return _attended(self.instance, Attended(head, query, key, lists), base)
 
     def _settled(self) -> CTransformer:
         """The same with every map of base variables in the base, too."""
         base = dict(self.base)
         for v in self.above:
             if isinstance(v, Map) and all(a in base for a in v.args):
-                base[v.name] = _map(self.at, v, base)
-        return CTransformer(self.at, self.symbols, self.restriction, base)
+                base[v.name] = _map(self.instance, v, base)
+        return CTransformer(self.instance, self.symbols, self.restriction, base)
 
     def lists(self, head: Head, limit: int = 0) -> Lists:
         """The candidate lists of a head of layer 1 (:func:`restrict.depth_reduction.lists.candidate_lists`)."""
-        query, key = self.at.query(head), self.at.key(head)
+        query, key = self.instance.query(head), self.instance.key(head)
         return candidate_lists(
-            self.at, head, possible_values(self.at, query, self.base), possible_values(self.at, key, self.base), limit
+            self.instance,
+            head,
+            possible_values(self.instance, query, self.base),
+            possible_values(self.instance, key, self.base),
+            limit,
         )
 
     def collapse(self) -> CTransformer:
@@ -278,9 +284,9 @@ class CTransformer:
         """
         base = dict(self.base)
         for head in self.heads:
-            source = Attended(head, self.at.query(head), self.at.key(head), self.lists(head))
-            base[head.name] = _attended(self.at, source, base)
-        return CTransformer(self.at, self.symbols, self.restriction, base)._settled()
+            source = Attended(head, self.instance.query(head), self.instance.key(head), self.lists(head))
+            base[head.name] = _attended(self.instance, source, base)
+        return CTransformer(self.instance, self.symbols, self.restriction, base)._settled()
 
     # ------------------------------------------------------------ evaluating
 
@@ -293,20 +299,20 @@ class CTransformer:
         for name, activation in self.base.items():
             out[name] = self._evaluated(activation, np.asarray(inputs, dtype=np.int64), out)
         for v in self.above:
-            out[v.name] = _attend(self.at, v, out) if isinstance(v, Head) else _mapped(self.at, v, out)
+            out[v.name] = _attend(self.instance, v, out) if isinstance(v, Head) else _mapped(self.instance, v, out)
         return out
 
     def output(self, inputs: I64) -> list[list[str]]:
         """The output's label at every position, for each of the inputs (b, n)."""
-        values = self.evaluate(inputs)[self.at.model.output.variable]
-        return [[self.at.label(int(v)) for v in row] for row in values]
+        values = self.evaluate(inputs)[self.instance.model.output.variable]
+        return [[self.instance.label(int(v)) for v in row] for row in values]
 
     def _evaluated(self, activation: Activation, x: I64, known: Mapping[str, I64]) -> I64:
         source = activation.source
         if isinstance(source, Mapped):
-            return _mapped(self.at, source.variable, known)
+            return _mapped(self.instance, source.variable, known)
         if isinstance(source, Attended):
-            return _decided(self.at, source, known, len(x))
+            return _decided(self.instance, source, known, len(x))
         out = np.empty((len(x), self.n), np.int64)
         for i in range(self.n):
             point = np.zeros(len(x), np.int64)
@@ -317,25 +323,29 @@ class CTransformer:
 
     def __repr__(self) -> str:
         free = self.restriction.free
-        return f"CTransformer({self.at.model.name!r}, n={self.n}, L={self.layers}, c={self.c}, free={free})"
+        return f"CTransformer({self.instance.model.name!r}, n={self.n}, L={self.layers}, c={self.c}, free={free})"
 
 
 # ---------------------------------------------------------------- helpers
 
 
-def _check_length(at: Instance) -> None:
-    most = int((8 * MOST_BYTES / (len(at.model.variables) + 3)) ** 0.5)
-    if at.n > most:
-        raise ResourceLimit(f"n = {at.n}: the dependency sets of all positions take n^2 bits each; take n <= {most}")
+def _check_length(instance: Instance) -> None:
+    most = int((8 * MOST_BYTES / (len(instance.model.variables) + 3)) ** 0.5)
+    if instance.n > most:
+        raise ResourceLimit(
+            f"n = {instance.n}: the dependency sets of all positions take n^2 bits each; take n <= {most}"
+        )
 
 
 def _words(n: int) -> int:
     return (n + 63) // 64
 
 
-def _everything(at: Instance, name: str) -> Values:
+def _everything(instance: Instance, name: str) -> Values:
     """One value everywhere: a placeholder that is recomputed at once."""
-    return Values(at.domains[name], np.arange(at.n), np.arange(at.n + 1), np.zeros(at.n, np.int64))
+    return Values(
+        instance.domains[name], np.arange(instance.n), np.arange(instance.n + 1), np.zeros(instance.n, np.int64)
+    )
 
 
 def _check_truth(truth: Truth, n: int, symbols: int, domain: int) -> None:
@@ -354,10 +364,10 @@ def _check_truth(truth: Truth, n: int, symbols: int, domain: int) -> None:
         raise UsageError(f"a truth table leaves the domain 0..{domain - 1}")
 
 
-def possible_values(at: Instance, name: str | None, base: Mapping[str, Activation]) -> Values:
+def possible_values(instance: Instance, name: str | None, base: Mapping[str, Activation]) -> Values:
     """Possible values at every position; of no variable at all: one value 0."""
     if name is None:
-        return Values(1, np.arange(at.n), np.arange(at.n + 1), np.zeros(at.n, np.int64))
+        return Values(1, np.arange(instance.n), np.arange(instance.n + 1), np.zeros(instance.n, np.int64))
     return base[name].values
 
 
@@ -365,8 +375,8 @@ def _pointers(counts: I64) -> I64:
     return np.concatenate(([0], np.cumsum(counts)))
 
 
-def _truth(at: Instance, name: str, source: Truth, symbols: int, fixed: I64) -> Activation:
-    n, domain = at.n, at.domains[name]
+def _truth(instance: Instance, name: str, source: Truth, symbols: int, fixed: I64) -> Activation:
+    n, domain = instance.n, instance.domains[name]
     arrays = source.ptr, source.inputs, source.table_ptr, source.tables, symbols, fixed, domain
     counts, depends = np.zeros(n, np.int64), np.zeros((n, _words(n)), np.int64)
     kernels.truth_values(*arrays, counts, np.empty(0, np.int64), depends, 0)
@@ -375,14 +385,14 @@ def _truth(at: Instance, name: str, source: Truth, symbols: int, fixed: I64) -> 
     return Activation(name, source, Values(domain, np.arange(n), _pointers(counts), flat), depends)
 
 
-def _map(at: Instance, variable: Map, base: Mapping[str, Activation]) -> Activation:
-    n, domain, args = at.n, at.domains[variable.name], [base[a] for a in variable.args]
+def _map(instance: Instance, variable: Map, base: Mapping[str, Activation]) -> Activation:
+    n, domain, args = instance.n, instance.domains[variable.name], [base[a] for a in variable.args]
     depends = np.zeros((n, _words(n)), np.int64)
     for a in args:
         depends |= a.depends
-    table = full_table(at, variable)
+    table = full_table(instance, variable)
     if table is None:
-        images = [np.unique(at.map_values(variable, i, [a.possible(i) for a in args])) for i in range(n)]
+        images = [np.unique(instance.map_values(variable, i, [a.possible(i) for a in args])) for i in range(n)]
         counts = np.array([len(image) for image in images], dtype=np.int64)
         flat = np.concatenate(images)
     else:
@@ -400,10 +410,10 @@ def _map(at: Instance, variable: Map, base: Mapping[str, Activation]) -> Activat
     return Activation(variable.name, Mapped(variable), values, depends)
 
 
-def full_table(at: Instance, variable: Map) -> I64 | None:
+def full_table(instance: Instance, variable: Map) -> I64 | None:
     """The map at all positions on the product of the whole domains, (n or 1, points); ``None`` where that is large."""
-    sizes = [at.domains[a] for a in variable.args]
-    rows = at.n if "i" in mentions(variable) else 1
+    sizes = [instance.domains[a] for a in variable.args]
+    rows = instance.n if "i" in mentions(variable) else 1
     points = 1
     for size in sizes:
         points *= size
@@ -411,15 +421,15 @@ def full_table(at: Instance, variable: Map) -> I64 | None:
         return None
     grid = np.indices((rows, *sizes)).reshape(len(sizes) + 1, -1)
     assert not isinstance(variable.rule, str)
-    expr = bind(expression(variable.rule), n=at.n)  # type: ignore[arg-type]
+    expr = bind(expression(variable.rule), n=instance.n)  # type: ignore[arg-type]
     inputs = dict(zip(("i", *variable.args), grid, strict=True))
     inputs = {name: np.ascontiguousarray(inputs[name], dtype=np.int64) for name in expr.names}
     return evaluate(expr, inputs, rows * points).reshape(rows, points)
 
 
-def _attended(at: Instance, source: Attended, base: Mapping[str, Activation]) -> Activation:
-    n, head, lists = at.n, source.head, source.lists
-    domain, value = at.domains[head.name], base[head.value]
+def _attended(instance: Instance, source: Attended, base: Mapping[str, Activation]) -> Activation:
+    n, head, lists = instance.n, source.head, source.lists
+    domain, value = instance.domains[head.name], base[head.value]
     if not lists.complete.all():
         raise ResourceLimit(f"head {head.name!r}: a truncated list cannot be collapsed")
     several, counts = np.zeros(lists.rows, np.int64), np.zeros(n, np.int64)
@@ -447,23 +457,23 @@ def _attended(at: Instance, source: Attended, base: Mapping[str, Activation]) ->
     return Activation(head.name, source, Values(domain, np.arange(n), _pointers(counts), flat), depends)
 
 
-def _mapped(at: Instance, variable: Map, known: Mapping[str, I64]) -> I64:
+def _mapped(instance: Instance, variable: Map, known: Mapping[str, I64]) -> I64:
     shape = known["token"].shape
     if isinstance(variable.rule, Callback):
         out = np.empty(shape, np.int64)
         for b, i in np.ndindex(*shape):
-            out[b, i] = at.map_values(variable, i, [[int(known[a][b, i])] for a in variable.args]).item()
+            out[b, i] = instance.map_values(variable, i, [[int(known[a][b, i])] for a in variable.args]).item()
         return out
-    expr = bind(expression(variable.rule), n=at.n)  # type: ignore[arg-type]
+    expr = bind(expression(variable.rule), n=instance.n)  # type: ignore[arg-type]
     inputs = {a: np.ascontiguousarray(known[a]).reshape(-1) for a in variable.args}
-    inputs["i"] = np.tile(np.arange(at.n, dtype=np.int64), shape[0])
+    inputs["i"] = np.tile(np.arange(instance.n, dtype=np.int64), shape[0])
     return evaluate(expr, {a: inputs[a] for a in expr.names}, shape[0] * shape[1]).reshape(shape)
 
 
-def _decided(at: Instance, source: Attended, known: Mapping[str, I64], count: int) -> I64:
+def _decided(instance: Instance, source: Attended, known: Mapping[str, I64], count: int) -> I64:
     """The decision lists of a collapsed head on ``count`` inputs."""
     head, lists = source.head, source.lists
-    out = np.full((count, at.n), head.default, np.int64)
+    out = np.full((count, instance.n), head.default, np.int64)
     for r, (i, u) in enumerate(zip(lists.row_i.tolist(), lists.row_u.tolist(), strict=True)):
         open_ = known[source.query][:, i] == u if source.query else np.ones(count, bool)
         for j, w in lists.pairs(r):
@@ -477,20 +487,20 @@ def _decided(at: Instance, source: Attended, known: Mapping[str, I64], count: in
     return out
 
 
-def _attend(at: Instance, head: Head, known: Mapping[str, I64]) -> I64:
+def _attend(instance: Instance, head: Head, known: Mapping[str, I64]) -> I64:
     """A head above the base, by its definition."""
-    query, key = at.query(head), at.key(head)
+    query, key = instance.query(head), instance.key(head)
     count = len(known["token"])
-    out = np.full((count, at.n), head.default, np.int64)
-    keys = known[key] if key else np.zeros((count, at.n), np.int64)
-    domain = at.domains[key] if key else 1
-    for i in range(at.n):
-        first, stop = at.visible(head, i)
+    out = np.full((count, instance.n), head.default, np.int64)
+    keys = known[key] if key else np.zeros((count, instance.n), np.int64)
+    domain = instance.domains[key] if key else 1
+    for i in range(instance.n):
+        first, stop = instance.visible(head, i)
         for u in (np.unique(known[query][:, i]) if query else (0,)) if first < stop else ():
             who = np.flatnonzero(known[query][:, i] == u) if query else np.arange(count)
             size = stop - first
             grid = {"j": np.repeat(np.arange(first, stop), domain), "k": np.tile(np.arange(domain), size)}
-            scores = evaluate(at.row(head, i, int(u)), grid, size * domain).reshape(size, domain)
+            scores = evaluate(instance.row(head, i, int(u)), grid, size * domain).reshape(size, domain)
             winners = np.empty(len(who), np.int64)
             seen = np.ascontiguousarray(keys[who, first:stop])
             attend_table(scores, seen, first, int(head.ties == "right"), winners)

@@ -124,7 +124,7 @@ def _truth(t: CTransformer, activation: Activation, source: Truth, cubes: Cubes)
 
 
 def _map(t: CTransformer, source: Mapped, found: dict[str, Cubes], cubes: Cubes) -> None:
-    args, table = source.variable.args, full_table(t.at, source.variable)
+    args, table = source.variable.args, full_table(t.instance, source.variable)
     wide = any(found[a].length.shape[1] != t.base[a].values.domain for a in args)
     if table is None or wide or not 0 < len(args) <= MOST_ARGS:
         return

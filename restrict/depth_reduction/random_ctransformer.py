@@ -63,9 +63,11 @@ def random_ctransformer(
     if min(n, c, layers, heads, states, symbols) < 1 or not 0 <= shared <= 1 or not 0 <= fixed <= 1:
         raise UsageError("sizes must be at least 1, shared and fixed between 0 and 1")
     document = random_layers(rng, layers, heads, states, coarse)
-    at = loads(dumps(document), "random c-transformer").at(n)
+    instance = loads(dumps(document), "random c-transformer").at(n)
     letters = (
         tuple(chr(ord("a") + a) for a in range(symbols)) if symbols <= 26 else tuple(f"s{a}" for a in range(symbols))
     )
     rho = {i: letters[int(rng.integers(symbols))] for i in range(n) if rng.random() < fixed}
-    return CTransformer.of_truth(at, letters, random_truth(rng, n, c, symbols, states, shared), Restriction(n, rho))
+    return CTransformer.of_truth(
+        instance, letters, random_truth(rng, n, c, symbols, states, shared), Restriction(n, rho)
+    )

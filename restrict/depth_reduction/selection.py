@@ -111,7 +111,7 @@ def selection(t: CTransformer, k: int) -> Selection:
 
 def _select(t: CTransformer, h: int, k: int) -> Selection:
     head = t.heads[h]
-    key = t.at.key(head)
+    key = t.instance.key(head)
     depends = t.base[head.value].depends if key is None else t.base[key].depends | t.base[head.value].depends
     limit = max(64, 8 * k) if t.n > 500 else 0
     while True:

@@ -194,7 +194,7 @@ def _commonest(t: CTransformer, chosen: Selection, j: int) -> tuple[tuple[int, i
     """The cheapest cube that forces activation ``j`` to the value that is the maximiser in most uncaptured rows."""
     votes: Counter[tuple[str | None, int]] = Counter()
     for p in np.flatnonzero(chosen.captured == 0):
-        votes.update((t.at.key(t.heads[chosen.head[p]]), w) for i, w in chosen.of(int(p)) if i == j)
+        votes.update((t.instance.key(t.heads[chosen.head[p]]), w) for i, w in chosen.of(int(p)) if i == j)
     for (key, w), _ in sorted(votes.items(), key=lambda item: (-item[1], str(item[0]))):
         if key is None:
             continue
@@ -250,7 +250,7 @@ def cover_problem(t: CTransformer, chosen: Selection) -> tuple[CoverProblem, boo
     """
     s, cubes, exact = len(t.symbols), forcing_cubes(t), True
     known: dict[tuple[str, int, int], list[tuple[tuple[int, int], ...]]] = {}
-    keys = [t.at.key(head) for head in t.heads]
+    keys = [t.instance.key(head) for head in t.heads]
     pair_sizes: list[int] = []
     sizes: list[int] = []
     literals: list[tuple[int, int]] = []
