@@ -1,7 +1,7 @@
 """Capturing the heads of one layer with at most B more inputs, whatever their keys take to be forced.
 
 Two searches, both untrusted, both measured afterwards by collapsing the layer: where every key value is forced by one
-input, the exchange of :mod:`restrict.depth_reduction.balance`; else rounds of greedy forcing by cheap cubes
+input, the exchange of :mod:`restrict.depth_reduction.exchange`; else rounds of greedy forcing by cheap cubes
 (:mod:`restrict.depth_reduction.forcing`), each followed by a refinement of all facts, because an input that is set for
 one cube makes other activations constant, too.
 """
@@ -16,8 +16,9 @@ from typing import Literal
 import numpy as np
 
 from restrict.arrays import F64, I64
-from restrict.depth_reduction.balance import Exchange, Rows, exponential, walled
-from restrict.depth_reduction.ctransformer import CTransformer, possible_values
+from restrict.depth_reduction.activations import possible_values
+from restrict.depth_reduction.ctransformer import CTransformer
+from restrict.depth_reduction.exchange import Exchange, Rows, exponential, walled
 from restrict.depth_reduction.forcing import Cubes, forcing_cubes
 from restrict.depth_reduction.lists import Lists
 from restrict.kernels import balance as kernels

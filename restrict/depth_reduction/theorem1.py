@@ -26,6 +26,7 @@ import numpy as np
 
 from restrict.abstract.all_positions import supported
 from restrict.certificate.certificate import Certificate, Claim, position_of
+from restrict.depth_reduction.activations import Attended
 from restrict.depth_reduction.capture import Aim, capture
 from restrict.depth_reduction.ctransformer import CTransformer
 from restrict.depth_reduction.repeating import periodic
@@ -303,8 +304,6 @@ def _trace(layer: int, below: CTransformer, above: CTransformer, spent: list[int
 
 def _cut(below: CTransformer, above: CTransformer, name: str) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """(n,): whether every list of the head at the position ends at a constant key (or it sees nothing)."""
-    from restrict.depth_reduction.ctransformer import Attended
-
     source = above.base[name].source
     assert isinstance(source, Attended)
     lists = source.lists
