@@ -48,3 +48,7 @@ class Deadline:
         """A deadline after ``part`` (0 to 1) of the time that is left: for one of several pieces of work."""
         left = self.left
         return self if left is None else Deadline.after(part * left)
+
+
+NEVER = Deadline()
+"""The deadline that never comes."""

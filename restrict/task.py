@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from restrict.arguments import the_integer, the_model, the_seed, the_time
-from restrict.deadline import Deadline, Progress
+from restrict.deadline import NEVER, Deadline, Progress
 from restrict.errors import UsageError, quote
 from restrict.model.program import Instance, Model
 from restrict.version import __version__
@@ -48,7 +48,7 @@ class Task:
     instance: Instance
     target: Target = "last"
     seed: int = 0
-    deadline: Deadline = Deadline()
+    deadline: Deadline = NEVER
     progress: Progress | None = field(default=None, repr=False)
     notes: tuple[tuple[str, Any], ...] = ()
 

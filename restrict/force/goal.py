@@ -68,8 +68,8 @@ class Solver:
     """One search over a :class:`ForcingState`, deterministic for a generator ``rng``.
 
     ``work`` bounds the effort (in units of :attr:`ForcingState.work`); with ``symbols`` a position may only be fixed to
-    its symbol there, with ``guard`` only to what the guard allows; with ``joint`` goals that recur at many positions are
-    met together (:mod:`restrict.force.joint`; not under a guard, which sees one token at a time).
+    its symbol there, with ``guard`` only to what the guard allows; with ``joint`` goals that recur at many positions
+    are met together (:mod:`restrict.force.joint`; not under a guard, which sees one token at a time).
     """
 
     def __init__(
