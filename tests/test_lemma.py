@@ -329,12 +329,12 @@ def test_stage3_against_enumeration() -> None:
         if optimum is None:
             assert record.status == "impossible"
             continue
-        assert (record.status, record.set) == ("captured", optimum), seed
+        assert (record.status, record.spent) == ("captured", optimum), seed
         assert selection(t.restrict(rho), k).pairs <= selection(t, k).pairs
         check_captured(t, rho, k)
         rho, record = stage3(t, method="resample", seed=seed, **arguments)  # type: ignore[arg-type]
         if record.status == "captured":
-            assert record.set >= optimum
+            assert record.spent >= optimum
             check_captured(t, rho, k)
         if optimum:
             tight = arguments | {"C": 1, "C_next": Fraction(t.restriction.free - optimum + 1, t.n)}
