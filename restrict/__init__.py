@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from restrict.depth_reduction.stages import stage1, stage2, stage3
     from restrict.depth_reduction.theorem1 import certify_all
     from restrict.errors import ModelError, NotEstablished, ResourceLimit, RestrictError, UsageError
-    from restrict.force.release import pareto
+    from restrict.tradeoff import pareto
     from restrict.importers import Imported, import_brasp, import_transformer_program, import_weights
     from restrict.languages.facts import facts
     from restrict.languages.predicate import Predicate
@@ -65,7 +65,7 @@ _HOME = {
     "theorem_bounds": "restrict.depth_reduction.constants",
     "tighten": "restrict.optimum.tighten",
     "sensitivity": "restrict.optimum.sensitivity",
-    "pareto": "restrict.force.release",
+    "pareto": "restrict.tradeoff",
     "ModelError": "restrict.errors",
     "NotEstablished": "restrict.errors",
     "ResourceLimit": "restrict.errors",
