@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from restrict.depth_reduction.stages import stage1, stage2, stage3
     from restrict.depth_reduction.theorem1 import certify_all
     from restrict.errors import ModelError, NotEstablished, ResourceLimit, RestrictError, UsageError
-    from restrict.tradeoff import pareto
     from restrict.importers import Imported, import_brasp, import_transformer_program, import_weights
     from restrict.languages.facts import facts
     from restrict.languages.predicate import Predicate
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from restrict.optimum.sensitivity import sensitivity
     from restrict.optimum.tighten import tighten
     from restrict.restriction import Restriction
+    from restrict.tradeoff import pareto
 
 from restrict.version import __version__
 

@@ -8,6 +8,7 @@ abstract run over kernels, never from the search's own facts.
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 from restrict.arguments import least_free, the_integer, the_share
 from restrict.certificate.certificate import Certificate, certified
@@ -27,7 +28,7 @@ def certify(
     *,
     target: Target = "last",
     c: int | None = None,
-    free: float | None = None,
+    free: float | Fraction | None = None,
     seed: int = 0,
     time: float | None = None,
     restriction: Restriction | None = None,
@@ -69,7 +70,12 @@ def certify(
         from restrict.depth_reduction.theorem1 import certify_all
 
         return certify_all(
-            task.instance, free=free, c=c, seed=seed, time=task.deadline.left, progress=progress
+            task.instance,
+            free=None if free is None else float(free),
+            c=c,
+            seed=seed,
+            time=task.deadline.left,
+            progress=progress,
         ).certificate
     found = force_output(task)
     if c or (free is not None and found.free < least_free(task.unpinned, free)):
@@ -77,7 +83,7 @@ def certify(
     return found
 
 
-def check_wish(c: int | None, free: float | None) -> None:
+def check_wish(c: int | None, free: float | Fraction | None) -> None:
     """Refuse a bound on the dependencies, or a free fraction, that is none, and both together.
 
     Raises:

@@ -11,9 +11,10 @@ from typing import Any
 
 from restrict.abstract.run import AbstractRun, Cone, abstract_run, positions_of
 from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError, quote
+from restrict.files import read_bytes, write_bytes
 from restrict.model.program import MAX_N, Instance, Model
 from restrict.restriction import Restriction, read_runs, runs
-from restrict.strictjson import Node, one_line_lists, parse, read_bytes, write_bytes
+from restrict.strictjson import Node, one_line_lists, parse
 from restrict.task import Target, Task, position_of
 
 FORMAT = "restrict-certificate/1"
@@ -180,9 +181,7 @@ def certificate_of(
     return Certificate(at.model.name, at.model.digest, at.n, target, restriction, kept, claim, provenance or {}, split)
 
 
-def certified(
-    task: Task, fixed: Mapping[int, int | str], cone: Cone, split: tuple[int, ...] = ()
-) -> Certificate:
+def certified(task: Task, fixed: Mapping[int, int | str], cone: Cone, split: tuple[int, ...] = ()) -> Certificate:
     """The certificate of a task for a restriction, from a fresh abstract run.
 
     Cost: that of :func:`certificate_of`.

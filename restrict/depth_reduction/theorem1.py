@@ -25,12 +25,12 @@ from typing import Any
 import numpy as np
 
 from restrict.abstract.all_positions import supported
+from restrict.arguments import least_free
 from restrict.certificate.certificate import Certificate, Claim
 from restrict.depth_reduction.capture import Aim, capture
 from restrict.depth_reduction.ctransformer import CTransformer
 from restrict.depth_reduction.repeating import periodic
 from restrict.errors import NotEstablished, RestrictError, UsageError
-from restrict.force.release import least_free
 from restrict.model.program import Instance
 from restrict.restriction import Restriction
 from restrict.task import position_of
@@ -141,7 +141,7 @@ def certify_all(
 
 def _repeating(at: Instance, free: float | None, c: int | None, seed: int, progress: Progress | None) -> Everywhere:
     """Where no score mentions the query's position: a restriction that repeats, at any length."""
-    wanted = None if c is not None else least_free(at, 0.9 if free is None else free)
+    wanted = None if c is not None else least_free(at.n - len(at.pinned), 0.9 if free is None else free)
     pattern, rho, depends = periodic(at, c=c, free=wanted, seed=seed, progress=progress)
     claim = Claim(rho.free, int(depends.max(initial=0)), None, None)
     strategy = f"repeating: {pattern.text(at.model.alphabet)}"
@@ -168,7 +168,7 @@ def _for_c(at: Instance, c: int, seed: int, deadline: float | None, progress: Pr
 
 
 def _for_share(at: Instance, free: float, seed: int, deadline: float | None, progress: Progress | None) -> Everywhere:
-    budget = at.n - len(at.pinned) - least_free(at, free)
+    budget = at.n - len(at.pinned) - least_free(at.n - len(at.pinned), free)
     start = CTransformer.of_model(at)
     plan = choose_plan(at, free, seed, progress)
     best: Everywhere | None = None
@@ -243,7 +243,7 @@ def choose_plan(at: Instance, free: float, seed: int, progress: Progress | None)
         return candidates[0]
     if short.n > 2 * MEASURE_AT:  # measuring would cost more than it gains
         return candidates[DEFAULT_PLAN]
-    budget = short.n - len(short.pinned) - least_free(short, free)
+    budget = short.n - len(short.pinned) - least_free(short.n - len(short.pinned), free)
     measured = []
     for index, plan in enumerate(candidates):
         if progress is not None:

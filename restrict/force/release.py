@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 
 from restrict.abstract.run import Cone
 from restrict.arguments import least_free
@@ -36,7 +37,7 @@ def releases(task: Task, start: Certificate) -> Iterator[Certificate]:
         yield found
 
 
-def relax(task: Task, start: Certificate, c: int, free: float | None) -> Certificate:
+def relax(task: Task, start: Certificate, c: int, free: float | Fraction | None) -> Certificate:
     """Free as much as ``c`` dependencies allow; with ``free`` set, until that fraction is free, whatever ``c`` is."""
     best = start
     task = task.noting(**{k: v for k, v in start.provenance.items() if k in ("strategy", "stopped")})
