@@ -31,7 +31,7 @@ from restrict.kernels.scan import attend_table
 from restrict.model.expr import bind
 from restrict.model.program import Head, Instance, Map, Model, Variable, mentions
 from restrict.model.rules import Callback, evaluate, expression
-from restrict.model.validate import references
+from restrict.model.variables import references
 from restrict.restriction import Restriction
 
 MOST_POINTS = 1 << 24
@@ -407,11 +407,11 @@ def full_table(at: Instance, variable: Map) -> I64 | None:
     points = 1
     for size in sizes:
         points *= size
-    if isinstance(variable.rule, Callback) or points * rows > MOST_POINTS:
+    if isinstance(variable.map, Callback) or points * rows > MOST_POINTS:
         return None
     grid = np.indices((rows, *sizes)).reshape(len(sizes) + 1, -1)
-    assert not isinstance(variable.rule, str)
-    expr = bind(expression(variable.rule), n=at.n)  # type: ignore[arg-type]
+    assert not isinstance(variable.map, str)
+    expr = bind(expression(variable.map), n=at.n)  # type: ignore[arg-type]
     inputs = dict(zip(("i", *variable.args), grid, strict=True))
     inputs = {name: np.ascontiguousarray(inputs[name], dtype=np.int64) for name in expr.names}
     return evaluate(expr, inputs, rows * points).reshape(rows, points)
@@ -449,12 +449,12 @@ def _attended(at: Instance, source: Attended, base: Mapping[str, Activation]) ->
 
 def _mapped(at: Instance, variable: Map, known: Mapping[str, I64]) -> I64:
     shape = known["token"].shape
-    if isinstance(variable.rule, Callback):
+    if isinstance(variable.map, Callback):
         out = np.empty(shape, np.int64)
         for b, i in np.ndindex(*shape):
             out[b, i] = at.map_values(variable, i, [[int(known[a][b, i])] for a in variable.args]).item()
         return out
-    expr = bind(expression(variable.rule), n=at.n)  # type: ignore[arg-type]
+    expr = bind(expression(variable.map), n=at.n)  # type: ignore[arg-type]
     inputs = {a: np.ascontiguousarray(known[a]).reshape(-1) for a in variable.args}
     inputs["i"] = np.tile(np.arange(at.n, dtype=np.int64), shape[0])
     return evaluate(expr, {a: inputs[a] for a in expr.names}, shape[0] * shape[1]).reshape(shape)

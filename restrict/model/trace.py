@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,8 +16,11 @@ from restrict.arrays import I64
 from restrict.errors import UsageError, quote
 from restrict.kernels.scan import attend_table
 from restrict.model.expr import Expr, bind
-from restrict.model.program import Head, Instance, Map, mentions
-from restrict.model.rules import Callback, Rule, evaluate, expression
+from restrict.model.rules import Callback, evaluate, expression
+from restrict.model.variables import Head, Map, mentions, rule_of
+
+if TYPE_CHECKING:
+    from restrict.model.instance import Instance
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,15 +81,14 @@ def run(at: Instance, word: Sequence[int]) -> Trace:
 
 def tokens_of(at: Instance, words: I64) -> I64:
     """Insert the markers: (inputs, n - markers) symbol indices to (inputs, n) token values."""
-    pinned = at.pinned
-    free = [i for i in range(at.n) if i not in pinned]
-    if words.ndim != 2 or words.shape[1] != len(free):
-        raise UsageError(f"an input of shape {words.shape} for {len(free)} symbols at n = {at.n}")
+    unpinned = at.unpinned
+    if words.ndim != 2 or words.shape[1] != len(unpinned):
+        raise UsageError(f"an input of shape {words.shape} for {len(unpinned)} symbols at n = {at.n}")
     if words.size and not (words.min() >= 0 and words.max() < len(at.model.alphabet)):
         raise UsageError(f"a symbol index outside 0..{len(at.model.alphabet) - 1}: {quote(int(words.max()))}")
     tokens = np.empty((len(words), at.n), dtype=np.int64)
-    tokens[:, free] = words
-    for i, value in pinned.items():
+    tokens[:, unpinned] = words
+    for i, value in at.pinned.items():
         tokens[:, i] = value
     return tokens
 
@@ -109,14 +112,13 @@ def run_batch(at: Instance, words: I64) -> Batch:
 
 def _run_map(at: Instance, variable: Map, batch: Batch) -> I64:
     shape = batch.values["token"].shape
-    rule = variable.rule
+    rule = rule_of(variable)
     if isinstance(rule, Callback):
         out = np.empty(shape, dtype=np.int64)
         for i in range(at.n):
             for b in range(shape[0]):
                 out[b, i] = at.map_values(variable, i, [[int(batch.values[a][b, i])] for a in variable.args]).item()
         return out
-    assert isinstance(rule, Rule)
     expr = bind(expression(rule), n=at.n)
     inputs = {a: np.ascontiguousarray(batch.values[a]).reshape(-1) for a in variable.args}
     inputs["i"] = np.ascontiguousarray(batch.values["position"]).reshape(-1)

@@ -5,17 +5,32 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from restrict.arrays import I64, MAX64
 from restrict.errors import ModelError, ResourceLimit, UsageError, quote
 from restrict.model.expr import RESERVED, Interval, bind, interval
-from restrict.model.program import MASKS, MAX_N, Head, Instance, Map, Model, Size, at_length, mentions
+from restrict.model.graph import cycle, program_graph
 from restrict.model.rules import Dot, Formula, Rule, Table, evaluate, expression
+from restrict.model.variables import (
+    BUILT_IN,
+    MASKS,
+    MAX_N,
+    Head,
+    Map,
+    Size,
+    at_length,
+    mentions,
+    references,
+)
+
+if TYPE_CHECKING:
+    from restrict.model.instance import Instance
+    from restrict.model.program import Model
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
-_BUILT_IN = ("token", "position")
 _DOMAIN_CHECK_LIMIT = 2**24
 _CHUNK = 2**16
 
@@ -38,7 +53,7 @@ def validate_model(model: Model) -> None:
     for at, variable in enumerate(model.variables):
         place = f"variables[{at}] {variable.name!r}"
         for role, name in references(variable):
-            if name not in _BUILT_IN and known[name] >= at:
+            if name not in BUILT_IN and known[name] >= at:
                 raise ModelError(
                     f"{place}: {role} {name!r} is defined later in the list; move it before {variable.name!r}"
                 )
@@ -47,14 +62,6 @@ def validate_model(model: Model) -> None:
         else:
             _check_map(variable, place)
     _check_output(model, known)
-
-
-def references(variable: Head | Map) -> list[tuple[str, str]]:
-    """The (role, name) of every variable that a variable reads."""
-    if isinstance(variable, Map):
-        return [("argument", a) for a in variable.args]
-    roles = [("value", variable.value), ("query", variable.query), ("key", variable.key)]
-    return [(role, name) for role, name in roles if name is not None]
 
 
 def has_control(text: str) -> bool:
@@ -93,7 +100,7 @@ def _check_names(model: Model, known: Mapping[str, int]) -> None:
     first: dict[str, int] = {}
     for at, variable in enumerate(model.variables):
         place = f"variables[{at}]"
-        if not NAME.fullmatch(variable.name) or variable.name in RESERVED or variable.name in _BUILT_IN:
+        if not NAME.fullmatch(variable.name) or variable.name in RESERVED or variable.name in BUILT_IN:
             raise ModelError(
                 f"{place}.name: {quote(variable.name)} is not a free variable name "
                 "(letters, digits, _; not a reserved word)"
@@ -103,7 +110,7 @@ def _check_names(model: Model, known: Mapping[str, int]) -> None:
                 f"{place}.name: {variable.name!r} is already the name of variables[{first[variable.name]}]"
             )
         for role, name in references(variable):
-            if name not in known and name not in _BUILT_IN:
+            if name not in known and name not in BUILT_IN:
                 raise ModelError(
                     f"{place} {variable.name!r}: unknown variable {quote(name)} as {role}; "
                     f"known before it: {_known(model, at)}"
@@ -111,25 +118,20 @@ def _check_names(model: Model, known: Mapping[str, int]) -> None:
 
 
 def _known(model: Model, at: int) -> str:
-    names = [*_BUILT_IN, *(v.name for v in model.variables[:at])]
+    names = [*BUILT_IN, *(v.name for v in model.variables[:at])]
     return ", ".join(names) if len(names) <= 8 else ", ".join(names[:8]) + ", ..."
 
 
 def _check_cycles(model: Model, known: Mapping[str, int]) -> None:
     """Name a cycle, if there is one; a reference that is merely out of order is reported later."""
-    edges = [(v.name, name) for v in model.variables for _, name in references(v) if name in known]
-    if all(known[name] < known[user] for user, name in edges):
+    if all(known[name] < at for at, v in enumerate(model.variables) for _, name in references(v) if name in known):
         return
-    import networkx as nx
-
-    graph: nx.DiGraph[str] = nx.DiGraph(edges)
-    try:
-        cycle = [edge[0] for edge in nx.find_cycle(graph)]
-    except nx.NetworkXNoCycle:
+    names = cycle(program_graph(model.variables))
+    if not names:
         return
-    first = min(cycle, key=lambda name: known[name])
-    turn = cycle.index(first)
-    path = " -> ".join([*cycle[turn:], *cycle[:turn], first])
+    first = min(names, key=lambda name: known[name])
+    turn = names.index(first)
+    path = " -> ".join([*names[turn:], *names[:turn], first])
     raise ModelError(f"{place_of(model, first)}: cyclic definition: {path}; a variable may read only earlier ones")
 
 
@@ -175,15 +177,15 @@ def _check_axes(tensor: Table, allowed: frozenset[str], place: str) -> None:
 def _check_map(variable: Map, place: str) -> None:
     if len(set(variable.args)) != len(variable.args):
         raise ModelError(f"{place}.args: an argument occurs twice")
-    if isinstance(variable.rule, Dot):
+    if isinstance(variable.map, Dot):
         raise ModelError(f"{place}.map: a map is an expression or a table, not a dot product")
-    if isinstance(variable.rule, Table):
-        _check_axes(variable.rule, frozenset({"i", *variable.args}), f"{place}.map")
+    if isinstance(variable.map, Table):
+        _check_axes(variable.map, frozenset({"i", *variable.args}), f"{place}.map")
 
 
 def _check_output(model: Model, known: Mapping[str, int]) -> None:
     output = model.output
-    if output.variable not in known and output.variable not in _BUILT_IN:
+    if output.variable not in known and output.variable not in BUILT_IN:
         raise ModelError(f"output.variable: unknown variable {quote(output.variable)}")
     if output.position not in ("last", "every"):
         raise ModelError(f"output.position: {quote(output.position)} is neither 'last' nor 'every'")
@@ -276,7 +278,7 @@ def _interval(rule: Formula, ranges: Mapping[str, Interval], place: str) -> Inte
 
 
 def _check_map_values(at: Instance, variable: Map, place: str) -> None:
-    rule, size = variable.rule, at.domains[variable.name]
+    rule, size = variable.map, at.domains[variable.name]
     named = {a: a for a in variable.args}
     if isinstance(rule, Table):
         _check_shape(at, rule, named, f"{place}: map")
@@ -296,7 +298,7 @@ def _table_bounds(rule: Table, n: int) -> Interval:
 
 def _enumerate(at: Instance, variable: Map, place: str) -> None:
     """Try every combination of a map whose interval does not fit its domain."""
-    rule, size, args = variable.rule, at.domains[variable.name], list(variable.args)
+    rule, size, args = variable.map, at.domains[variable.name], list(variable.args)
     assert isinstance(rule, Rule)
     if "i" in rule.mentions:
         args.append("i")
