@@ -133,7 +133,7 @@ def test_pinned_positions_stay_and_cost_nothing() -> None:
         pinned = {i for i in places if np.random.default_rng([seed, i]).random() < 0.3}
         truth = sufficient(case)
         for exact in (False, True):
-            (found,) = explain(case[1], word(case), exact=exact, pinned=pinned)
+            (found,) = explain(case[1], word(case), exact=exact, given=pinned)
             if found.positions or found.restriction.fixed:
                 assert set(found.restriction.fixed) == pinned | set(found.positions)
             assert not pinned & set(found.positions)

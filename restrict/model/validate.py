@@ -196,26 +196,26 @@ def _check_output(model: Model, known: Mapping[str, int]) -> None:
 # ---------------------------------------------------------------- at a length
 
 
-def validate_instance(at: Instance) -> None:
+def validate_instance(instance: Instance) -> None:
     """Everything that depends on ``n``; fills ``at.domains``. Cost linear in the program, plus the enumeration of
     maps whose interval is not enough."""
-    model, n = at.model, at.n
+    model, n = instance.model, instance.n
     if isinstance(n, bool) or not isinstance(n, int) or not max(1, len(model.markers)) <= n <= MAX_N:
         raise UsageError(
             f"n = {quote(n)} is out of range: {model.name!r} needs {max(1, len(model.markers))} <= n <= {MAX_N}"
         )
     if isinstance(model.when, Formula) and _located_length(model.when, n, "when") == 0:
         raise ModelError(f"model {model.name!r} is not defined at n = {n}: its condition is {model.when.text!r}")
-    at.domains.update(token=len(model.alphabet) + len(model.markers), position=n)
+    instance.domains.update(token=len(model.alphabet) + len(model.markers), position=n)
     for variable in model.variables:
         place = f"{place_of(model, variable.name)} at n = {n}"
         if isinstance(variable, Head):
-            at.domains[variable.name] = _head_domain(at, variable, place)
-            _check_score(at, variable, place)
+            instance.domains[variable.name] = _head_domain(instance, variable, place)
+            _check_score(instance, variable, place)
         else:
-            at.domains[variable.name] = _size(variable.domain, n, f"{place}: domain")
-            _check_map_values(at, variable, place)
-    _check_labels(at)
+            instance.domains[variable.name] = _size(variable.domain, n, f"{place}: domain")
+            _check_map_values(instance, variable, place)
+    _check_labels(instance)
 
 
 def _located_length(formula: Formula, n: int, place: str) -> int:
@@ -234,9 +234,9 @@ def _size(size: Size | str | None, n: int, place: str) -> int:
     return value
 
 
-def _head_domain(at: Instance, head: Head, place: str) -> int:
-    least = at.domains[head.value]
-    size = least if head.domain is None else _size(head.domain, at.n, f"{place}: domain")
+def _head_domain(instance: Instance, head: Head, place: str) -> int:
+    least = instance.domains[head.value]
+    size = least if head.domain is None else _size(head.domain, instance.n, f"{place}: domain")
     if size < least:
         raise ModelError(f"{place}: domain {size} is smaller than that of its value {head.value!r}, {least}")
     if not 0 <= head.default < size:
@@ -244,30 +244,32 @@ def _head_domain(at: Instance, head: Head, place: str) -> int:
     return size
 
 
-def _ranges(at: Instance, named: Mapping[str, str | None]) -> dict[str, Interval]:
-    ranges = {"n": (at.n, at.n), "i": (0, at.n - 1), "j": (0, at.n - 1)}
-    return ranges | {letter: (0, at.domains[name] - 1) for letter, name in named.items() if name is not None}
+def _ranges(instance: Instance, named: Mapping[str, str | None]) -> dict[str, Interval]:
+    ranges = {"n": (instance.n, instance.n), "i": (0, instance.n - 1), "j": (0, instance.n - 1)}
+    return ranges | {letter: (0, instance.domains[name] - 1) for letter, name in named.items() if name is not None}
 
 
-def _check_shape(at: Instance, tensor: Table, named: Mapping[str, str | None], place: str) -> None:
+def _check_shape(instance: Instance, tensor: Table, named: Mapping[str, str | None], place: str) -> None:
     for axis, size in zip(tensor.axes, tensor.values.shape, strict=True):
-        if axis in ("i", "j") and size < at.n:
-            raise ModelError(f"{place}: axis {axis!r} of the table has {size} entries, fewer than the {at.n} positions")
+        if axis in ("i", "j") and size < instance.n:
+            raise ModelError(
+                f"{place}: axis {axis!r} of the table has {size} entries, fewer than the {instance.n} positions"
+            )
         name = named.get(axis)
-        if name is not None and size != at.domains[name]:
+        if name is not None and size != instance.domains[name]:
             raise ModelError(
                 f"{place}: table of the wrong shape: axis {axis!r} has {size} entries, "
-                f"but {name!r} has {at.domains[name]} values"
+                f"but {name!r} has {instance.domains[name]} values"
             )
 
 
-def _check_score(at: Instance, head: Head, place: str) -> None:
+def _check_score(instance: Instance, head: Head, place: str) -> None:
     rule = head.score
     named = {"q": head.query, "k": head.key}
     if isinstance(rule, Formula):
-        _interval(rule, _ranges(at, named), f"{place}: score")
+        _interval(rule, _ranges(instance, named), f"{place}: score")
     for tensor in [rule] if isinstance(rule, Table) else [rule.query, rule.key] if isinstance(rule, Dot) else []:
-        _check_shape(at, tensor, named, f"{place}: score")
+        _check_shape(instance, tensor, named, f"{place}: score")
 
 
 def _interval(rule: Formula, ranges: Mapping[str, Interval], place: str) -> Interval:
@@ -277,18 +279,18 @@ def _interval(rule: Formula, ranges: Mapping[str, Interval], place: str) -> Inte
         raise ModelError(f"{place} {quote(rule.text)}: {error}") from None
 
 
-def _check_map_values(at: Instance, variable: Map, place: str) -> None:
-    rule, size = variable.map, at.domains[variable.name]
+def _check_map_values(instance: Instance, variable: Map, place: str) -> None:
+    rule, size = variable.map, instance.domains[variable.name]
     named = {a: a for a in variable.args}
     if isinstance(rule, Table):
-        _check_shape(at, rule, named, f"{place}: map")
-        low, high = _table_bounds(rule, at.n)
+        _check_shape(instance, rule, named, f"{place}: map")
+        low, high = _table_bounds(rule, instance.n)
     elif isinstance(rule, Formula):
-        low, high = _interval(rule, _ranges(at, named), f"{place}: map")
+        low, high = _interval(rule, _ranges(instance, named), f"{place}: map")
     else:
         return
     if low < 0 or high >= size:
-        _enumerate(at, variable, place)
+        _enumerate(instance, variable, place)
 
 
 def _table_bounds(rule: Table, n: int) -> Interval:
@@ -296,13 +298,13 @@ def _table_bounds(rule: Table, n: int) -> Interval:
     return int(used.min()), int(used.max())
 
 
-def _enumerate(at: Instance, variable: Map, place: str) -> None:
+def _enumerate(instance: Instance, variable: Map, place: str) -> None:
     """Try every combination of a map whose interval does not fit its domain."""
-    rule, size, args = variable.map, at.domains[variable.name], list(variable.args)
+    rule, size, args = variable.map, instance.domains[variable.name], list(variable.args)
     assert isinstance(rule, Rule)
     if "i" in rule.mentions:
         args.append("i")
-    shape = [at.n if a == "i" else at.domains[a] for a in args]
+    shape = [instance.n if a == "i" else instance.domains[a] for a in args]
     total = 1
     for extent in shape:
         total *= extent
@@ -313,7 +315,7 @@ def _enumerate(at: Instance, variable: Map, place: str) -> None:
         )
     for start in range(0, total, _CHUNK):
         points = np.unravel_index(np.arange(start, min(start + _CHUNK, total)), shape) if shape else ()
-        values = _map_at(rule, at.n, dict(zip(args, points, strict=True)), min(_CHUNK, total - start))
+        values = _map_at(rule, instance.n, dict(zip(args, points, strict=True)), min(_CHUNK, total - start))
         wrong = np.flatnonzero((values < 0) | (values >= size))
         if len(wrong):
             where = (
@@ -329,12 +331,13 @@ def _map_at(rule: Rule, n: int, points: Mapping[str, I64], total: int) -> I64:
     return evaluate(expr, {a: np.ascontiguousarray(p, dtype=np.int64) for a, p in points.items()}, total)
 
 
-def _check_labels(at: Instance) -> None:
-    output, size = at.model.output, at.domains[at.model.output.variable]
+def _check_labels(instance: Instance) -> None:
+    output, size = instance.model.output, instance.domains[instance.model.output.variable]
     for value in sorted(output.accept or ()):
         if not 0 <= value < size:
             raise ModelError(f"output.accept: {value} is outside the domain 0..{size - 1} of {output.variable!r}")
     if output.labels is not None and len(output.labels) != size:
         raise ModelError(
-            f"output.labels: {len(output.labels)} labels for the {size} values of {output.variable!r} at n = {at.n}"
+            f"output.labels: {len(output.labels)} labels for the {size} values of {output.variable!r} "
+            f"at n = {instance.n}"
         )
