@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from restrict.certificate.certificate import Certificate, Target, certificate_of, position_of
+from restrict.certificate.certificate import Certificate, certificate_of
 from restrict.certificate.refutation import Errors, Refutation, language_document
 from restrict.corollary2.openness import Openness, is_dyck
 from restrict.corollary2.verdict import Immune, NoRefutation
@@ -27,7 +27,7 @@ from restrict.errors import NotEstablished, ResourceLimit, UsageError
 from restrict.force.minimise import Minimiser, needed_cone
 from restrict.force.release import releases
 from restrict.force.search import Progress, Search
-from restrict.force.state import State
+from restrict.force.state import ForcingState
 from restrict.languages.pre import corollary2
 from restrict.languages.protocol import Language, Word, check_alphabet
 from restrict.model.on_demand import OnDemandRun
@@ -35,6 +35,7 @@ from restrict.model.program import Head, Instance, Model
 from restrict.model.trace import run_batch
 from restrict.optimum.exact import OutOfTime
 from restrict.restriction import Restriction
+from restrict.task import Target, position_of
 from restrict.version import __version__
 
 PATIENCE = 3
@@ -218,7 +219,7 @@ def _without_base(
     seed: int,
 ) -> tuple[dict[int, int], dict[str, tuple[int, ...]]]:
     """Deletion over the pre-restriction: freeing never closes membership."""
-    state, node = State(instance), (instance.model.output.variable, position)
+    state, node = ForcingState(instance), (instance.model.output.variable, position)
     state.tokens.update({i: (a,) for i, a in fixed.items()})
     for variable in instance.model.variables:
         for i in cone.get(variable.name, ()):

@@ -32,11 +32,23 @@ def load(path: str | Path) -> Model:
 
 def loads(content: bytes, source: str = "model", folder: Path | None = None, path: Path | None = None) -> Model:
     """A model from the bytes of a file; ``folder`` is where its tensor files lie."""
+    if content[8:9] == b"{" and content[:1] != b"{":
+        raise ModelError(f"{source}: {_weights_message(content)}")
     root = Node(parse(content, source), "top level")
     try:
         return _model(root, folder or Path(), content, path)
     except ModelError as error:
         raise ModelError(f"{source}: {error}") from None
+
+
+def _weights_message(content: bytes) -> str:
+    """What to do with a safetensors file, which is never a hard-attention program."""
+    if b"restrict-soft/" in content[: 2**16]:
+        return (
+            "a softmax model (restrict-soft/1); Theorem 1 and Corollary 2 hold for attention to one position only; "
+            "use the soft commands (restrict soft ...)"
+        )
+    return f"a safetensors file, not {FORMAT!r}; `restrict import weights` reads hard-attention weights"
 
 
 def _model(root: Node, folder: Path, content: bytes, path: Path | None) -> Model:
