@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from restrict.depth_reduction.constants import theorem_bounds
     from restrict.depth_reduction.ctransformer import CTransformer
     from restrict.depth_reduction.lemma4 import reduce_layer
-    from restrict.depth_reduction.stages import stage1, stage2, stage3
+    from restrict.depth_reduction.stage1 import stage1
+    from restrict.depth_reduction.stage2 import stage2
+    from restrict.depth_reduction.stage3 import stage3
     from restrict.depth_reduction.theorem1 import certify_all
     from restrict.errors import ModelError, NotEstablished, ResourceLimit, RestrictError, UsageError
     from restrict.force.release import pareto
@@ -58,9 +60,9 @@ _HOME = {
     "certify": "restrict.certification",
     "exact": "restrict.optimum.exact",
     "reduce_layer": "restrict.depth_reduction.lemma4",
-    "stage1": "restrict.depth_reduction.stages",
-    "stage2": "restrict.depth_reduction.stages",
-    "stage3": "restrict.depth_reduction.stages",
+    "stage1": "restrict.depth_reduction.stage1",
+    "stage2": "restrict.depth_reduction.stage2",
+    "stage3": "restrict.depth_reduction.stage3",
     "certify_all": "restrict.depth_reduction.theorem1",
     "explain": "restrict.optimum.explain",
     "theorem_bounds": "restrict.depth_reduction.constants",

@@ -199,7 +199,7 @@ def test_wrong_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
     model = load("and-of-ors")
     for arguments, reason in (
         ({"all": 0}, "all = 0"),
-        ({"pinned": [16]}, "pinned position 16"),
+        ({"given": [16]}, "given position 16"),
         ({"weights": {0: 0}}, "weights are positive"),
         ({"target": "all"}, "target all"),
     ):

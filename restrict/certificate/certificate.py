@@ -150,17 +150,19 @@ def _split_claim(at: Instance, restriction: Restriction, cone: Cone, target: Tar
 
 def claim_of(run: AbstractRun, target: Target) -> Claim:
     """The strongest claim that an abstract run supports."""
-    where = position_of(run.at, target)
-    output = run.at.model.output.variable
-    if run.at.domains[output] > MAX_VALUES and output != "position":
+    where = position_of(run.instance, target)
+    output = run.instance.model.output.variable
+    if run.instance.domains[output] > MAX_VALUES and output != "position":
         raise ResourceLimit(
-            f"the output {output!r} has {run.at.domains[output]} values, more than 2^24, which cannot be listed"
+            f"the output {output!r} has {run.instance.domains[output]} values, more than 2^24, which cannot be listed"
         )
     if where is None:
-        worst = max(run.label_depends(i).bit_count() for i in range(run.at.n))
+        worst = max(run.label_depends(i).bit_count() for i in range(run.instance.n))
         return Claim(run.restriction.free, worst, None, None)
     depends = positions_of(run.label_depends(where))
-    return Claim(run.restriction.free, len(depends), depends, tuple(run.values(run.at.model.output.variable, where)))
+    return Claim(
+        run.restriction.free, len(depends), depends, tuple(run.values(run.instance.model.output.variable, where))
+    )
 
 
 def certificate_of(

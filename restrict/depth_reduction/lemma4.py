@@ -4,7 +4,7 @@
 there is a refinement with at least ``C' n`` free under which it is computed by a c'-transformer with L - 1 layers,
 ``c' <= c (s^c k H + 1)``.
 
-:func:`reduce_layer` runs Stages 1, 2 and 3 (:mod:`restrict.depth_reduction.stages`) and collapses the layer. What it
+:func:`reduce_layer` runs Stages 1, 2 and 3 and collapses the layer. What it
 returns is equal to the original on every input that agrees, whatever the stages did: that is Theorem A, not their
 success.
 """
@@ -16,16 +16,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from restrict.depth_reduction.ctransformer import CTransformer
-from restrict.depth_reduction.selection import check_parameters, fraction, need_length
-from restrict.depth_reduction.stages import (
-    Method,
-    Stage1Record,
-    Stage2Record,
-    Stage3Record,
-    stage1,
-    stage2,
-    stage3,
-)
+from restrict.depth_reduction.parameters import check_parameters, fraction, need_length
+from restrict.depth_reduction.stage1 import Stage1Record, stage1
+from restrict.depth_reduction.stage2 import Stage2Record, stage2
+from restrict.depth_reduction.stage3 import Method, Stage3Record, stage3
 from restrict.errors import NotEstablished, UsageError
 from restrict.restriction import Restriction
 
