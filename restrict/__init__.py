@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from restrict.certificate.certificate import Certificate, Claim, certificate_of, load_certificate
     from restrict.certificate.check import check
-    from restrict.certificate.refutation import Errors, Immune, Refutation
+    from restrict.certificate.refutation import Errors, Refutation
     from restrict.certification import certify
     from restrict.corollary2.refute import refute
+    from restrict.corollary2.verdict import Immune, NoRefutation
     from restrict.depth_reduction.constants import theorem_bounds
     from restrict.depth_reduction.ctransformer import CTransformer
     from restrict.depth_reduction.lemma4 import reduce_layer
@@ -90,7 +91,8 @@ _HOME = {
     "Table": "restrict.model.rules",
     "load": "restrict.model.source",
     "Errors": "restrict.certificate.refutation",
-    "Immune": "restrict.certificate.refutation",
+    "Immune": "restrict.corollary2.verdict",
+    "NoRefutation": "restrict.corollary2.verdict",
     "Refutation": "restrict.certificate.refutation",
     "refute": "restrict.corollary2.refute",
     "Restriction": "restrict.restriction",
@@ -109,6 +111,7 @@ __all__ = [
     "Map",
     "Model",
     "ModelError",
+    "NoRefutation",
     "NotEstablished",
     "Output",
     "Predicate",

@@ -71,7 +71,7 @@ def explain(
         target=target,
         exact=exact,
         all=count,
-        pinned=pin,
+        given=pin,
         weights=dict(_weight(w) for w in weight),
         time=time,
         seed=seed,

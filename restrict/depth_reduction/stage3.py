@@ -16,8 +16,11 @@ from typing import Literal
 
 import numpy as np
 
-from restrict.cover.problem import CoverProblem, CoverSolution, solve
-from restrict.cover.resample import LocalLemma, local_lemma, moser_tardos
+from restrict.cover.local_lemma import LocalLemma, local_lemma
+from restrict.cover.moser_tardos import moser_tardos
+from restrict.cover.problem import CoverProblem
+from restrict.cover.solution import CoverSolution
+from restrict.cover.solve import solve
 from restrict.depth_reduction.activations import Truth
 from restrict.depth_reduction.ctransformer import CTransformer
 from restrict.depth_reduction.forcing import forcing_cubes, minimal_cubes
@@ -36,7 +39,7 @@ Method = Literal["auto", "resample", "greedy", "local", "sat", "maxsat"]
 
 @dataclass(frozen=True, eq=False)
 class Stage3Record:
-    """What Stage 3 did: ``status`` "captured", "partial" or "impossible" (proved by ``solution.refutation``).
+    """What Stage 3 did: ``status`` "captured", "partial" or "impossible" (proved by ``solution.proof``).
 
     ``budget``: inputs it may set; ``set``: inputs it set; ``method``: who found the answer. ``exact``: every minimal
     cube of every selected maximiser is in the problem, so "impossible" holds for this k and budget whatever is fixed;
@@ -134,7 +137,7 @@ def stage3(
     """Set inputs so that every uncaptured pair has a selected key forced to its maximiser; keep ``C' n`` free.
 
     ``method`` "auto": Moser-Tardos at ``q``; where it does not end, X0 happens or the budget is missed, the covering
-    solver (local search, bounds, SAT with a proof). Otherwise one solver of :func:`restrict.cover.problem.solve`.
+    solver (local search, bounds, SAT with a proof). Otherwise one solver of :func:`restrict.cover.solve.solve`.
 
     Returns the refined restriction (the present one where ``status`` is not "captured") and the record.
 
@@ -172,7 +175,7 @@ def _resampled(
     problem: CoverProblem, method: Method, q: Fraction, delta: Fraction, budget: int, seed: int
 ) -> tuple[CoverSolution | None, int, int, bool]:
     """(answer, redraws, the most of one event, X0) of Moser-Tardos; no answer where another method was asked for."""
-    from restrict.cover.problem import solution_of
+    from restrict.cover.solution import solution_of
 
     if method not in ("auto", "resample"):
         return None, 0, 0, False
