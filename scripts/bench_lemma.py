@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 import restrict
-from restrict.cover.problem import solve
-from restrict.cover.sat import lower_bound
+from restrict.cover.lower_bound import lower_bound
+from restrict.cover.solve import solve
 from restrict.depth_reduction.ctransformer import CTransformer
 from restrict.depth_reduction.lemma4 import reduce_layer
 from restrict.depth_reduction.random_ctransformer import random_ctransformer

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from restrict.abstract.run import abstract_run, positions_of
-from restrict.cover.resample import moser_tardos
+from restrict.cover.moser_tardos import moser_tardos
 from restrict.depth_reduction.activations import Truth
 from restrict.depth_reduction.ctransformer import CTransformer
 from restrict.depth_reduction.forcing import forcing_cubes, minimal_cubes

@@ -100,7 +100,7 @@ def _supported(instance: Instance, variable: Head | Map) -> bool:
         return False
     if isinstance(variable, Map):
         sizes = [instance.domains[a] for a in variable.args if a != "position"]
-        return not isinstance(variable.rule, Callback) and int(np.prod(sizes, dtype=object)) <= MAX_BOX
+        return not isinstance(variable.map, Callback) and int(np.prod(sizes, dtype=object)) <= MAX_BOX
     reads = "position" in (variable.value, instance.query(variable))
     return "i" not in mentions(variable) and not reads
 
@@ -150,8 +150,8 @@ class BulkRun:
             if a != "position":
                 sets = sets | self.facts[a].sets
         args = [a for a in variable.args if a != "position"]
-        assert not isinstance(variable.rule, Callback)
-        expr = bind(expression(variable.rule), n=self.instance.n)  # type: ignore[arg-type]
+        assert not isinstance(variable.map, Callback)
+        expr = bind(expression(variable.map), n=self.instance.n)  # type: ignore[arg-type]
         if "i" in mentions(variable) or "position" in variable.args:
             return self._images(expr, args, "position" in variable.args, np.arange(self.instance.n)), sets
         if not args:

@@ -268,11 +268,11 @@ def full_table(instance: Instance, variable: Map) -> I64 | None:
     points = 1
     for size in sizes:
         points *= size
-    if isinstance(variable.rule, Callback) or points * rows > MOST_POINTS:
+    if isinstance(variable.map, Callback) or points * rows > MOST_POINTS:
         return None
     grid = np.indices((rows, *sizes)).reshape(len(sizes) + 1, -1)
-    assert not isinstance(variable.rule, str)
-    expr = bind(expression(variable.rule), n=instance.n)  # type: ignore[arg-type]
+    assert not isinstance(variable.map, str)
+    expr = bind(expression(variable.map), n=instance.n)  # type: ignore[arg-type]
     inputs = dict(zip(("i", *variable.args), grid, strict=True))
     inputs = {name: np.ascontiguousarray(inputs[name], dtype=np.int64) for name in expr.names}
     return evaluate(expr, inputs, rows * points).reshape(rows, points)

@@ -34,7 +34,7 @@ from restrict.depth_reduction.evaluation import attend, decided, mapped, tabulat
 from restrict.depth_reduction.lists import Lists, candidate_lists
 from restrict.errors import ResourceLimit, UsageError
 from restrict.model.program import Head, Instance, Map, Model, Variable
-from restrict.model.validate import references
+from restrict.model.variables import references
 from restrict.restriction import Restriction
 
 MOST_BYTES = 3 << 30

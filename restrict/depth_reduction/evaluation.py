@@ -51,12 +51,12 @@ def mapped(instance: Instance, variable: Map, known: Mapping[str, I64]) -> I64:
         Its values, int64, shape (b, n).
     """
     shape = known["token"].shape
-    if isinstance(variable.rule, Callback):
+    if isinstance(variable.map, Callback):
         out = np.empty(shape, np.int64)
         for b, i in np.ndindex(*shape):
             out[b, i] = instance.map_values(variable, i, [[int(known[a][b, i])] for a in variable.args]).item()
         return out
-    expr = bind(expression(variable.rule), n=instance.n)  # type: ignore[arg-type]
+    expr = bind(expression(variable.map), n=instance.n)  # type: ignore[arg-type]
     inputs = {a: np.ascontiguousarray(known[a]).reshape(-1) for a in variable.args}
     inputs["i"] = np.tile(np.arange(instance.n, dtype=np.int64), shape[0])
     return evaluate(expr, {a: inputs[a] for a in expr.names}, shape[0] * shape[1]).reshape(shape)

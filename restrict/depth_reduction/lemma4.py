@@ -92,7 +92,7 @@ def reduce_layer(
 
 def _shortfall(t: CTransformer, record: Stage3Record) -> str:
     """Why Stage 3 failed, with the nearest feasible value."""
-    from restrict.cover.problem import solve
+    from restrict.cover.solve import solve
 
     what = f"Stage 3: {record.pairs} pairs cannot be captured with k = {record.k} and {record.budget} more fixed inputs"
     if record.status != "impossible":

@@ -17,8 +17,11 @@ from typing import Literal
 import numpy as np
 
 from restrict.arrays import FREE_INPUT, I64, offsets, take_rows
-from restrict.cover.problem import CoverProblem, CoverSolution, solution_of, solve
-from restrict.cover.resample import LocalLemma, local_lemma, moser_tardos
+from restrict.cover.local_lemma import LocalLemma, local_lemma
+from restrict.cover.moser_tardos import moser_tardos
+from restrict.cover.problem import CoverProblem
+from restrict.cover.solution import CoverSolution, solution_of
+from restrict.cover.solve import solve
 from restrict.depth_reduction.activations import Truth
 from restrict.depth_reduction.ctransformer import CTransformer
 from restrict.depth_reduction.forcing import forcing_cubes, value_cubes
@@ -45,7 +48,7 @@ class Stage3Record:
         delta: the tolerance of X0.
         budget: the inputs that it may set.
         pairs: the uncaptured pairs that it was given.
-        status: "captured", "partial" (not all within the budget) or "impossible" (proved by ``solution.refutation``).
+        status: "captured", "partial" (not all within the budget) or "impossible" (proved by ``solution.proof``).
         method: who found the answer.
         spent: the inputs that it set.
         exact: every minimal cube of every selected maximiser is in the problem, so that "impossible" holds for this k
@@ -188,7 +191,7 @@ def stage3(
         C_next: C', below ``C``: so many of the n positions stay free.
         method: "auto": Moser-Tardos at ``q``; where it does not end, X0 happens or the budget is missed, the covering
             solver (local search, bounds, SAT with a proof). Otherwise one solver of
-            :func:`restrict.cover.problem.solve`.
+            :func:`restrict.cover.solve.solve`.
         seed: same seed, same answer (without ``time``).
         time: seconds for the covering solver.
 
