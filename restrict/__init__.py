@@ -19,20 +19,19 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from restrict.abstract.ctransformer import CTransformer
-    from restrict.certificate import Certificate, Claim, certificate_of, load_certificate
-    from restrict.checking import check
-    from restrict.corollaries import refute
-    from restrict.engine.certify import certify
-    from restrict.engine.constants import theorem_bounds
-    from restrict.engine.exact import exact
-    from restrict.engine.explain import explain
-    from restrict.engine.lemma import reduce_layer
-    from restrict.engine.relax import pareto
-    from restrict.engine.sensitivity import sensitivity
-    from restrict.engine.stages import stage1, stage2, stage3
-    from restrict.engine.theorem import certify_all
-    from restrict.engine.tighten import tighten
+    from restrict.certificate.certificate import Certificate, Claim, certificate_of, load_certificate
+    from restrict.certificate.check import check
+    from restrict.certificate.refutation import Errors, Refutation
+    from restrict.certification import certify
+    from restrict.corollary2.refute import refute
+    from restrict.corollary2.verdict import Immune, NoRefutation
+    from restrict.depth_reduction.constants import theorem_bounds
+    from restrict.depth_reduction.ctransformer import CTransformer
+    from restrict.depth_reduction.lemma4 import reduce_layer
+    from restrict.depth_reduction.stage1 import stage1
+    from restrict.depth_reduction.stage2 import stage2
+    from restrict.depth_reduction.stage3 import stage3
+    from restrict.depth_reduction.theorem1 import certify_all
     from restrict.errors import ModelError, NotEstablished, ResourceLimit, RestrictError, UsageError
     from restrict.importers import Imported, import_brasp, import_transformer_program, import_weights
     from restrict.languages.facts import facts
@@ -43,29 +42,33 @@ if TYPE_CHECKING:
     from restrict.model.program import Head, Map, Model, Output
     from restrict.model.rules import Dot, Table
     from restrict.model.source import load
-    from restrict.refutation import Errors, Immune, Refutation
+    from restrict.optimum.exact import exact
+    from restrict.optimum.explain import explain
+    from restrict.optimum.sensitivity import sensitivity
+    from restrict.optimum.tighten import tighten
     from restrict.restriction import Restriction
+    from restrict.tradeoff import pareto
 
-__version__ = "0.1.0"
+from restrict.version import __version__
 
 _HOME = {
-    "CTransformer": "restrict.abstract.ctransformer",
-    "Certificate": "restrict.certificate",
-    "Claim": "restrict.certificate",
-    "certificate_of": "restrict.certificate",
-    "load_certificate": "restrict.certificate",
-    "certify": "restrict.engine.certify",
-    "exact": "restrict.engine.exact",
-    "reduce_layer": "restrict.engine.lemma",
-    "stage1": "restrict.engine.stages",
-    "stage2": "restrict.engine.stages",
-    "stage3": "restrict.engine.stages",
-    "certify_all": "restrict.engine.theorem",
-    "explain": "restrict.engine.explain",
-    "theorem_bounds": "restrict.engine.constants",
-    "tighten": "restrict.engine.tighten",
-    "sensitivity": "restrict.engine.sensitivity",
-    "pareto": "restrict.engine.relax",
+    "CTransformer": "restrict.depth_reduction.ctransformer",
+    "Certificate": "restrict.certificate.certificate",
+    "Claim": "restrict.certificate.certificate",
+    "certificate_of": "restrict.certificate.certificate",
+    "load_certificate": "restrict.certificate.certificate",
+    "certify": "restrict.certification",
+    "exact": "restrict.optimum.exact",
+    "reduce_layer": "restrict.depth_reduction.lemma4",
+    "stage1": "restrict.depth_reduction.stage1",
+    "stage2": "restrict.depth_reduction.stage2",
+    "stage3": "restrict.depth_reduction.stage3",
+    "certify_all": "restrict.depth_reduction.theorem1",
+    "explain": "restrict.optimum.explain",
+    "theorem_bounds": "restrict.depth_reduction.constants",
+    "tighten": "restrict.optimum.tighten",
+    "sensitivity": "restrict.optimum.sensitivity",
+    "pareto": "restrict.tradeoff",
     "ModelError": "restrict.errors",
     "NotEstablished": "restrict.errors",
     "ResourceLimit": "restrict.errors",
@@ -87,10 +90,11 @@ _HOME = {
     "Dot": "restrict.model.rules",
     "Table": "restrict.model.rules",
     "load": "restrict.model.source",
-    "Errors": "restrict.refutation",
-    "Immune": "restrict.refutation",
-    "Refutation": "restrict.refutation",
-    "refute": "restrict.corollaries",
+    "Errors": "restrict.certificate.refutation",
+    "Immune": "restrict.corollary2.verdict",
+    "NoRefutation": "restrict.corollary2.verdict",
+    "Refutation": "restrict.certificate.refutation",
+    "refute": "restrict.corollary2.refute",
     "Restriction": "restrict.restriction",
 }
 
@@ -107,6 +111,7 @@ __all__ = [
     "Map",
     "Model",
     "ModelError",
+    "NoRefutation",
     "NotEstablished",
     "Output",
     "Predicate",
@@ -116,6 +121,7 @@ __all__ = [
     "Restriction",
     "Table",
     "UsageError",
+    "__version__",
     "certificate_of",
     "certify",
     "certify_all",
@@ -142,9 +148,14 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    """The public names, whether they have been used or not."""
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name: str) -> Any:
     if name == "check":
-        return import_module("restrict.checking").check
+        return import_module("restrict.certificate.check").check
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
     raise AttributeError(f"module 'restrict' has no attribute {name!r}")
@@ -154,7 +165,7 @@ class _CallableModule(ModuleType):
     """The trusted checker's module, callable as the function of the same name."""
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        return import_module("restrict.checking").check(*args, **options)
+        return import_module("restrict.certificate.check").check(*args, **options)
 
 
 class _Package(ModuleType):

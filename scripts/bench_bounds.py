@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import restrict
-from restrict.engine.constants import theorem_bounds
+from restrict.depth_reduction.constants import theorem_bounds
+from restrict.model.examples.random import random_model
 from restrict.model.fileformat import dumps, loads
-from restrict.model.random import random_model
 
 Row = dict[str, Any]
 SIZES = ((1, "0.9"), (1, "0.6"), (2, "0.9"), (2, "0.6"), (3, "0.9"), (4, "0.9"))

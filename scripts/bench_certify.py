@@ -113,7 +113,7 @@ KNOWN: tuple[tuple[str, int], ...] = (
 def known(quick: bool) -> tuple[list[Row], list[str]]:
     """Instances whose optimum is known (instances/README.md)."""
     import restrict
-    from restrict.model.known import known_optimum
+    from restrict.model.examples.known import known_optimum
 
     rows = [
         end_to_end(model, n) | {"optimum": known_optimum(restrict.load(model), n)}
@@ -381,7 +381,7 @@ def cp_sat(model: Any, word: list[str]) -> int:
 
 def encoding(model: Any, word: list[str]) -> tuple[list[list[int]], list[int]]:
     """The whole model with another label than on ``word``, and the literals that say which input it is."""
-    from restrict.engine.cnf import encode
+    from restrict.optimum.cnf import encode
     from restrict.restriction import Restriction
 
     at = model.at(len(word))

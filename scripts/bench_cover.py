@@ -22,9 +22,11 @@ from typing import Any
 
 import numpy as np
 
-from restrict.engine.cover import CoverProblem, CoverSolution, solve
-from restrict.engine.coversat import lower_bound
-from restrict.engine.resample import local_lemma
+from restrict.cover.local_lemma import local_lemma
+from restrict.cover.lower_bound import lower_bound
+from restrict.cover.problem import CoverProblem
+from restrict.cover.solution import CoverSolution
+from restrict.cover.solve import solve
 from restrict.errors import ResourceLimit
 
 HEADS, SYMBOLS = 2, 2

@@ -1,5 +1,5 @@
-"""Write the example models: every builder of `restrict.model.builtin` and `restrict.model.hard`, with its defaults,
-to `instances/NAME.json`.
+"""Write the example models: every builder of `restrict.model.examples.builtin` and `restrict.model.examples.hard`, with
+its defaults, to `instances/NAME.json`.
 
     python scripts/make_instances.py [FOLDER]
 
@@ -11,9 +11,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from restrict.model.builtin import BUILTINS
+from restrict.model.examples.builtin import BUILTINS
+from restrict.model.examples.hard import HARD
 from restrict.model.fileformat import dumps
-from restrict.model.hard import HARD
 
 INSTANCES = Path(__file__).resolve().parent.parent / "instances"
 

@@ -82,7 +82,7 @@ def certify_cell(cell: Cell, folder: Path) -> Row:
 
 def _certified(cell: Cell, folder: Path) -> Row:
     import restrict
-    from restrict.checking import check
+    from restrict.certificate.check import check
 
     model, name = _model(cell, folder)
     target: Any = cell.target
@@ -109,8 +109,8 @@ def _certified(cell: Cell, folder: Path) -> Row:
 def _model(cell: Cell, folder: Path) -> tuple[Any, str]:
     """The model, and what to call it: the generator, or a file in which every position has an output."""
     import restrict
+    from restrict.model.examples.random import random_model
     from restrict.model.fileformat import dumps
-    from restrict.model.random import random_model
 
     if cell.target == "last":
         return restrict.load(cell.generator), cell.generator

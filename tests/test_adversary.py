@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from restrict.certificate import check_fast
+from restrict.certificate.certificate import check_fast
 from restrict.errors import RestrictError
 from restrict.model.fileformat import loads
 from restrict.model.trace import run_batch

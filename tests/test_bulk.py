@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from restrict.abstract import bulk
-from restrict.abstract.bulk import BulkRun, supported
+from restrict.abstract import all_positions as bulk
+from restrict.abstract.all_positions import BulkRun, supported
 from restrict.abstract.run import abstract_run, positions_of
-from restrict.certificate import certificate_of, check_fast, claim_of
+from restrict.certificate.certificate import certificate_of, check_fast, claim_of
 from restrict.errors import ModelError
 from restrict.model.fileformat import loads
 from restrict.model.program import Head, Instance, Map, Model, Output

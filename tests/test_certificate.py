@@ -13,7 +13,7 @@ import pytest
 
 import restrict
 from restrict import Certificate, Claim, Restriction, certificate_of, load_certificate
-from restrict.certificate import check_fast
+from restrict.certificate.certificate import check_fast
 from restrict.errors import ModelError, NotEstablished, ResourceLimit, RestrictError, UsageError
 from restrict.model.fileformat import loads
 from tests import naive, random_programs

@@ -10,9 +10,9 @@ import pytest
 
 import restrict
 from restrict import Certificate, Model, Restriction, certify
-from restrict.engine import certify as engine
+from restrict import certification as engine
 from restrict.errors import NotEstablished, UsageError
-from restrict.model.builtin import BUILTINS
+from restrict.model.examples.builtin import BUILTINS
 from restrict.model.fileformat import loads
 from tests import naive, random_programs
 

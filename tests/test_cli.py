@@ -16,7 +16,7 @@ import click
 import pytest
 
 import restrict
-from restrict import cli
+from restrict.cli import main as cli
 from restrict.errors import NotEstablished
 
 ROOT = Path(__file__).parent.parent
@@ -153,7 +153,7 @@ def test_new_lists_every_generator(shell: Shell) -> None:
 
 
 def test_a_large_result_is_not_checked_at_once(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cli, "AUTOMATIC_CHECK", 10)
+    monkeypatch.setattr("restrict.cli.common.AUTOMATIC_CHECK", 10)
     out = shell.good("certify", "contains-one", "-n", 50)
     assert "not yet checked by the trusted checker: it would take long; run `restrict check`" in out
 
@@ -186,7 +186,7 @@ def test_no_command_at_all_shows_the_help(shell: Shell) -> None:
 
 def test_help_needs_no_heavy_library() -> None:
     code = (
-        "import sys; from restrict import cli\n"
+        "import sys; from restrict.cli import main as cli\n"
         "sys.argv = ['restrict', '--help']\n"
         "try: cli.main()\n"
         "except SystemExit as stop: assert not stop.code\n"
@@ -211,13 +211,16 @@ def test_help_needs_no_heavy_library() -> None:
         (("certify", "none.json", "-n", "5"), "'none.json' is neither a file nor a built-in model"),
         (("certify", ".", "-n", "5"), "'.' is neither a file nor a built-in model"),
         (("certify", "tribes:frog=1", "-n", "8"), "'frog' is not an option of tribes; its options are width=8"),
-        (("certify", "contains-one", "-n", "0"), "n = 0 is out of range: 'contains-one' needs 1 <= n"),
-        (("certify", "contains-one", "-n", "1000000000"), "n = 1000000000 is out of range"),
-        (("certify", "contains-one", "-n", "5", "-c", "-1"), "c = -1 must be at least 0"),
+        (("certify", "contains-one", "-n", "0"), "Invalid value for '-n': 0 is not in the range"),
+        (("certify", "contains-one", "-n", "1000000000"), "1000000000 is not in the range"),
+        (("certify", "contains-one", "-n", "5", "-c", "-1"), "Invalid value for '-c': -1 is not in the range"),
         (("certify", "contains-one", "-n", "5", "-c", "1", "--free", "0.5"), "give -c or --free, not both"),
-        (("certify", "contains-one", "-n", "5", "--free", "2"), "the free fraction 2.0 must be between 0 and 1"),
-        (("certify", "contains-one", "-n", "5", "--seed", "-1"), "--seed -1 must be at least 0"),
-        (("certify", "contains-one", "-n", "5", "--target", "x"), "--target 'x' is neither last, all nor a position"),
+        (("certify", "contains-one", "-n", "5", "--free", "2"), "'2' is not a fraction between 0 and 1"),
+        (("certify", "contains-one", "-n", "5", "--seed", "-1"), "Invalid value for '--seed': -1 is not in the range"),
+        (
+            ("certify", "contains-one", "-n", "5", "--target", "x"),
+            "'--target': 'x' is neither last, all nor a position",
+        ),
         (("certify", "contains-one", "-n", "5", "--target", "2"), "output at the last position only"),
         (("certify", "tagger", "-n", "5", "--target", "5"), "target 5 is neither last, all nor a position 0..4"),
         (
@@ -226,20 +229,20 @@ def test_help_needs_no_heavy_library() -> None:
         ),
         (("certify", "tagger", "-n", "5", "--trace"), "--trace is for --target all"),
         (("certify", "tagger", "-n", "5", "--target", "all", "--pareto"), "for one position, not for --target all"),
-        (("certify", "tagger", "-n", "5", "--target", "all", "--free", "1.5"), "the free fraction 1.5 must be between"),
+        (("certify", "tagger", "-n", "5", "--target", "all", "--free", "1.5"), "'1.5' is not a fraction between"),
         (("certify", "contains-one", "-n", "5", "--restriction", "**"), "'**' has 2 positions, not 5"),
         (("certify", "contains-one", "-n", "3", "--restriction", "*2*"), "symbol '2' at position 1"),
         (("check", "contains-one"), "Missing argument 'CERTIFICATE'"),
         (("check", "contains-one", "none.json"), "none.json: cannot read: No such file or directory"),
         (("check", "frog", "none.json"), "'frog' is neither a file nor a built-in model"),
-        (("check", "contains-one", "none.json", "--limit", "0"), "--limit 0 must be at least 1"),
+        (("check", "contains-one", "none.json", "--limit", "0"), "'--limit': 0 is not in the range"),
         (("show", "none.json"), "none.json: cannot read: No such file or directory"),
         (("run", "contains-one", "012"), "symbol '2' at index 2 of the input is not in the alphabet: 0 1"),
         (("run", "contains-one"), "n = 0 is out of range"),
         (("new",), "name a generator, such as random:layers=2,seed=1"),
         (("new", "frog"), "'frog' is not a built-in model; built in are"),
         (("new", "random:layers=0"), "layers='0' must be an integer of at least 1"),
-        (("new", "anbn", "-o", "none/m.json"), "none/m.json: cannot write: No such file or directory"),
+        (("new", "anbn", "-o", "none/m.json"), "none/m.json: cannot write: the folder none does not exist"),
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_code_2(shell: Shell, words: tuple[str, ...], reason: str) -> None:
@@ -265,7 +268,7 @@ def test_a_time_that_is_no_number_is_refused(shell: Shell, monkeypatch: pytest.M
     def give_up(*_: object) -> None:
         raise AssertionError("it searches")
 
-    monkeypatch.setattr("restrict.engine.certify.Search.run", give_up)
+    monkeypatch.setattr("restrict.certification.Search.run", give_up)
     assert "--time" in shell.bad(2, "certify", "contains-one", "-n", "5", "--time", "nan")
 
 
@@ -276,7 +279,7 @@ def test_an_output_that_cannot_be_written_is_found_out_before_the_work(
     def work(*_: object, **__: object) -> None:
         raise AssertionError("the work has begun")
 
-    monkeypatch.setattr("restrict.engine.certify.certify", work)
+    monkeypatch.setattr("restrict.certification.certify", work)
     assert where in shell.bad(2, "certify", "contains-one", "-n", "5", "-o", where)
 
 
@@ -303,7 +306,7 @@ def test_nothing_found_is_exit_code_3(shell: Shell, monkeypatch: pytest.MonkeyPa
     def work(*_: object, **__: object) -> None:
         raise NotEstablished("no restriction found")
 
-    monkeypatch.setattr("restrict.engine.certify.certify", work)
+    monkeypatch.setattr("restrict.certification.certify", work)
     assert shell.bad(3, "certify", "contains-one", "-n", "5") == "restrict: no restriction found\n"
 
 
@@ -339,7 +342,7 @@ def test_a_resource_limit_is_exit_code_5(shell: Shell, monkeypatch: pytest.Monke
     def work(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("restrict.engine.certify.certify", work)
+    monkeypatch.setattr("restrict.certification.certify", work)
     assert (
         shell.bad(5, "certify", "contains-one", "-n", "5")
         == "restrict: out of resources (MemoryError); try a smaller n\n"
@@ -350,7 +353,7 @@ def test_an_interrupt_is_exit_code_130(shell: Shell, monkeypatch: pytest.MonkeyP
     def work(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("restrict.engine.certify.certify", work)
+    monkeypatch.setattr("restrict.certification.certify", work)
     assert shell.bad(130, "certify", "contains-one", "-n", "5") == "restrict: interrupted\n"
 
 

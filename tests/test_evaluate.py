@@ -11,7 +11,7 @@ import pytest
 import restrict
 from restrict import Head, Map, Model, Output
 from restrict.errors import UsageError
-from restrict.model.builtin import BUILTINS
+from restrict.model.examples.builtin import BUILTINS
 from restrict.model.fileformat import dumps, loads
 from restrict.model.trace import run_batch
 from tests import naive, random_programs

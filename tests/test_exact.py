@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from restrict import Model, ResourceLimit, Restriction, certify, load
-from restrict.certificate import check_fast
-from restrict.engine.exact import Exact, exact, least_hitting_set, recheck
-from restrict.model.builtin import BUILTINS
+from restrict.certificate.certificate import check_fast
+from restrict.model.examples.builtin import BUILTINS
 from restrict.model.fileformat import dumps, loads
+from restrict.optimum.exact import Exact, exact, least_hitting_set, recheck
 from tests import naive, random_programs
 
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 import pytest
 
-from restrict.model.builtin import BUILTINS
+from restrict.model.examples.builtin import BUILTINS
+from restrict.model.examples.hard import HARD
+from restrict.model.examples.known import known_optimum
 from restrict.model.fileformat import dumps, loads
-from restrict.model.hard import HARD
-from restrict.model.known import known_optimum
 from restrict.model.source import load
 from scripts.make_imports import BRASP, PROGRAMS, WEIGHTS
 from scripts.make_instances import INSTANCES

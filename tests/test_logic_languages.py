@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from restrict import check, compile_formula
-from restrict.engine.exact import exact, recheck
 from restrict.logic import evaluate_tokens, parse
 from restrict.logic.verify import all_words
 from restrict.model.trace import run_batch
+from restrict.optimum.exact import exact, recheck
 
 ODD = "0*1(?:0*10*1)*0*"
 ODD_OF_FIVE = f"(?=.{{0,4}}$){ODD}|.*(?=.{{5}}$){ODD}"

@@ -16,7 +16,7 @@ from safetensors.numpy import save_file
 import restrict
 from restrict import Dot, Head, Map, Model, Output, Table
 from restrict.errors import ModelError, ResourceLimit, UsageError
-from restrict.model.builtin import BUILTINS
+from restrict.model.examples.builtin import BUILTINS
 from restrict.model.fileformat import dumps, load, loads, save, to_document
 
 BITS = ("0", "1")

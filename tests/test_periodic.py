@@ -3,8 +3,8 @@
 import pytest
 
 from restrict.abstract.run import abstract_run
-from restrict.certificate import claim_of
-from restrict.engine.periodic import Pattern, periodic
+from restrict.certificate.certificate import claim_of
+from restrict.depth_reduction.repeating import Pattern, periodic
 from restrict.errors import NotEstablished
 from restrict.model.program import Head, Map, Model, Output
 

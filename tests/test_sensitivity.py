@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from restrict import UsageError, load
-from restrict.engine import sensitivity as module
-from restrict.engine.sensitivity import Sensitivity, sensitivity
+from restrict.optimum import sensitivity as module
+from restrict.optimum.sensitivity import Sensitivity, sensitivity
 from tests import naive
 from tests.test_explain import CASES, Case, sufficient, word
 

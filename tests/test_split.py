@@ -9,13 +9,13 @@ import pytest
 
 import restrict
 from restrict.abstract.run import abstract_run
-from restrict.certificate import Certificate, certificate_of, check_fast, load_certificate
-from restrict.engine.split import confirm_by_cases
-from restrict.engine.ternary import few_restrictions, forcing
+from restrict.certificate.certificate import Certificate, certificate_of, check_fast, load_certificate
 from restrict.errors import ModelError, NotEstablished
+from restrict.force.cases import confirm_by_cases
 from restrict.model.fileformat import loads
 from restrict.model.program import Instance, Model
 from restrict.model.trace import run_batch
+from restrict.optimum.enumeration import few_restrictions, forcing
 from restrict.restriction import Restriction
 from tests import mutations, naive, random_programs
 

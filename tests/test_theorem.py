@@ -13,18 +13,19 @@ import pytest
 from click.testing import CliRunner
 
 import restrict
-from restrict.abstract.ctransformer import CTransformer
-from restrict.abstract.lists import Lists
-from restrict.certificate import Certificate
-from restrict.cli import cli
-from restrict.engine.balance import Exchange, Rows, exponential
-from restrict.engine.capture import Aim, capture
-from restrict.engine.stages import stage1, stage3
-from restrict.engine.theorem import certify_all
+from restrict.certificate.certificate import Certificate
+from restrict.cli.main import cli
+from restrict.depth_reduction.capture import Aim, capture
+from restrict.depth_reduction.ctransformer import CTransformer
+from restrict.depth_reduction.exchange import Exchange, Rows, exponential
+from restrict.depth_reduction.lists import Lists
+from restrict.depth_reduction.stage1 import stage1
+from restrict.depth_reduction.stage3 import stage3
+from restrict.depth_reduction.theorem1 import certify_all
 from restrict.errors import NotEstablished, ResourceLimit, RestrictError, UsageError
 from restrict.kernels import balance as kernels
+from restrict.model.examples.hard import HARD
 from restrict.model.fileformat import dumps, loads
-from restrict.model.hard import HARD
 from scripts.make_instances import INSTANCES
 from tests import naive
 from tests.random_programs import random_length, random_program, shortest

@@ -11,9 +11,9 @@ import pytest
 from pysat.solvers import Solver
 
 from restrict import Certificate, Model, ModelError, Restriction, UsageError, certificate_of, load
-from restrict.engine.rup import ProofError, check_refutation, dimacs
-from restrict.engine.tighten import PROOF_SOLVERS, Tightened, prove, tighten
 from restrict.model.fileformat import dumps, loads
+from restrict.optimum.tighten import PROOF_SOLVERS, Tightened, prove, tighten
+from restrict.sat.rup import ProofError, check_refutation, dimacs
 from tests import naive, random_programs
 
 

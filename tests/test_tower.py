@@ -8,8 +8,8 @@ from fractions import Fraction
 
 import pytest
 
-from restrict.engine import tower
-from restrict.engine.tower import Tower, exp2, ln, log2, log2_up, of, power, short
+from restrict.depth_reduction import tower
+from restrict.depth_reduction.tower import Tower, exp2, ln, log2, log2_up, of, power, short
 
 
 def exact_log2(x: Fraction) -> Fraction:

@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 
+from restrict.arrays import MAX64
 from restrict.errors import ModelError, ResourceLimit, UsageError
 from restrict.importers.common import Imported, Variable, finish, table_map
 from restrict.importers.weights_file import AttentionHead, FeedForward, Layer, Matrix, Transformer, read_transformer
-from restrict.model.expr import MAX64
 
 LIMIT = 2**18
 """Combinations of vectors that one table of an import may hold."""

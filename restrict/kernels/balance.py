@@ -1,4 +1,4 @@
-"""Kernels of the exchange search on sums of list lengths (:mod:`restrict.engine.balance`).
+"""Kernels of the exchange search on sums of list lengths (:mod:`restrict.depth_reduction.balance`).
 
 Rows are lists of literals ``l = input * symbols + symbol``, best first: ``row_lit[row_ptr[r] : row_ptr[r+1]]``, with
 at most one literal on which a row depends (its *guard*: the row counts while the guard's input is free or fixed to it).
@@ -16,13 +16,9 @@ from __future__ import annotations
 import heapq
 
 import numpy as np
-from numpy.typing import NDArray
 
+from restrict.arrays import F64, I32, I64
 from restrict.kernels.jit import kernel
-from restrict.kernels.machine import I64
-
-F64 = NDArray[np.float64]
-I32 = NDArray[np.int32]
 
 OPEN, HIT, DEAD = range(3)
 CUT, LENGTH, SILENT = range(3)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from restrict.arrays import I64
 from restrict.kernels.jit import caller_kernel
-from restrict.kernels.machine import I64
 
 
 @caller_kernel

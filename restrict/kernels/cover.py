@@ -1,6 +1,6 @@
 """Kernels of the covering problem: greedy, exchange, resampling, the packing dual and the local lemma.
 
-Notation (:mod:`restrict.engine.cover`): literal ``l = input * symbols + symbol``; pair ``p`` has the cubes
+Notation (:mod:`restrict.cover.problem`): literal ``l = input * symbols + symbol``; pair ``p`` has the cubes
 ``pair_ptr[p] .. pair_ptr[p+1]``, cube ``q`` has the literals ``cube_lit[cube_ptr[q] : cube_ptr[q+1]]`` and belongs to
 ``cube_pair[q]``; ``lit_cube[lit_ptr[l] : lit_ptr[l+1]]`` are the cubes that contain ``l``. In the one-literal case a
 cube is its literal, so ``pair_lit`` (= ``cube_lit``) and ``lit_pair`` do without cubes.
@@ -17,12 +17,9 @@ import heapq
 from math import exp, log, log1p
 
 import numpy as np
-from numpy.typing import NDArray
 
+from restrict.arrays import F64, I64
 from restrict.kernels.jit import kernel
-from restrict.kernels.machine import I64
-
-F64 = NDArray[np.float64]
 
 WHERE, LIST, SCORE, STAMP = range(4)
 LIT_ROWS = 4

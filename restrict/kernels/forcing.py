@@ -8,13 +8,10 @@ Cubes are upper bounds: found greedily, never longer than ``cubes.shape[2]``.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from restrict.arrays import I32, I64
 from restrict.kernels.jit import kernel
-from restrict.kernels.machine import I64
 from restrict.kernels.rowlists import holds
-
-I32 = NDArray[np.int32]
 
 
 @kernel

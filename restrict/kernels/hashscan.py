@@ -8,8 +8,9 @@ AVX-512DQ); a chunk whose best score is below the floor, as nearly all are, is t
 
 from __future__ import annotations
 
+from restrict.arrays import I64
 from restrict.kernels.jit import kernel
-from restrict.kernels.machine import HALF, I64, LOW32, MULTIPLIER
+from restrict.kernels.machine import HALF, LOW32, MULTIPLIER
 from restrict.kernels.scan import EXC, FLOOR_J, FLOOR_S, HAVE_FLOOR, NEXT_J
 
 CHUNK = 256

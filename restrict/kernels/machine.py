@@ -11,11 +11,9 @@ The opcodes are :data:`restrict.model.expr.OPCODES`, checked against this file b
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from restrict.arrays import I64
 from restrict.kernels.jit import kernel
-
-I64 = npt.NDArray[np.int64]
 
 BLOCK = 8192
 """Elements per block: with a handful of registers a block stays within the second-level cache, and the call costs

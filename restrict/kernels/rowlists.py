@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from restrict.arrays import I64
 from restrict.kernels.jit import kernel
-from restrict.kernels.machine import HALF, I64, LOW32, MULTIPLIER
+from restrict.kernels.machine import HALF, LOW32, MULTIPLIER
 
 
 @kernel

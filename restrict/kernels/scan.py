@@ -11,8 +11,8 @@ are ``exc_val[exc_ptr[p] : exc_ptr[p+1]]``.
 
 from __future__ import annotations
 
+from restrict.arrays import I64
 from restrict.kernels.jit import kernel
-from restrict.kernels.machine import I64
 
 # Fields of the state that carries a scan from one call to the next.
 NEXT_J, NEXT_W, EXC, HAVE_FLOOR, FLOOR_S, FLOOR_J, WORST, OPEN = range(8)
@@ -33,9 +33,9 @@ def fill_pairs(
 ) -> int:
     """Write the next pairs of a row to registers 0 (j) and 1 (key value); returns how many.
 
-    ``bounds`` is (one past the last j, self j, self w): where ``self w >= 0``, position ``self j`` has only that
-    value. ``last[t]`` is 1 at the
-    last pair of a position. ``state`` remembers where to go on; a position may be split over two blocks.
+    ``bounds`` is (one past the last j, self j, self w): where ``self w >= 0``, position ``self j`` has only that value.
+    ``last[t]`` is 1 at the last pair of a position. ``state`` remembers where to go on; a position may be split over
+    two blocks.
     """
     hi, self_j, self_w = bounds[0], bounds[1], bounds[2]
     j, w, exc = state[NEXT_J], state[NEXT_W], state[EXC]

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from restrict.arrays import I64
 from restrict.kernels.jit import kernel
-from restrict.kernels.machine import HALF, I64
+from restrict.kernels.machine import HALF
 
 # Fields of a sweep's state.
 AT, HAVE, FLOOR_S, LEVELS, TOTAL, CHANGED, LAST_S, LAST_EQUAL, LAST_SET, LAST_VALUES, SETS, RUNS = range(12)

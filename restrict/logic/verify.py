@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from restrict.arrays import I64
 from restrict.errors import ResourceLimit
 from restrict.logic.formula import Formula
 from restrict.logic.semantics import evaluate_tokens
-from restrict.model.expr import I64
 from restrict.model.program import Model
 from restrict.model.trace import run_batch
 

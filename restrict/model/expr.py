@@ -17,14 +17,12 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
+from restrict.arrays import I64, MAX64, MIN64
 from restrict.errors import ModelError, quote
 
-I64 = npt.NDArray[np.int64]
 Interval = tuple[int, int]
 
-MIN64, MAX64 = -(2**63), 2**63 - 1
 MAX_LENGTH, MAX_HEIGHT = 10_000, 50
 HASH_SEED, HASH_MULTIPLIER = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93
 RESERVED = frozenset(["n", "i", "j", "q", "k", "and", "or", "not", "if", "else", "min", "max", "abs", "hash", "isqrt"])
@@ -351,9 +349,8 @@ _BOOLEAN = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not"))
 def interval(expr: Expr, ranges: Mapping[str, Interval]) -> Interval:
     """Bounds on the value when every name lies in its range (docs/format.md, interval analysis).
 
-    Raises :class:`ModelError` (without the place) where a sub-expression may leave 64 bits, divide by 0 or take a
-    root of a
-    negative number. Cost linear in the expression.
+    Raises :class:`ModelError` (without the place) where a sub-expression may leave 64 bits, divide by 0 or take a root
+    of a negative number. Cost linear in the expression.
     """
     result = _interval(expr, ranges)
     if result[0] < MIN64 or result[1] > MAX64:
@@ -432,8 +429,8 @@ class Code:
     """Register code: ``instructions`` (m, 5) of opcode, destination and up to three sources.
 
     Registers ``0 .. inputs-1`` are the inputs in the order given to :func:`compile_expr`; ``constants`` (r, 2) are
-    registers
-    to be filled with a value once; ``tables`` is what ``gather`` reads; ``result`` is the register of the value.
+    registers to be filled with a value once; ``tables`` is what ``gather`` reads; ``result`` is the register of the
+    value.
     """
 
     instructions: I64

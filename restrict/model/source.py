@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from restrict.errors import UsageError, quote
-from restrict.model.builtin import BUILTINS
+from restrict.model.examples.builtin import BUILTINS
+from restrict.model.examples.hard import HARD
+from restrict.model.examples.random import random_model
 from restrict.model.fileformat import dumps, loads
 from restrict.model.fileformat import load as load_file
-from restrict.model.hard import HARD
 from restrict.model.program import Model
-from restrict.model.random import random_model
 
 GENERATORS: dict[str, Callable[..., dict[str, Any]]] = {**BUILTINS, **HARD, "random": random_model}
 

@@ -1,0 +1,48 @@
+"""Integer arrays: the types, the limits of 64 bits, and compressed rows.
+
+A *compressed* family of rows is ``(ptr, items)``: row ``r`` is ``items[ptr[r] : ptr[r + 1]]``, with ``ptr[0] = 0``.
+This is the layout that every kernel takes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+I64 = NDArray[np.int64]
+I32 = NDArray[np.int32]
+F64 = NDArray[np.float64]
+
+MIN64, MAX64 = -(2**63), 2**63 - 1
+FREE_INPUT = -1
+"""What stands for a free input in an array of symbol indices."""
+
+
+def offsets(sizes: ArrayLike) -> I64:
+    """The row pointers of compressed rows.
+
+    Args:
+        sizes: the rows' lengths, shape (rows,), each at least 0.
+
+    Returns:
+        int64, shape (rows + 1,): 0, then the running sums. Cost linear.
+    """
+    counts = np.asarray(sizes, dtype=np.int64)
+    found = np.zeros(len(counts) + 1, dtype=np.int64)
+    np.cumsum(counts, out=found[1:])
+    return found
+
+
+def take_rows(ptr: I64, rows: I64) -> I64:
+    """Where the items of some rows stand, row after row: ``items[take_rows(ptr, rows)]`` are their items.
+
+    Args:
+        ptr: row pointers, shape (all rows + 1,).
+        rows: row numbers, shape (m,), in any order, repeated or not.
+
+    Returns:
+        int64 indices into the items. Cost linear in the answer.
+    """
+    sizes = ptr[rows + 1] - ptr[rows]
+    starts = np.repeat(ptr[rows] - offsets(sizes)[:-1], sizes)
+    return starts + np.arange(len(starts), dtype=np.int64)

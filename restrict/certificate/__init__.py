@@ -1,0 +1,1 @@
+"""Certificate and refutation files, and the check from Python."""

@@ -1,0 +1,75 @@
+"""Checking from Python: the trusted checker on models that have a file, its fast twin on the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+from restrict.certificate.certificate import Certificate, check_fast
+from restrict.certificate.refutation import Refutation
+from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError
+from restrict.model.program import Model
+
+
+def check(model: Model, certificate: Certificate | Refutation, *, fast: bool = False, limit: int | None = None) -> str:
+    """Verify a certificate or a refutation; returns the line that the checker prints.
+
+    By default the trusted checker (restrict/check.py) reads the bytes of both; with ``fast``, or for a model built from
+    Python callables, which has no file, the numba abstract run decides, in this process, and the line ends in
+    ``unsigned`` where there is no digest.
+
+    Raises :class:`NotEstablished` where the claim does not follow, :class:`ModelError` where the certificate is
+    malformed or for another model, :class:`ResourceLimit` beyond ``limit`` steps. Cost: docs/checker.md.
+    """
+    if isinstance(certificate, Refutation) and model.content is None:
+        raise ModelError(
+            "model: a refutation of a model without a file cannot be checked again; it was when it was made"
+        )
+    if isinstance(certificate, Refutation) and fast:
+        return _fast_refutation(model, certificate, limit)
+    if isinstance(certificate, Certificate) and (model.content is None or fast):
+        return f"s VERIFIED {check_fast(model, certificate)} {model.digest or 'unsigned'}"
+    assert model.content is not None
+    return trusted_check(model.content, certificate.to_bytes(), model.source, "certificate", limit)
+
+
+def _fast_refutation(model: Model, refutation: Refutation, limit: int | None) -> str:
+    """The certificate by the fast abstract run, the witnesses by the trusted checker's membership tests."""
+    check_fast(model, refutation.certificate)
+    assert model.content is not None
+    content = refutation.to_bytes()
+
+    def witnesses(checker: ModuleType, folder: Path, model_name: str, most: int) -> str:
+        _, certificate, found = checker.read_both(model.content, content, folder, model_name, "refutation", most)
+        return str(certificate.line(found.decide(most)))
+
+    return _as_errors(witnesses, model.source, limit)
+
+
+def trusted_check(model: bytes, certificate: bytes, source: Path | None, name: str, limit: int | None) -> str:
+    """restrict/check.py on bytes in memory, its rejections as the package's errors."""
+
+    def verify(checker: ModuleType, folder: Path, model_name: str, most: int) -> str:
+        line = checker.verify(
+            model, certificate, folder=folder, model_name=model_name, certificate_name=name, limit=most
+        )
+        return str(line)
+
+    return _as_errors(verify, source, limit)
+
+
+def _as_errors(run: Callable[[ModuleType, Path, str, int], str], source: Path | None, limit: int | None) -> str:
+    checker = import_module("restrict.check")
+    try:
+        folder, model_name = source.parent if source else Path(), str(source or "model")
+        return run(checker, folder, model_name, checker.DEFAULT_LIMIT if limit is None else limit)
+    except checker.Reject as reject:
+        kinds: dict[int, Callable[[str], Exception]] = {
+            2: UsageError,
+            3: NotEstablished,
+            4: ModelError,
+            5: ResourceLimit,
+        }
+        raise kinds[reject.code](str(reject)) from None

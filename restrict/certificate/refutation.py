@@ -1,0 +1,214 @@
+"""Refutations: a certificate, two words that it makes equal for the model, and a language that tells them apart
+(Hahn 2020, Corollary 2); types and file format ``restrict-refutation/1`` (docs/format.md).
+
+By Theorem A the label at the target is a function of the inputs at the certificate's dependencies. The two words agree
+with the restriction and on the dependencies, so they have one label; exactly one of them is in the language. So no
+set of labels, read as acceptance, makes the model recognise the language at this length.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from restrict.certificate.certificate import Certificate, read_certificate
+from restrict.errors import ModelError, quote
+from restrict.files import read_bytes, write_bytes
+from restrict.restriction import Restriction
+from restrict.strictjson import Node, one_line_lists, parse
+
+if TYPE_CHECKING:
+    from restrict.languages.protocol import Language
+
+FORMAT = "restrict-refutation/1"
+BUILT_IN = ("parity", "majority", "anbn", "palindromes", "dyck", "shuffle-dyck")
+"""Languages that the trusted checker knows by name; in their specifications the name stands before a colon."""
+COUNTABLE = ("parity",)
+"""Built-in languages, besides automata, whose errors the trusted checker counts."""
+
+
+@dataclass(frozen=True)
+class Errors:
+    """A certified lower bound on the inputs under the restriction that get a wrong label, of ``inputs`` in all.
+
+    ``exact``: the bound is the number, because the label is one and the model says what it accepts. Otherwise it holds
+    for every reading of the labels as acceptance.
+    """
+
+    wrong: int
+    inputs: int
+    exact: bool
+
+    def text(self) -> str:
+        """One phrase, with powers of two for numbers of more than six digits."""
+        if 2 * self.wrong == self.inputs:
+            return f"right on exactly half of the {power(self.inputs)} inputs under the restriction (exact)"
+        kind = "exact" if self.exact else "certified lower bound"
+        return f"wrong on {power(self.wrong)} of the {power(self.inputs)} inputs under the restriction ({kind})"
+
+
+def power(number: int) -> str:
+    """A number, or the largest power of two that is not larger."""
+    if number < 10**6:
+        return str(number)
+    exact = number & (number - 1) == 0
+    return f"{'' if exact else 'more than '}2^{number.bit_length() - 1}"
+
+
+@dataclass(frozen=True, eq=False)
+class Refutation:
+    """``member`` is in the language, ``nonmember`` is not, and the model gives both the same ``label``.
+
+    ``document`` is the language as the file has it; ``errors`` is ``None`` where the members could not be counted;
+    ``rechecked`` says how the witnesses were run: ``full`` (every variable), ``output`` (all that the output reads), or
+    ``certificate`` (not at all: only the certificate says that the labels are equal). ``optimum`` is the most free
+    positions that any restriction can have that refutes the model (exact), where it is known. ``start`` is the position
+    of a word's first symbol: 1 where the model has a start marker.
+    """
+
+    certificate: Certificate
+    language: str
+    document: Mapping[str, Any] = field(repr=False)
+    member: tuple[str, ...] = field(repr=False)
+    nonmember: tuple[str, ...] = field(repr=False)
+    label: str
+    errors: Errors | None
+    rechecked: str
+    optimum: int | None = None
+    provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    start: int = 0
+
+    @property
+    def n(self) -> int:
+        """The length, markers included."""
+        return self.certificate.n
+
+    @property
+    def free(self) -> int:
+        """The number of free positions."""
+        return self.certificate.free
+
+    @property
+    def checkable(self) -> bool:
+        """Whether the trusted checker has a membership test for the language."""
+        return "unchecked" not in self.document
+
+    def to_bytes(self) -> bytes:
+        """The bytes of the file; the same for the same refutation."""
+        import json
+
+        document: dict[str, Any] = {
+            "format": FORMAT,
+            "certificate": json.loads(self.certificate.to_bytes()),
+            "language": dict(self.document),
+            "member": self._runs(self.member),
+            "nonmember": self._runs(self.nonmember),
+        }
+        if self.errors is not None and self._countable():
+            document["errors"] = f"{self.errors.wrong:x}"
+        found: dict[str, Any] = {"language": self.language, "label": self.label, "rechecked": self.rechecked}
+        if self.optimum is not None:
+            found["optimum"] = self.optimum
+        if self.errors is not None:
+            found["errors"] = {"wrong": f"{self.errors.wrong:x}", "exact": self.errors.exact}
+        document["provenance"] = {**self.provenance, **found}
+        return (one_line_lists(document, 1) + "\n").encode()
+
+    def _countable(self) -> bool:
+        return "transitions" in self.document or self.document.get("name") in COUNTABLE
+
+    def _runs(self, word: Sequence[str]) -> list[list[Any]]:
+        return Restriction(self.n, dict(enumerate(word, self.start))).to_json()
+
+    def save(self, path: str | Path) -> None:
+        """Write the file."""
+        write_bytes(Path(path), self.to_bytes())
+
+    @staticmethod
+    def load(path: str | Path) -> Refutation:
+        """Read a file; it is not checked here. Raises :class:`ModelError` (file: place: reason)."""
+        path = Path(path)
+        try:
+            return _read(Node(parse(read_bytes(path), str(path)), "top level"))
+        except ModelError as error:
+            text = str(error)
+            raise ModelError(text if text.startswith(f"{path}:") else f"{path}: {text}") from None
+
+    def __repr__(self) -> str:
+        c = self.certificate
+        return f"Refutation({c.model_name!r} is not {self.language!r}, n={c.n}, free={c.free}, c={c.c})"
+
+
+# ---------------------------------------------------------------- languages in the file
+
+
+def language_document(language: Language) -> dict[str, Any]:
+    """The language as the trusted checker reads it; ``{"unchecked": ...}`` where it has no membership test for it.
+
+    Regular languages are written out as automata, but for PARITY; of the others the checker knows the built-in ones
+    of docs/format.md.
+    """
+    from restrict.languages.regular import Regular, dfa_document
+
+    alphabet, spec = list(language.alphabet), language.spec
+    name, _, rest = spec.partition(":")
+    _, deep, depth = rest.partition(",depth=")
+    if name in BUILT_IN:
+        return {"name": name, "alphabet": alphabet} | ({"depth": int(depth)} if deep else {})
+    if isinstance(language, Regular):
+        return dfa_document(language.dfa, language.name)
+    return {"unchecked": spec}
+
+
+# ---------------------------------------------------------------- reading
+
+
+def is_refutation(path: str | Path) -> bool:
+    """Whether a file says that it is a refutation; a file that is no JSON object does not."""
+    try:
+        document = parse(read_bytes(Path(path)), str(path))
+    except ModelError:
+        return False
+    return isinstance(document, dict) and document.get("format") == FORMAT
+
+
+def _read(root: Node) -> Refutation:
+    fields = root.fields(("format", "certificate", "language", "member", "nonmember"), ("errors", "provenance"))
+    if fields["format"].text() != FORMAT:
+        fields["format"].fail(f"this is {quote(fields['format'].value)}, not {FORMAT!r}")
+    certificate = read_certificate(fields["certificate"])
+    language = fields["language"].expect(dict, "an object")
+    (start, member), (other, nonmember) = (_word(fields[key], certificate.n) for key in ("member", "nonmember"))
+    if (start, len(member)) != (other, len(nonmember)):
+        fields["nonmember"].fail("the words stand at different positions")
+    provenance = dict(fields["provenance"].expect(dict, "an object")) if "provenance" in fields else {}
+    errors = _errors(fields, provenance.pop("errors", None), language, len(member) - len(certificate.restriction.fixed))
+    name = str(provenance.pop("language", language.get("name", "a language")))
+    label, how = str(provenance.pop("label", "")), str(provenance.pop("rechecked", "certificate"))
+    optimum = provenance.pop("optimum", None)
+    return Refutation(
+        certificate, name, language, member, nonmember, label, errors, how, optimum, provenance, start
+    )  # fmt: skip
+
+
+def _errors(fields: Mapping[str, Node], noted: Any, language: Mapping[str, Any], free: int) -> Errors | None:
+    """The bound that the checker can count, or else the one that was noted when the refutation was made."""
+    noted = noted if isinstance(noted, dict) else {}
+    text = fields["errors"].text() if "errors" in fields else str(noted.get("wrong", "0"))
+    if not re.fullmatch("0|[1-9a-f][0-9a-f]*", text) or (text == "0" and "errors" in fields):
+        fields["errors" if "errors" in fields else "provenance"].fail("errors: expected hex digits, no leading zeros")
+    symbols = language.get("alphabet")
+    if text == "0" or not isinstance(symbols, list):
+        return None
+    return Errors(int(text, 16), len(symbols) ** max(0, free), noted.get("exact") is True)
+
+
+def _word(node: Node, n: int) -> tuple[int, tuple[str, ...]]:
+    """Where the word begins, and its symbols."""
+    cells = Restriction.from_json(node, n).fixed
+    if not cells or len(cells) != max(cells) - min(cells) + 1:
+        node.fail("a word has a symbol at every position without marker")
+    return min(cells), tuple(cells.values())

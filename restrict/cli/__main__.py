@@ -1,0 +1,5 @@
+"""``python -m restrict.cli``."""
+
+from restrict.cli.entry import main
+
+main()

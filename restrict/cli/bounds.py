@@ -1,0 +1,115 @@
+"""The command `bounds`: the theorem's own numbers. Imported with the command line, so it stays light."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from restrict.cli import common
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from restrict.depth_reduction.inequalities import Inequality, TheoremBounds
+
+SHOWN = 4
+"""Layers of the table; of more, the first three and the last."""
+
+
+@click.command()
+@click.option("-L", "--layers", type=click.IntRange(1, 64), required=True, help="Layers, 1 .. 64.")
+@click.option("-H", "--heads", type=click.IntRange(min=1), required=True, help="Heads per layer.")
+@click.option(
+    "-C",
+    "--fraction",
+    type=common.Text(),
+    required=True,
+    metavar="C",
+    help="Share of the positions that stay free, such as 0.9.",
+)
+@click.option("--alphabet", type=click.IntRange(min=1), default=2, show_default=True, help="Number of symbols.")
+@click.option("--paper", is_flag=True, help="With the paper's own weights and thresholds (-L 1).")
+@click.option("--inequalities", is_flag=True, help="Also print every inequality with both sides.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, with every number exactly.")
+def bounds(
+    layers: int, heads: int, fraction: str, alphabet: int, paper: bool, inequalities: bool, as_json: bool
+) -> None:
+    """What Theorem 1 promises for all transformers with these sizes: c, n0, and the parameters of every layer."""
+    from restrict.depth_reduction.constants import theorem_bounds
+
+    found = theorem_bounds(layers, heads, fraction, alphabet=alphabet, choices="paper" if paper else "best")
+    checked = verified(found)
+    if as_json:
+        click.echo(json.dumps(found.document() | {"inequalities_checked": len(checked)}))
+        return
+    click.echo(bounds_text(found, len(checked)))
+    if inequalities:
+        click.echo("\n" + inequality_lines(checked))
+
+
+def verified(found: TheoremBounds) -> tuple[Inequality, ...]:
+    """Every inequality, after seeing that all of them hold."""
+    from restrict.errors import InternalError
+
+    checked = found.verify()
+    bad = next((item for item in checked if not item.holds), None)
+    if bad is not None:
+        raise InternalError(f"layer {bad.layer}: {bad.statement} does not hold; please report these arguments")
+    return checked
+
+
+def bounds_text(found: TheoremBounds, checked: int) -> str:
+    """The bounds in words and as a table."""
+    head = f"L = {found.layers}, H = {found.heads}, alphabet of {found.alphabet}, C = {_share(found.fraction)}"
+    lines = [
+        f"Theorem 1 for {head}: for every n >= n0, some restriction leaves at least",
+        f"{_share(found.fraction)} n positions free, and every output then depends on at most c inputs.",
+        f"  c  = {found.c}  (certified bound)",
+        f"  n0 = {found.n0}  (certified bound)",
+    ]
+    if found.n0 <= found.c:
+        lines.append("  n0 <= c: an input that is shorter than n0 has fewer than c symbols, so c bounds every n")
+    lines += ["", _table(found), ""]
+    if found.layers > 1:
+        lines.append("split of C over the layers: estimate of the best split; the inequalities hold exactly for it")
+    lines.append(f"all {checked} inequalities of the proof hold for these numbers (exact); they are printed rounded,")
+    lines.append("large ones up, and --json has them exactly")
+    return "\n".join(lines)
+
+
+def _table(found: TheoremBounds) -> str:
+    """One column per layer."""
+    steps = found.steps if found.layers <= SHOWN else (*found.steps[:3], found.steps[-1])
+    rows = [["layer", *[str(s.layer) for s in steps]]]
+    rows += [[name, *[_share(getattr(s, name)) for s in steps]] for name in ("C", "eta1", "eta2", "q", "delta")]
+    labels = {
+        "c": "c before",
+        "g": "degree g",
+        "r": "captured a round r",
+        "T": "threshold T",
+        "f": "neighbours f",
+        "F": "1/A - 1",
+        "k": "k",
+        "n0": "n0",
+        "c_out": "c after",
+    }
+    rows += [[label, *[str(getattr(s, name)) for s in steps]] for name, label in labels.items()]
+    rows.insert(2, ["C after", *[_share(s.C_out) for s in steps]])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join("  " + "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows)
+
+
+def _share(x: Fraction) -> str:
+    """A rational with up to ten digits, exact where it has no more."""
+    short = f"{float(x):.10g}"
+    return short if len(short) <= 9 else f"{float(x):.6g}"
+
+
+def inequality_lines(checked: tuple[Inequality, ...]) -> str:
+    """One line per inequality."""
+    sides = ["holds" if i.name == "range" else f"{i.left} <= {i.right}" for i in checked]
+    rows = [(str(i.layer), i.name, i.statement, side) for i, side in zip(checked, sides, strict=True)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join("  " + "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows)

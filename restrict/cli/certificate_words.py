@@ -1,0 +1,85 @@
+"""How a certificate is printed by the commands that find one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from restrict.certificate.certificate import Certificate
+    from restrict.model.program import Model
+    from restrict.optimum.exact import Exact
+
+
+def report(
+    program: Model,
+    found: Certificate,
+    output: Path | None,
+    line: str | None,
+    as_json: bool,
+    optimum: Exact | None = None,
+) -> None:
+    """Print a certificate, in words or as JSON, with where it went and what the trusted checker says."""
+    from restrict.report.text import summary
+
+    if as_json:
+        document = {
+            "certificate": json.loads(found.to_bytes()),
+            "file": str(output) if output else None,
+            "checked": line,
+        }
+        if optimum is not None:
+            document["exact"] = exact_document(optimum)
+        click.echo(json.dumps(document))
+        return
+    click.echo(summary(program, found))
+    if optimum is not None:
+        click.echo(exact_lines(program, optimum))
+    if line is not None:
+        click.echo(f"  checked by the trusted checker: {line}")
+    else:
+        why = (
+            "the model has no file"
+            if program.digest is None
+            else "it would take long; run `restrict check`, or `restrict check --fast`"
+        )
+        click.echo(f"  not yet checked by the trusted checker: {why}")
+    if output is not None:
+        click.echo(f"  written to {output}")
+
+
+def exact_lines(model: Model, found: Exact) -> str:
+    """The bounds of an exact search in words."""
+    lines = []
+    if found.optimal:
+        lines.append(f"  optimum {found.upper} fixed positions (exact: no restriction with fewer forces the output)")
+    else:
+        lines.append(
+            f"  optimum between {found.lower} and {found.upper} fixed positions (certified bounds; stopped early)"
+        )
+    if found.witnesses:
+        cubes = sum(len(w.cubes) for w in found.witnesses)
+        lines.append(
+            f"  proof   {cubes} witness cubes, each forces another label, and no fewer positions contradict them all"
+        )
+    if not found.confirmed:
+        text = " ".join(f"{i}:{s}" for i, s in found.restriction.fixed.items())
+        lines.append(f"          {found.upper} is reached by {text}: SAT confirms it, but not the abstract run")
+    return "\n".join(lines)
+
+
+def exact_document(found: Exact) -> dict[str, Any]:
+    """The same as JSON."""
+    witnesses = [
+        {"label": w.label, "bound": w.bound, "cubes": [sorted(c.items()) for c in w.cubes]} for w in found.witnesses
+    ]
+    return {
+        "lower": found.lower,
+        "upper": found.upper,
+        "restriction": found.restriction.to_json(),
+        "confirmed": found.confirmed,
+        "witnesses": witnesses,
+    }

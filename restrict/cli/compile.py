@@ -1,0 +1,118 @@
+"""The command `compile`: temporal logic to a hard-attention program. It stays light: `restrict` always imports it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from restrict.cli import common
+
+if TYPE_CHECKING:
+    from restrict.model.program import Model
+
+
+@click.command("compile")
+@click.argument("formula", metavar="FORMULA", type=common.Text())
+@click.option(
+    "--alphabet",
+    type=common.Text(),
+    required=True,
+    help="The symbols, separated by commas, or by spaces where there are any: 0,1 or '( )'.",
+)
+@click.option(
+    "--at",
+    type=click.Choice(["last", "first", "every"]),
+    default="last",
+    show_default=True,
+    help="Accept by the truth at the last position, at position 0, or label every position.",
+)
+@click.option("--name", type=common.Text(), default=None, help="The model's name.  [default: the formula]")
+@common.output_option("the model file, instead of printing it,")
+@click.option(
+    "--verify",
+    type=click.IntRange(min=1),
+    default=None,
+    metavar="N",
+    help="Compare the program with the evaluator on every word of up to N symbols.",
+)
+@click.option("--json", "as_json", is_flag=True, help="With -o: print the summary as JSON.")
+def compile_command(
+    formula: str, alphabet: str, at: Any, name: str | None, output: Path | None, verify: int | None, as_json: bool
+) -> None:
+    """Compile FORMULA of temporal logic with past and future to a hard-attention program, one head per operator.
+
+    Symbols of the alphabet are atoms; a symbol that is an operator's name, or is no word, goes in quotes. Operators:
+    not, and, or, implies, iff, xor; previous, once, historically, since, trigger look left and next, eventually,
+    always, until, release look right, the current position included unless `strict` stands before; weak and strong
+    variants, and first, last, true, false. The usual signs and letters work too: ! & | -> Y O H S X F G U R.
+    FORMULA `-` is read from standard input.
+    """
+    from restrict.errors import NotEstablished, UsageError
+    from restrict.files import write_bytes
+    from restrict.logic import compile_formula, parse
+    from restrict.logic.verify import counterexample
+
+    if as_json and output is None:
+        raise UsageError("--json prints a summary beside the model file; name that file with -o")
+    symbols = _symbols(alphabet)
+    parsed = parse(_text(formula), symbols)
+    model = compile_formula(parsed, symbols, at=at, name=name)
+    words = None
+    if verify is not None:
+        wrong, words = counterexample(model, parsed, verify, at=at)
+        if wrong is not None:
+            raise NotEstablished(
+                f"the program and the formula differ on {' '.join(wrong)}; please report this as a bug"
+            )
+    assert model.content is not None
+    if output is None:
+        click.echo(model.content, nl=False)
+        return
+    write_bytes(output, model.content)
+    found = {"file": str(output), **summary(model), "temporal_operators": parsed.temporal, "words_compared": words}
+    if as_json:
+        click.echo(json.dumps(found))
+        return
+    click.echo(
+        f"{output}: {found['heads']} heads in {found['depth']} layers, {found['maps']} maps "
+        f"({parsed.temporal} different temporal subformulas)"
+    )
+    if words is not None:
+        click.echo(f"  equal to the evaluator on all {words} words of up to {verify} symbols (exact)")
+
+
+def _symbols(text: str) -> list[str]:
+    from restrict.errors import UsageError
+
+    parts = text.split() if any(c.isspace() for c in text.strip()) else text.strip().split(",")
+    if any(not part for part in parts):
+        raise UsageError("--alphabet has an empty symbol; write it like 0,1, or with spaces where a comma is a symbol")
+    if len(set(parts)) != len(parts):
+        twice = next(part for part in parts if parts.count(part) > 1)
+        raise UsageError(f"--alphabet: the symbol {twice!r} occurs twice")
+    return parts
+
+
+def _text(formula: str) -> str:
+    from restrict.errors import UsageError
+
+    if formula != "-":
+        return formula
+    if sys.stdin is None:
+        raise UsageError("standard input is closed; give the formula as an argument")
+    try:
+        return sys.stdin.buffer.read().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"standard input is not UTF-8 at byte {error.start}") from None
+
+
+def summary(model: Model) -> dict[str, int]:
+    """Numbers of heads and maps, and the depth of the output: the most heads on a path to it."""
+    from restrict.model.program import Head
+
+    heads = sum(isinstance(v, Head) for v in model.variables)
+    return {"heads": heads, "maps": len(model.variables) - heads, "depth": model.depth}

@@ -1,0 +1,125 @@
+"""The command `explain`. Imported with the command line, so it stays light."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from restrict.cli import common
+
+if TYPE_CHECKING:
+    from restrict.model.program import Model
+    from restrict.optimum.explain import Explanation
+
+
+MOST = 1_000_000
+"""Explanations that may be asked for."""
+
+
+@click.command()
+@common.MODEL
+@click.option(
+    "--input",
+    "word",
+    type=common.Text(),
+    required=True,
+    help="The input, without markers: 0110, or symbols separated by spaces.",
+)
+@common.TARGET
+@click.option("--exact", is_flag=True, help="A minimum explanation, by SAT (small models).")
+@click.option(
+    "--all", "count", type=click.IntRange(1, MOST), default=None, metavar="K", help="K different minimal explanations."
+)
+@click.option(
+    "--pin",
+    multiple=True,
+    type=click.IntRange(0, common.LONGEST - 1),
+    help="This position is fixed anyway and costs nothing (repeatable).",
+)
+@click.option(
+    "--weight", multiple=True, metavar="POSITION=COST", help="Price of a position, 1 by default (repeatable)."
+)
+@common.TIME
+@common.SEED
+@common.output_option("the first certificate")
+@common.JSON
+def explain(
+    model: str,
+    word: str,
+    target: Any,
+    exact: bool,
+    count: int | None,
+    pin: tuple[int, ...],
+    weight: tuple[str, ...],
+    time: float | None,
+    seed: int,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Find a smallest set of input symbols that forces MODEL's output on an input, whatever the other symbols are."""
+    from restrict.errors import NotEstablished
+    from restrict.model.source import load
+    from restrict.optimum.explain import explain as run
+
+    program = load(model)
+    found = run(
+        program,
+        word,
+        target=target,
+        exact=exact,
+        all=count,
+        given=pin,
+        weights=dict(_weight(w) for w in weight),
+        time=time,
+        seed=seed,
+    )
+    certificate = found[0].certificate if found else None
+    if output is not None:
+        if certificate is None:
+            raise NotEstablished(
+                "the abstract run confirms no such explanation, so there is no certificate to write; leave out --exact"
+            )
+        certificate.save(output)
+    if as_json:
+        click.echo(json.dumps([explanation_document(e) for e in found]))
+        return
+    for explanation in found:
+        click.echo(explanation_text(program, explanation))
+    if output is not None:
+        click.echo(f"certificate written to {output}")
+
+
+def _weight(text: str) -> tuple[int, int]:
+    from restrict.errors import UsageError
+
+    position, _, cost = text.partition("=")
+    if not (position.isdigit() and cost.isdigit() and text.isascii() and len(text) <= 20):
+        raise UsageError(f"--weight {text!r}: write POSITION=COST with a positive integer cost")
+    return int(position), int(cost)
+
+
+def explanation_text(model: Model, e: Explanation) -> str:
+    """One explanation in words."""
+    rho = e.restriction
+    chosen = " ".join(f"{i}:{rho.fixed[i]}" for i in e.positions) or "(none: the output never changes)"
+    if e.minimum:
+        kind = "minimum (exact)"
+    else:
+        kind = {True: "minimal (exact)", False: "not minimal by SAT", None: "minimal for the abstract run"}[e.minimal]
+    checked = "" if e.certificate else "; confirmed by SAT only"
+    return f"{e.label}: {len(e.positions)} of {rho.n} positions force it, {kind}{checked}\n  {chosen}"
+
+
+def explanation_document(e: Explanation) -> dict[str, Any]:
+    """One explanation as JSON."""
+    return {
+        "label": e.label,
+        "positions": list(e.positions),
+        "weight": e.weight,
+        "lower": e.lower,
+        "minimal": e.minimal,
+        "certificate": json.loads(e.certificate.to_bytes()) if e.certificate else None,
+    }

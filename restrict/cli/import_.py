@@ -1,0 +1,114 @@
+"""The command `import`: models from elsewhere. Imported with the command line, so it stays light."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from restrict.cli import common
+
+if TYPE_CHECKING:
+    from restrict.importers import Imported
+
+KINDS = ("transformer-program", "b-rasp", "weights")
+OPTIONS = {
+    "weights": "transformer-program",
+    "self_rule": "transformer-program",
+    "position": "transformer-program",
+    "limit": "weights",
+}
+"""Which kind an option belongs to."""
+
+
+@click.command("import")
+@click.argument("kind", type=click.Choice(KINDS), metavar="KIND")
+@click.argument("file", type=click.Path(path_type=Path))
+@common.output_option("the model file, instead of printing it,")
+@click.option(
+    "--weights",
+    type=click.Path(path_type=Path),
+    default=None,
+    help="transformer-program: the CSV of output weights.  [default: beside FILE]",
+)
+@click.option(
+    "--self",
+    "self_rule",
+    type=click.Choice(["trained", "printed"]),
+    default=None,
+    help="transformer-program: where a matching self ranks.  [default: trained]",
+)
+@click.option(
+    "--position",
+    type=click.Choice(["every", "last"]),
+    default=None,
+    help="transformer-program: where the output is.  [default: every]",
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=None,
+    help="weights: combinations of residual vectors at one layer.  [default: 262144]",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print what was imported as JSON (needs -o).")
+def import_(kind: str, file: Path, output: Path | None, as_json: bool, **options: Any) -> None:
+    """Import a model: KIND is transformer-program (Python file and CSV), b-rasp (text) or weights (safetensors).
+
+    FILE is read, never run. Averaging, counting and softmax attention is declined by name.
+    """
+    from restrict.errors import UsageError
+
+    given = {name: value for name, value in options.items() if value is not None}
+    for name in given:
+        if OPTIONS[name] != kind:
+            flag = "--self" if name == "self_rule" else f"--{name}"
+            raise UsageError(f"{flag} is an option of {OPTIONS[name]}, not of {kind}")
+    if as_json and output is None:
+        raise UsageError("--json describes the import; say with -o where the model itself is to go")
+    found = _import(kind, file, given)
+    assert found.model.content is not None
+    if output is None:
+        click.echo(found.model.content, nl=False)
+        return
+    found.save(output)
+    click.echo(json.dumps(document(found, output)) if as_json else text(found, output))
+
+
+def _import(kind: str, file: Path, options: dict[str, Any]) -> Imported:
+    from restrict.importers import import_brasp, import_transformer_program, import_weights
+
+    if kind == "b-rasp":
+        return import_brasp(file)
+    if kind == "weights":
+        return import_weights(file, **options)
+    if "position" in options:
+        options["output"] = options.pop("position")
+    return import_transformer_program(file, **options)
+
+
+def text(found: Imported, output: Path) -> str:
+    """What was imported, in words."""
+    from restrict.importers.common import shape_of
+
+    model = found.model
+    when = f", defined for {model.when.text}" if model.when is not None and not isinstance(model.when, str) else ""
+    lines = [f"{output}: {model.name}, {len(model.alphabet)} symbols, {len(model.variables)} variables{when}"]
+    lines.append(f"  {shape_of(model)}")
+    lines.append(f"  output at {'the last' if model.output.position == 'last' else 'every'} position")
+    return "\n".join([*lines, *(f"  {note}" for note in found.notes)])
+
+
+def document(found: Imported, output: Path) -> dict[str, Any]:
+    """The same as JSON."""
+    model = found.model
+    return {
+        "file": str(output),
+        "name": model.name,
+        "sha256": model.digest,
+        "alphabet": list(model.alphabet),
+        "variables": len(model.variables),
+        "output": model.output.position,
+        "notes": list(found.notes),
+    }

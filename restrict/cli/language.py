@@ -1,0 +1,203 @@
+"""`restrict language`: what is known of a language, and what follows from it. Imported with the command line, so it
+stays light."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from restrict.cli import common
+
+if TYPE_CHECKING:
+    from restrict.languages.facts import Facts, Unknown
+    from restrict.languages.growth import Growth
+    from restrict.languages.monoid import Aperiodicity
+    from restrict.languages.protocol import Forcing
+
+MAX_LENGTH = 2_000_000
+
+
+@click.command()
+@click.argument("name", metavar="LANGUAGE", required=False, type=common.Text())
+@click.option(
+    "-n", "length", type=click.IntRange(0, MAX_LENGTH), default=None, help="The length of the words (without markers)."
+)
+@click.option(
+    "--pre",
+    type=common.Text(),
+    multiple=True,
+    metavar="ITEM",
+    help="Fixed beforehand (repeatable): first=20%:S, last=K:S, I:S, I-J:S, a pattern, or corollary2 (for Dyck).",
+)
+@click.option("--list", "listing", is_flag=True, help="List the languages.")
+@common.JSON
+def language(name: str | None, length: int | None, pre: tuple[str, ...], listing: bool, as_json: bool) -> None:
+    """Print the forcing cost of LANGUAGE, its growth, star-freeness and sensitivity, and what follows from theorems.
+
+    LANGUAGE is for instance parity, dyck:2,depth=3, 'regex:(ab)*', dfa:FILE.json or cfg:FILE.
+    """
+    from restrict.errors import ResourceLimit, UsageError
+    from restrict.languages import source
+    from restrict.languages.facts import Unknown, facts
+    from restrict.languages.pre import read_pre
+
+    if listing:
+        for form, about in source.listing():
+            click.echo(f"{form:<34} {about}")
+        return
+    if name is None or length is None:
+        raise UsageError("name a language and a length, such as `restrict language parity -n 100`; --list lists them")
+    found = source.language(name)
+    known = facts(found, length, read_pre(found, length, pre))
+    click.echo(json.dumps(document(known)) if as_json else text(known))
+    for what, answer in (("membership", known.into), ("non-membership", known.out)):
+        if isinstance(answer, Unknown):
+            raise ResourceLimit(f"the cost of forcing {what} is not known: {answer.reason}")
+
+
+# ------------------------------------------------------------ words
+
+
+def text(known: Facts) -> str:
+    """The facts and consequences in words."""
+    from restrict.languages.consequences import consequences
+
+    language, n = known.language, known.n
+    lines = [
+        f"{language.name} ({language.spec}) over {' '.join(language.alphabet)[:60]}, words of {n} symbols"
+        + ("" if known.pre is None else f", {len(known.pre.fixed)} of them fixed beforehand")
+        + ("" if language.exact else "; answers by search where there is no dynamic programming"),
+        *_forcing("into L", known.into, known),
+        *_forcing("out of L", known.out, known),
+        *_growth("into L", known.growth_in),
+        *_growth("out of L", known.growth_out),
+        f"  star-free          {_aperiodic(known.star_free)}",
+    ]
+    if known.ac0 is not None:
+        lines.append(f"  in AC0             {_aperiodic(known.ac0)}")
+    unknown = not isinstance(known.sensitivity, int)
+    lines.append(
+        f"  sensitivity        {'unknown: ' + known.sensitivity.reason}"  # type: ignore[union-attr]
+        if unknown
+        else f"  sensitivity        {known.sensitivity} (exact: the most pivotal positions of a word of {n} symbols)"
+    )
+    lines.append("  what follows")
+    lines += [f"    [{c.theorem}] {c.text}" for c in consequences(known)]
+    return "\n".join(lines)
+
+
+def _forcing(title: str, answer: Forcing | Unknown | None, known: Facts) -> list[str]:
+    from restrict.languages.facts import Unknown
+    from restrict.report.text import fixed_list
+
+    head = f"  force {title:<13}"
+    if answer is None:
+        return [
+            f"{head}impossible (exact: there is no such word" + (" with this pre-restriction)" if known.pre else ")")
+        ]
+    if isinstance(answer, Unknown):
+        return [f"{head}unknown: {answer.reason}"]
+    beyond = " beyond the pre-restriction" if known.pre is not None else ""
+    lines = [f"{head}{answer.cost} fixed symbols{beyond} (exact minimum; {answer.method})"]
+    if answer.cost:
+        already = known.pre.fixed if known.pre is not None else {}
+        fresh = answer.restriction.release(already)
+        lines.append(f"                     {fixed_list(fresh)}")
+    return lines
+
+
+def _growth(title: str, answer: Growth | Unknown) -> list[str]:
+    from restrict.languages.facts import Unknown
+
+    head = f"  growth {title:<12}"
+    if isinstance(answer, Unknown):
+        return [f"{head}unknown: {answer.reason}"]
+    return [f"{head}{what} (exact, {where}; {answer.proof})" for where, what in answer.lines()]
+
+
+def _aperiodic(answer: Aperiodicity | Unknown | None) -> str:
+    from restrict.languages.facts import Unknown
+
+    if answer is None:
+        return "unknown: decided for regular languages and the built-in ones only"
+    if isinstance(answer, Unknown):
+        return f"unknown: {answer.reason}"
+    if answer.aperiodic:
+        return f"yes (exact; {answer.method})"
+    shown = ""
+    if answer.word is not None:
+        word = ("" if all(len(s) == 1 for s in answer.word) else " ").join(answer.word)
+        shown = f"; the word {word} permutes {len(answer.states)} states of the minimal automaton"
+    return f"no (exact; {answer.method}{shown})"
+
+
+# ------------------------------------------------------------ JSON
+
+
+def document(known: Facts) -> dict[str, Any]:
+    """The facts and consequences as JSON."""
+    from restrict.languages.consequences import consequences
+
+    language = known.language
+    return {
+        "language": {
+            "name": language.name,
+            "spec": language.spec,
+            "alphabet": list(language.alphabet),
+            "exact": language.exact,
+        },
+        "n": known.n,
+        "pre": None if known.pre is None else known.pre.to_json(),
+        "forcing": {"in": _forcing_document(known.into), "out": _forcing_document(known.out)},
+        "growth": {"in": _growth_document(known.growth_in), "out": _growth_document(known.growth_out)},
+        "star_free": _aperiodic_document(known.star_free),
+        "ac0": _aperiodic_document(known.ac0),
+        "sensitivity": known.sensitivity
+        if isinstance(known.sensitivity, int)
+        else {"unknown": known.sensitivity.reason},
+        "consequences": [
+            {"theorem": c.theorem, "scope": c.scope, "verdict": c.verdict, "text": c.text} for c in consequences(known)
+        ],
+    }
+
+
+def _forcing_document(answer: Forcing | Unknown | None) -> dict[str, Any]:
+    from restrict.languages.facts import Unknown
+
+    if answer is None:
+        return {"possible": False}
+    if isinstance(answer, Unknown):
+        return {"unknown": answer.reason}
+    return {
+        "possible": True,
+        "cost": answer.cost,
+        "restriction": answer.restriction.to_json(),
+        "method": answer.method,
+    }
+
+
+def _growth_document(answer: Growth | Unknown) -> dict[str, Any]:
+    from restrict.languages.facts import Unknown
+
+    if isinstance(answer, Unknown):
+        return {"unknown": answer.reason}
+    return {
+        "period": answer.period,
+        "cases": [
+            {"kind": c.kind, "value": c.value, "rate": None if c.rate is None else str(c.rate)} for c in answer.cases
+        ],
+        "proof": answer.proof,
+    }
+
+
+def _aperiodic_document(answer: Aperiodicity | Unknown | None) -> dict[str, Any] | None:
+    from restrict.languages.facts import Unknown
+
+    if answer is None:
+        return None
+    if isinstance(answer, Unknown):
+        return {"unknown": answer.reason}
+    word = None if answer.word is None else list(answer.word)
+    return {"holds": answer.aperiodic, "method": answer.method, "word": word, "states": list(answer.states)}

@@ -1,0 +1,129 @@
+"""The command `refute`. Imported with the command line, so it stays light."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from restrict.cli import common
+from restrict.cli.common import progress_on, trusted_line
+
+if TYPE_CHECKING:
+    from restrict.certificate.refutation import Refutation
+    from restrict.corollary2.verdict import Immune, NoRefutation
+    from restrict.model.program import Model
+
+
+@click.command()
+@common.MODEL
+@click.option(
+    "--language", "-L", "spec", type=common.Text(), required=True, help="The language: parity, dyck:1, regex:(ab)*, ..."
+)
+@common.LENGTH
+@common.TARGET
+@click.option("-c", "c", type=click.IntRange(min=0), default=0, help="Let the label depend on up to C inputs.")
+@click.option("--exact", is_flag=True, help="The most free positions possible, with proof (n up to about 14).")
+@common.SEED
+@common.TIME
+@common.output_option("the refutation")
+@common.JSON
+def refute(
+    model: str,
+    spec: str,
+    n: int,
+    target: Any,
+    c: int,
+    exact: bool,
+    seed: int,
+    time: float | None,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Show that MODEL does not recognise the language at length n: a restriction that forces its output, and two words
+    under it of which exactly one is in the language.
+
+    Exit 0 where a refutation was found. Where there is none (immune), exit 3 and the reason; `proved` says whether that
+    is a proof.
+    """
+    from restrict.certificate.refutation import Refutation
+    from restrict.corollary2.refute import refute as run
+    from restrict.errors import NotEstablished
+    from restrict.model.source import load
+
+    program = load(model)
+    with progress_on(f"{program.name[:40]}, n = {n}") as progress:
+        found = run(program, spec, n, target=target, c=c, seed=seed, time=time, exact=exact, progress=progress)
+        line = trusted_line(program, found) if isinstance(found, Refutation) else None
+    if not isinstance(found, Refutation):
+        if as_json:
+            click.echo(json.dumps(immune_document(found)))
+        text = f"immune ({'proved' if found.proved else 'not proved'}): {found.language} at n = {n}: {found.reason}"
+        raise NotEstablished(text)
+    if output is not None:
+        found.save(output)
+    if as_json:
+        document = {"refutation": json.loads(found.to_bytes()), "checked": line}
+        click.echo(json.dumps(document | {"file": str(output) if output else None}))
+        return
+    click.echo(summary(program, found, line))
+    if output is not None:
+        click.echo(f"  written to {output}")
+
+
+def summary(program: Model, found: Refutation, line: str | None) -> str:
+    """A refutation in words."""
+    from restrict.report.text import cases_line, fixed_list, witness_lines
+
+    rho = found.certificate.restriction
+    how = {
+        "full": "both were run in full",
+        "output": "both were run as far as the output reads",
+        "certificate": "too long to run; equal by the certificate",
+    }[found.rechecked]
+    lines = [
+        f"{program.name} does not recognise {found.language} at n = {found.n}: two words get the label {found.label!r}",
+        f"  fixed   {len(rho.fixed)} of {found.n} positions, {found.free} free",
+        f"  c       {found.certificate.c} (certified bound on the inputs that the label depends on)",
+        f"  rho     {fixed_list(rho)}",
+        *witness_lines(found),
+        f"  they differ at {differences(found)} of the free positions; {how}",
+    ]
+    if found.certificate.split:
+        lines.append(cases_line(found.certificate))
+    if found.errors is not None:
+        lines.append(f"  errors  {found.errors.text()}")
+    if found.optimum is not None:
+        best = (
+            "the most possible"
+            if found.optimum == found.free
+            else f"{found.optimum} are possible, by enumeration or SAT"
+        )
+        lines.append(f"  optimum {found.free} free positions: {best} (exact)")
+    if line is not None:
+        lines.append(f"  checked by the trusted checker: {line}")
+    elif not found.checkable:
+        lines.append("  the trusted checker does not know this language; its own membership test was used")
+    else:
+        lines.append("  not yet checked by the trusted checker: run `restrict check`, or `restrict check --fast`")
+    return "\n".join(lines)
+
+
+def differences(found: Refutation) -> int:
+    """At how many positions the witnesses differ."""
+    return sum(a != b for a, b in zip(found.member, found.nonmember, strict=True))
+
+
+def immune_document(found: Immune | NoRefutation) -> dict[str, Any]:
+    """An immune answer as JSON."""
+    return {
+        "immune": True,
+        "language": found.language,
+        "n": found.n,
+        "proved": found.proved,
+        "exact": found.exact,
+        "reason": found.reason,
+        "example": None if found.example is None else json.loads(found.example.to_bytes()),
+    }

@@ -1,0 +1,37 @@
+"""The command `run`. Imported with the command line, so it stays light."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from restrict.cli import common
+
+
+@click.command()
+@common.MODEL
+@click.argument("word", nargs=-1, type=common.Text())
+@common.JSON
+def run(model: str, word: tuple[str, ...], as_json: bool) -> None:
+    """Run MODEL on WORD (without markers) and print every variable and the attended positions.
+
+    WORD is one string (0110), or one argument per symbol (w0 i r).
+    """
+    from restrict.model.source import load
+
+    program = load(model)
+    trace = program.run(word[0] if len(word) == 1 else list(word))
+    if as_json:
+        values = {name: row.tolist() for name, row in trace.values.items()}
+        click.echo(
+            json.dumps(
+                {
+                    "values": values,
+                    "attended": {k: v.tolist() for k, v in trace.attended.items()},
+                    "output": trace.output,
+                }
+            )
+        )
+    else:
+        click.echo(str(trace))

@@ -1,0 +1,51 @@
+"""The command `tighten`. Imported with the command line, so it stays light."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from restrict.cli import common
+
+
+@click.command()
+@common.MODEL
+@click.argument("certificate", type=click.Path(path_type=Path))
+@click.option(
+    "--proofs",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write a DIMACS formula and a DRAT proof per removed position here.",
+)
+@common.TIME
+@common.JSON
+def tighten(model: str, certificate: Path, proofs: Path | None, time: float | None, as_json: bool) -> None:
+    """Remove dependencies that CERTIFICATE claims but that SAT shows not to matter.
+
+    The result goes beyond what the checker can verify; each removal is a refutation of "a change of this input alone
+    can change the label", whose proof is checked before it is written and can be checked again by any DRAT checker.
+    """
+    from restrict.certificate.certificate import load_certificate
+    from restrict.model.source import load
+    from restrict.optimum.tighten import tighten as run
+
+    program = load(model)
+    start = load_certificate(certificate)
+    if proofs is not None:
+        common.make_folder(proofs)
+    found = run(program, start, folder=proofs, time=time)
+    if as_json:
+        document = {
+            "c": found.c,
+            "dependencies": list(found.dependencies),
+            "removed": list(found.removed),
+            "needed": sorted(found.needed),
+        }
+        click.echo(json.dumps(document))
+        return
+    open_ = found.c - len(found.needed)
+    click.echo(f"c = {found.c} after removing {len(found.removed)} of {start.claim.c} claimed dependencies, by SAT")
+    click.echo(f"  certainly needed: {len(found.needed)}" + (f", undecided: {open_}" if open_ else " (so c is exact)"))
+    if proofs is not None and found.proofs:
+        click.echo(f"  {len(found.proofs)} verified proofs in {proofs}")

@@ -1,0 +1,1 @@
+"""Hahn's Corollary 2: a model refuted on a language."""

@@ -1,0 +1,262 @@
+"""Whether membership is still open under a restriction, asked after every position that the search fixes.
+
+Open: some completion is a member and some is not. Fixing more never opens it again. :meth:`Openness.accepts` decides it
+by the language's own completions; :meth:`Openness.allows` is asked thousands of times and may err towards yes:
+
+- for a regular language it is decided: the set of states that the cells so far can reach, with the images of long
+  free stretches by repeated squaring, all remembered;
+- for Dyck languages the heights are kept within bounds, which decides it for one type of bracket;
+- otherwise a pool of known members and non-members answers most questions (one that agrees with all that is fixed
+  is a proof), a bounded number of completions the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import groupby, islice
+
+import numpy as np
+
+from restrict.errors import ResourceLimit
+from restrict.force.state import ForcingState
+from restrict.languages.protocol import Language, Word, word_positions
+from restrict.languages.regular import Regular
+from restrict.model.program import Instance
+from restrict.restriction import Restriction
+
+POOL = 40
+"""Words kept of either kind."""
+BUDGET = 10_000_000
+"""Symbols of all completions that one search may ask for on the way."""
+CORES = 200
+"""Closed restrictions of more than one position remembered."""
+MANY = 64
+"""With more positions fixed than this, the question is asked once in so many times."""
+SHORT = 300
+"""Up to this length completions are asked for on the way for bracket languages of several types, too."""
+
+
+def is_dyck(language: Language) -> bool:
+    """Whether the members are the balanced words over brackets, of any depth."""
+    return language.spec.startswith(("dyck:", "shuffle-dyck:")) and not isinstance(language, Regular)
+
+
+class Openness:
+    """The guard of a search for restrictions of ``at`` that leave membership open, on top of ``base``."""
+
+    def __init__(self, language: Language, instance: Instance, base: Mapping[int, int] | None = None) -> None:
+        self.language, self.instance, self.base = language, instance, dict(base or {})
+        self.rho = Restriction.of(instance, dict(self.base))
+        self.position = word_positions(self.rho)
+        self.pools: dict[bool, list[list[int]]] = {True: [], False: []}
+        self.closed: dict[frozenset[tuple[int, int]], None] = {}
+        self.singles: set[tuple[int, int]] = set()
+        self.accepted: dict[frozenset[tuple[int, int]], bool] = {}
+        self.budget = BUDGET
+        self.index = {s: a for a, s in enumerate(instance.model.alphabet)}
+        self.reach = Reach(language, instance, self.base) if isinstance(language, Regular) else None
+        self.heights = Heights(language, instance, self.base) if is_dyck(language) else None
+
+    def witnesses(self, fixed: Mapping[int, int]) -> tuple[Word, Word] | None:
+        """A member and a non-member under the restriction, or ``None`` where one of them is not found."""
+        rho = Restriction.of(self.instance, {**self.base, **fixed})
+        try:
+            member = self.language.complete(rho, {}, True)
+            nonmember = None if member is None else self.language.complete(rho, {}, False)
+        except ResourceLimit:
+            return None
+        return None if member is None or nonmember is None else (member, nonmember)
+
+    def accepts(self, fixed: Mapping[int, int]) -> bool:
+        """Whether membership is open under base and ``fixed``; a search that finds no completion counts as no."""
+        if self.reach is not None:
+            return self.reach.open(fixed)
+        key = frozenset(fixed.items())
+        if key not in self.accepted:
+            self.accepted[key] = self.witnesses(fixed) is not None
+        return self.accepted[key]
+
+    def allows(self, state: ForcingState, i: int, symbol: int) -> bool:
+        """Whether it may still be open when ``i`` is fixed, too."""
+        if state.fixed > MANY and state.fixed % MANY:
+            return True  # closed stays closed: it will be seen a little later
+        # What is fixed on top of the pinned positions stands at the end of the tokens.
+        recent = islice(reversed(state.tokens.items()), state.fixed)
+        fixed = {j: values[0] for j, values in recent}
+        fixed[i] = symbol
+        if self.reach is not None:
+            return self.reach.open(fixed)
+        if self.heights is not None:
+            # Which brackets match hardly ever matters where few of many positions are fixed.
+            return self.heights.open(fixed) and (self.instance.n > SHORT or self._by_pool(fixed, i))
+        return self._by_pool(fixed, i)
+
+    def _by_pool(self, fixed: dict[int, int], new: int) -> bool:
+        """``new`` is the position that has not been asked about before."""
+        if (new, fixed[new]) in self.singles:
+            return False
+        items = frozenset(fixed.items())
+        if items in self.closed or any(core <= items for core in self.closed):
+            return False
+        return all(self._in_pool(fixed, member) or self._complete(fixed, member) for member in (True, False))
+
+    def _in_pool(self, fixed: Mapping[int, int], member: bool) -> bool:
+        pool = self.pools[member]
+        for t, word in enumerate(pool):
+            if all(word[i] == a for i, a in fixed.items()):
+                pool.insert(0, pool.pop(t))
+                return True
+        return False
+
+    def _complete(self, fixed: Mapping[int, int], member: bool) -> bool:
+        if self.budget <= 0:
+            return True
+        self.budget -= self.instance.n
+        try:
+            word = self.language.complete(Restriction.of(self.instance, {**self.base, **fixed}), {}, member)
+        except ResourceLimit:
+            return True
+        if word is None:
+            self._remember(fixed, member)
+            return False
+        cells = [-1] * self.instance.n
+        for i, s in zip(self.position, word, strict=True):
+            cells[i] = self.index[s]
+        self.pools[member].insert(0, cells)
+        del self.pools[member][POOL:]
+        return True
+
+    def _remember(self, fixed: Mapping[int, int], member: bool) -> None:
+        """Note a minimal part that already rules the membership out, found by deletion."""
+        core = dict(fixed)
+        for i in list(fixed) if len(fixed) <= 40 and self.budget > 0 else ():
+            rest = {j: a for j, a in core.items() if j != i}
+            if self._in_pool(rest, member):
+                continue
+            self.budget -= self.instance.n
+            try:
+                if self.language.complete(Restriction.of(self.instance, {**self.base, **rest}), {}, member) is None:
+                    core = rest
+            except ResourceLimit:
+                continue
+        if len(core) == 1:
+            self.singles.update(core.items())
+        elif len(self.closed) < CORES:
+            self.closed[frozenset(core.items())] = None
+
+
+class Reach:
+    """The states that an automaton may be in at the end, under cells that are fixed or free. Sets are bit masks."""
+
+    def __init__(self, language: Regular, instance: Instance, base: Mapping[int, int]) -> None:
+        self.dfa = language.dfa
+        letter = [self.dfa.index[s] for s in instance.model.alphabet]
+        self.letter = letter
+        self.accept = sum(1 << q for q in self.dfa.accept)
+        positions = list(instance.unpinned)
+        # Stretches (first, stop, letters) between which everything is free; positions without markers are contiguous.
+        self.first, self.stop = (positions[0], positions[-1] + 1) if positions else (0, 0)
+        self.stretches: list[tuple[int, int, list[tuple[int, int]]]] = []
+        for gap, group in groupby(sorted(base), key=_Gaps()):
+            cells = list(group)
+            runs = [(a, sum(1 for _ in run)) for a, run in groupby(letter[base[i]] for i in cells)]
+            self.stretches.append((gap, cells[-1] + 1, runs))
+        self.images: dict[tuple[int, int], int] = {}
+        self.jumps: dict[tuple[int, int, int], int] = {}
+        self.passed: dict[tuple[int, int], int] = {}
+
+    def open(self, fixed: Mapping[int, int]) -> bool:
+        """Whether words of both kinds agree with the base and with these positions."""
+        states = self.states(fixed)
+        return bool(states & self.accept) and bool(states & ~self.accept)
+
+    def states(self, fixed: Mapping[int, int]) -> int:
+        """The states that some completion ends in."""
+        events = [(i, i + 1, a, -1) for i, a in fixed.items()]
+        events += [(first, stop, -1, t) for t, (first, stop, _) in enumerate(self.stretches)]
+        now, at = 1, self.first
+        for first, stop, a, t in sorted(events):
+            now = self.jump(now, -1, first - at)
+            now = self.image(now, self.letter[a]) if a >= 0 else self.through(now, t)
+            at = stop
+        return self.jump(now, -1, self.stop - at)
+
+    def through(self, states: int, t: int) -> int:
+        """After a stretch of the base."""
+        if (states, t) not in self.passed:
+            now = states
+            for a, count in self.stretches[t][2]:
+                now = self.jump(now, a, count)
+            self.passed[states, t] = now
+        return self.passed[states, t]
+
+    def image(self, states: int, a: int) -> int:
+        """After one symbol, -1 for any."""
+        if (states, a) not in self.images:
+            delta, found = self.dfa.delta, 0
+            for q in _bits(states):
+                for b in range(len(self.letter)) if a < 0 else (a,):
+                    found |= 1 << delta[q][b]
+            self.images[states, a] = found
+        return self.images[states, a]
+
+    def jump(self, states: int, a: int, count: int) -> int:
+        """After ``count`` symbols ``a``, by powers of two."""
+        level = 0
+        while count:
+            if count & 1:
+                states = self._leap(states, a, level)
+            count, level = count >> 1, level + 1
+        return states
+
+    def _leap(self, states: int, a: int, level: int) -> int:
+        if level == 0:
+            return self.image(states, a)
+        if (states, a, level) not in self.jumps:
+            half = self._leap(states, a, level - 1)
+            self.jumps[states, a, level] = self._leap(half, a, level - 1)
+        return self.jumps[states, a, level]
+
+
+class Heights:
+    """Whether a pattern of brackets can be balanced when types are ignored: no prefix has more closers, no suffix more
+    openers than half its length (restrict/languages/dyck.py). Symbols of even index in the language's alphabet open."""
+
+    def __init__(self, language: Language, instance: Instance, base: Mapping[int, int]) -> None:
+        self.closes = [language.alphabet.index(s) % 2 for s in instance.model.alphabet]
+        self.first, self.last = int(0 in instance.pinned), instance.n - 1 - int(instance.n - 1 in instance.pinned)
+        sides = np.zeros((2, self.last - self.first + 1), dtype=np.int64)
+        for i, a in base.items():
+            sides[self.closes[a], i - self.first] = 1
+        # room[q] = the least slack of a prefix that holds q; each further closer at or before q takes 2.
+        lengths = np.arange(1, sides.shape[1] + 1)
+        self.prefix = np.minimum.accumulate((lengths - 2 * np.cumsum(sides[1]))[::-1])[::-1]
+        self.suffix = np.minimum.accumulate((lengths - 2 * np.cumsum(sides[0][::-1]))[::-1])[::-1]
+
+    def open(self, fixed: Mapping[int, int]) -> bool:
+        """Whether the base with these positions, too, can be completed to heights of a member."""
+        closers = sorted(i - self.first for i, a in fixed.items() if self.closes[a])
+        openers = sorted(self.last - i for i, a in fixed.items() if not self.closes[a])
+        return all(self.prefix[q] >= 2 * t for t, q in enumerate(closers, 1)) and all(
+            self.suffix[q] >= 2 * t for t, q in enumerate(openers, 1)
+        )
+
+
+class _Gaps:
+    """A key for ``groupby`` that is the first of each maximal run of consecutive integers."""
+
+    def __init__(self) -> None:
+        self.first, self.last = -1, -2
+
+    def __call__(self, i: int) -> int:
+        if i != self.last + 1:
+            self.first = i
+        self.last = i
+        return self.first
+
+
+def _bits(states: int) -> Iterable[int]:
+    while states:
+        low = states & -states
+        yield low.bit_length() - 1
+        states ^= low

@@ -1,0 +1,369 @@
+"""Refutations of the claim that a model recognises a language (Hahn 2020, Corollary 2; theory of the project, 8).
+
+A restriction that forces the model's label and leaves membership open gives two words with one label, of which exactly
+one is a member. The search of :mod:`restrict.force.search` runs with a guard that keeps membership open
+(:mod:`restrict.corollary2.openness`); where it finds nothing it runs again on top of a pre-restriction that makes
+membership hard to decide: for Dyck languages the first fifth of the positions opens and the last fifth closes, as in
+the proof of Corollary 2; for others the ends of a random member. Afterwards the pre-restriction is freed as far as the
+certificate allows.
+
+A restriction that decides membership, too, is never called a refutation; where there are only such the language is
+*immune* (``1*``, ``a^n b^n``, or any language that the model recognises).
+"""
+
+from __future__ import annotations
+
+import time as clock
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from restrict.certificate.certificate import Certificate, certificate_of
+from restrict.certificate.refutation import Errors, Refutation, language_document
+from restrict.corollary2.openness import Openness, is_dyck
+from restrict.corollary2.verdict import Immune, NoRefutation
+from restrict.deadline import Deadline, Progress
+from restrict.errors import InternalError, NotEstablished, ResourceLimit, UsageError
+from restrict.force.minimise import Minimiser, needed_cone
+from restrict.force.release import releases
+from restrict.force.search import Search
+from restrict.force.state import ForcingState
+from restrict.languages.pre import corollary2
+from restrict.languages.protocol import Language, Word, check_alphabet
+from restrict.model.on_demand import OnDemandRun
+from restrict.model.program import Head, Instance, Model
+from restrict.model.trace import run_batch
+from restrict.optimum.exact import OutOfTime
+from restrict.restriction import Restriction
+from restrict.task import Target, Task, position_of
+from restrict.version import __version__
+
+PATIENCE = 3
+"""Passes of a search that has found nothing before it is given up; one less on top of a pre-restriction."""
+SHARE = 5
+"""The pre-restriction fixes one position in so many at either end."""
+FULL = 40_000_000
+"""Scores (n^2 a head) up to which a witness is run in full."""
+ASSIGNMENTS = 256
+"""Values of the dependencies that are tried for c > 0."""
+SMALL_WORDS, SMALL_CELLS = 4_096, 2_000_000
+"""Up to so many words and restrictions every one is looked at, whether asked for or not."""
+
+
+def refute(
+    model: Model,
+    language: Language | str,
+    n: int,
+    *,
+    target: Target = "last",
+    c: int = 0,
+    seed: int = 0,
+    time: float | None = None,
+    exact: bool = False,
+    progress: Progress | None = None,
+) -> Refutation | Immune | NoRefutation:
+    """Show that the model does not recognise the language at this length, or say why this method cannot.
+
+    Arguments:
+        model, n: the program and its length, markers included; words have ``n`` symbols less the markers.
+        language: a language over the model's alphabet, or its specification (docs/languages.md).
+        target: the position whose label is meant, ``"last"`` or a number.
+        c: free positions until the label depends on this many inputs, as long as witnesses agree on them.
+        seed, time: as for ``certify``.
+        exact: the restriction with the most free positions under which the label is constant and membership is open,
+            by looking at all restrictions or by SAT (``time`` bounds the latter; meant for n up to about 14). Short
+            lengths are always done exactly. Out of time, the search takes over, for as long again.
+
+    Returns a :class:`Refutation`, whose witnesses have been run and tested, or an :class:`Immune`, which says by what
+    it is proved that there is none, or a :class:`NoRefutation`. Raises :class:`UsageError` for bad input,
+    :class:`ModelError` where the model is not defined at ``n``, and
+    :class:`NotEstablished` where a restriction is known to refute the model but the abstract
+    run cannot confirm it. Cost: that of ``certify``, a few times.
+    """
+    from restrict.corollary2.exact import refute_exact
+
+    language = _language(language)
+    check_alphabet(language, model.alphabet, f"the model {model.name!r}")
+    at = model.at(n)
+    where = position_of(at, target)
+    if where is None:
+        raise UsageError("target all: a refutation is about the label at one position")
+    if c < 0 or (exact and c):
+        raise UsageError(f"c = {c} must be at least 0, and 0 with exact")
+    if not 0 <= seed < 2**63 or (time is not None and not time >= 0):
+        raise UsageError(f"seed = {seed} must be in 0 .. 2^63-1 and time = {time} at least 0")
+    trivial = _trivial(at, language)
+    if trivial is not None:
+        return trivial
+    provenance: dict[str, Any] = {"engine": __version__, "seed": seed}
+    symbols, cells = len(model.alphabet), n - len(at.pinned)
+    if exact or (c == 0 and symbols**cells <= SMALL_WORDS and (symbols + 1) ** cells <= SMALL_CELLS):
+        try:
+            notes = provenance | {"strategy": "exact"}
+            found = refute_exact(at, language, target, where, seed, time, notes, progress)
+            return found if isinstance(found, Immune) else _refutation(at, language, found[0], where, notes, found[1])
+        except OutOfTime:
+            time = 0.0 if time is None else time
+    return _search(at, language, target, where, c, seed, time, provenance, progress)
+
+
+def _language(given: Language | str) -> Language:
+    if not isinstance(given, str):
+        return given
+    from restrict.languages.source import language
+
+    return language(given)
+
+
+def _trivial(instance: Instance, language: Language) -> Immune | None:
+    """At this length everything is a member, or nothing: any constant answer is right."""
+    for member, text in ((True, "no word"), (False, "every word")):
+        try:
+            known = language.complete(Restriction.of(instance), {}, member)
+        except ResourceLimit:  # a search that found nothing, which is no proof
+            continue
+        if known is None:
+            length = len(instance.unpinned)
+            reason = f"{text} of {length} symbols is in the language, so nothing is left to decide"
+            return Immune(instance.model.name, language.name, instance.n, reason)
+    return None
+
+
+# ---------------------------------------------------------------- the search
+
+
+def _search(
+    instance: Instance,
+    language: Language,
+    target: Target,
+    position: int,
+    c: int,
+    seed: int,
+    time: float | None,
+    provenance: dict[str, Any],
+    progress: Progress | None,
+) -> Refutation | Immune | NoRefutation:
+    """Without a pre-restriction, then with each."""
+    deadline = None if time is None else clock.monotonic() + time
+    refused, stopped = 0, None
+    for base, strategy in _bases(instance, language, seed):
+        left = None if deadline is None else max(0.0, deadline - clock.monotonic()) / (1 if base else 2)
+        guard = Openness(language, instance, base)
+        task = Task(instance, target, seed, Deadline.after(left), progress)
+        search = Search(task, base=base, guard=guard, patience=PATIENCE - bool(base))
+        try:
+            search.run()
+        except KeyboardInterrupt:
+            if search.best.fixed is None:
+                raise
+            stopped = "interrupted"
+        refused += search.refused
+        if search.best.fixed is not None:
+            notes = provenance | {"strategy": strategy} | ({"stopped": stopped} if stopped else {})
+            found = _certified(instance, search, base, target, position, notes)
+            if c > 0 and stopped is None:
+                found = _relaxed(instance, language, found, c, progress)
+            return _refutation(instance, language, found, position, notes)
+    return _immune(instance, language, target, position, seed, time, refused)
+
+
+def _bases(instance: Instance, language: Language, seed: int) -> Iterator[tuple[dict[int, int], str]]:
+    """Pre-restrictions to try, as positions with symbol indices, the empty one first."""
+    yield {}, "goal, open membership"
+    index = {s: a for a, s in enumerate(instance.model.alphabet)}
+    cells = instance.unpinned
+    ends = len(cells) // SHARE
+    if ends == 0:
+        return
+    if is_dyck(language):
+        before = corollary2(language, len(cells)).fixed
+        base = {cells[t]: index[symbol] for t, symbol in before.items()}
+        yield base, "goal, open membership, openers first and closers last"
+        return
+    rng = np.random.default_rng(seed)
+    for _ in range(2):
+        try:
+            word = language.sample(len(cells), rng)
+        except ResourceLimit:
+            return
+        if word is not None:
+            held = [*range(ends), *range(len(cells) - ends, len(cells))]
+            yield {cells[t]: index[word[t]] for t in held}, "goal, open membership, ends of a member"
+
+
+def _certified(
+    instance: Instance, search: Search, base: Mapping[int, int], target: Target, position: int, notes: dict[str, Any]
+) -> Certificate:
+    """The certificate of the best restriction, with what it can spare of the pre-restriction freed."""
+    best = search.best
+    assert best.fixed is not None
+    fixed, cone = {**base, **best.fixed}, dict(best.cone)
+    if base:
+        fixed, cone = _without_base(instance, base, fixed, cone, best.values, position, search.seed)
+    found = certificate_of(instance, Restriction.of(instance, dict(fixed)), cone, target, notes)
+    if found.c != 0:
+        raise InternalError(
+            f"internal disagreement: the abstract run gives c = {found.c}, the search found 0; please report the model"
+        )
+    return found
+
+
+def _without_base(
+    instance: Instance,
+    base: Mapping[int, int],
+    fixed: dict[int, int],
+    cone: dict[str, tuple[int, ...]],
+    values: tuple[int, ...],
+    position: int,
+    seed: int,
+) -> tuple[dict[int, int], dict[str, tuple[int, ...]]]:
+    """Deletion over the pre-restriction: freeing never closes membership."""
+    state, node = ForcingState(instance), (instance.model.output.variable, position)
+    state.tokens.update({i: (a,) for i, a in fixed.items()})
+    for variable in instance.model.variables:
+        for i in cone.get(variable.name, ()):
+            state.examine(variable, i)
+    label = instance.label(values[0])
+    allowed = {v for v in range(instance.domains[node[0]]) if instance.label(v) == label}
+    if node[0] not in ("token", "position") and node not in state.facts:
+        state.examine(instance.model.by_name[node[0]], position)
+    minimiser = Minimiser(state, node, lambda: allowed.issuperset(state.values(*node)))
+    minimiser.minimise(np.random.default_rng(seed).permutation(sorted(base)).tolist())
+    kept = {i: v[0] for i, v in sorted(state.tokens.items()) if i not in state.pinned}
+    return kept, needed_cone(state, node)
+
+
+def _relaxed(
+    instance: Instance, language: Language, start: Certificate, c: int, progress: Progress | None
+) -> Certificate:
+    """More free positions for up to ``c`` dependencies, as long as two witnesses agree on them."""
+    best = start
+    for found in releases(Task(instance, start.target, progress=progress).noting(**start.provenance), start):
+        if found.c > c:
+            break
+        if _witnesses(instance, language, found) is not None:
+            best = found
+    return best
+
+
+def _witnesses(instance: Instance, language: Language, found: Certificate) -> tuple[Word, Word] | None:
+    """A member and a non-member under the restriction that agree on the dependencies."""
+    rho, depends = found.restriction, found.claim.dependencies or ()
+    rng = np.random.default_rng(0)
+    cells = instance.unpinned
+    for turn in range(ASSIGNMENTS if depends else 1):
+        values = {i: instance.model.alphabet[int(rng.integers(len(instance.model.alphabet)))] for i in depends}
+        try:
+            if turn % 2 == 0 and depends:  # what a member has there
+                word = language.complete(rho, {}, True)
+                values = {i: s for i, s in zip(cells, word or (), strict=bool(word)) if i in values}
+            member = language.complete(rho, values, True)
+            nonmember = None if member is None else language.complete(rho, values, False)
+        except ResourceLimit:
+            continue
+        if member is not None and nonmember is not None:
+            return member, nonmember
+    return None
+
+
+# ---------------------------------------------------------------- results
+
+
+def _refutation(
+    instance: Instance,
+    language: Language,
+    certificate: Certificate,
+    position: int,
+    notes: Mapping[str, Any],
+    optimum: int | None = None,
+) -> Refutation:
+    """Witnesses, run and tested, and the errors that follow. Raises where anything disagrees."""
+    words = _witnesses(instance, language, certificate)
+    if words is None:
+        raise NotEstablished("the language gives no witnesses for this restriction; try another seed")
+    member, nonmember = words
+    for word in words:
+        if not certificate.restriction.admits(word):
+            raise InternalError(f"internal disagreement: {language.name} completes to a word against the restriction")
+    if not language.contains(member) or language.contains(nonmember):
+        raise InternalError(f"internal disagreement: membership of a witness in {language.name}; please report it")
+    labels, how = run_witnesses(instance, words, position)
+    if len(set(labels)) > 1:
+        raise InternalError("internal disagreement: the witnesses have different labels; please report the model")
+    assert certificate.claim.values is not None
+    label = labels[0] if labels else instance.label(certificate.claim.values[0])
+    errors = count_errors(instance, language, certificate)
+    return Refutation(
+        certificate, language.name, language_document(language), member, nonmember, label, errors, how, optimum, notes,
+        start=int(0 in instance.pinned),
+    )  # fmt: skip
+
+
+def run_witnesses(instance: Instance, words: Sequence[Word], position: int) -> tuple[list[str], str]:
+    """The labels of the words at the target: every variable where that is cheap, else all that the output reads; none
+    where even that is too much."""
+    index = {s: a for a, s in enumerate(instance.model.alphabet)}
+    rows = [[index[s] for s in word] for word in words]
+    heads = sum(isinstance(v, Head) for v in instance.model.variables)
+    if instance.n**2 * max(1, heads) <= FULL:
+        values = run_batch(instance, np.array(rows, dtype=np.int64).reshape(len(rows), -1)).values
+        return [instance.label(int(v)) for v in values[instance.model.output.variable][:, position]], "full"
+    try:
+        return [OnDemandRun(instance, row).label(position) for row in rows], "output"
+    except ResourceLimit:
+        return [], "certificate"
+
+
+def count_errors(instance: Instance, language: Language, certificate: Certificate) -> Errors | None:
+    """How many inputs under the restriction are labelled wrongly.
+
+    With one label: all members or all others, known where the model says what it accepts, else the fewer of the two.
+    With dependencies the same for each of their values, summed. ``None`` where the language cannot count.
+    """
+    rho, values = certificate.restriction, certificate.claim.values or ()
+    symbols, labels = len(instance.model.alphabet), {instance.label(v) for v in values}
+    depends = () if len(labels) == 1 else certificate.claim.dependencies or ()
+    if symbols ** len(depends) > ASSIGNMENTS:
+        return None
+    known = instance.model.output.accept is not None and len(labels) == 1
+    wrong = 0
+    for t in range(symbols ** len(depends)):
+        cells = {i: instance.model.alphabet[t // symbols**p % symbols] for p, i in enumerate(depends)}
+        under = Restriction.of(instance, {**rho.fixed, **cells})
+        members = language.count(under)
+        if members is None:
+            return None
+        others = symbols**under.free - members
+        wrong += (others if "accept" in labels else members) if known else min(members, others)
+    return Errors(wrong, symbols**rho.free, known)
+
+
+def _immune(
+    instance: Instance, language: Language, target: Target, position: int, seed: int, time: float | None, refused: int
+) -> NoRefutation:
+    """What the plain search finds is an example of a forcing restriction that decides membership."""
+    search = Search(Task(instance, target, seed, Deadline.after(time)), patience=PATIENCE)
+    search.run()
+    example = None
+    how = "no restriction was found that forces the output at all"
+    if search.best.fixed is not None:
+        example = certificate_of(instance, Restriction.of(instance, dict(search.best.fixed)), search.best.cone, target)
+        k = len(search.best.fixed)
+        kind = _decided(language, example)
+        how = f"forcing the output takes {k} position{'s' * (k != 1)} at most, and then every word is {kind}"
+        if kind is None:
+            how = "the restrictions found that force the output decide membership, or leave it unknown"
+    count = f"; {refused} others were found, which decide membership, too" if refused else ""
+    reason = f"{how}{count}. Not a proof: other restrictions may exist; the model may be exact"
+    return NoRefutation(instance.model.name, language.name, instance.n, reason, example)
+
+
+def _decided(language: Language, found: Certificate) -> str | None:
+    """Which membership a restriction forces, in words."""
+    try:
+        if language.complete(found.restriction, {}, True) is None:
+            return "a non-member"
+        return "a member" if language.complete(found.restriction, {}, False) is None else None
+    except ResourceLimit:
+        return None

@@ -1,0 +1,187 @@
+"""Capturing the heads of one layer with at most B more inputs, whatever their keys take to be forced.
+
+Two searches, both untrusted, both measured afterwards by collapsing the layer: where every key value is forced by one
+input, the exchange of :mod:`restrict.depth_reduction.exchange`; else rounds of greedy forcing by cheap cubes
+(:mod:`restrict.depth_reduction.forcing`), each followed by a refinement of all facts, because an input that is set for
+one cube makes other activations constant, too.
+"""
+
+from __future__ import annotations
+
+import time as clock
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from restrict.arrays import F64, I64
+from restrict.depth_reduction.activations import possible_values
+from restrict.depth_reduction.ctransformer import CTransformer
+from restrict.depth_reduction.exchange import Exchange, Rows, exponential, walled
+from restrict.depth_reduction.forcing import Cubes, forcing_cubes
+from restrict.depth_reduction.lists import Lists
+from restrict.kernels import balance as kernels
+from restrict.restriction import Restriction
+
+Progress = Callable[[str, int | None], None]
+LONGEST_LIST, MOST_PAIRS = 512, 24_000_000
+"""Pairs of a row, and of a layer, that the search looks at."""
+
+
+BELOW = 8
+"""How far below the maximum of the first half the wall of the second half stands."""
+
+
+@dataclass(frozen=True)
+class Aim:
+    """What a capture presses: ``kind`` "long" the long lists (with scale ``tau``), "short" the number of positions with
+    short or no lists (layers below the last one: constant keys are cheap anchors for the next layer)."""
+
+    kind: Literal["long", "short"] = "long"
+    tau: float = 20.0
+
+    def phi(self, size: int) -> F64:
+        """The objective's table."""
+        if self.kind == "long":
+            return exponential(self.tau, size)
+        table: F64 = 1.0 - np.exp(-np.arange(size, dtype=np.float64) / self.tau)
+        return table
+
+
+def capture(
+    t: CTransformer, budget: int, aim: Aim, *, seed: int = 0, steps: int = 6000, rounds: int = 6, power: float = 8.0,
+    deadline: float | None = None, progress: Progress | None = None,
+) -> Restriction:  # fmt: skip
+    """A refinement of ``t``'s restriction that fixes at most ``budget`` more inputs so that layer-1 lists are short.
+
+    Arguments: ``steps`` of the exchange; ``rounds`` and ``power`` of the greedy forcing (it presses the sum over the
+    positions of (dependencies)^power); ``deadline`` a reading of the monotonic clock. Same seed, same answer.
+    """
+    if budget <= 0 or not t.heads:
+        return t.restriction
+    cubes = forcing_cubes(t)
+    rows = len(t.heads) * t.n * widest_query(t)
+    enough = 1.3 * np.log(rows + 2) * len(t.symbols) * t.restriction.free / budget
+    limit = int(max(16, min(enough, LONGEST_LIST, MOST_PAIRS // rows)))
+    lists = [t.lists(head, limit) for head in t.heads]
+    if progress is not None:
+        progress("capturing", None)
+    if all(single(t, cubes, lists)):
+        symbols = _exchange(t, cubes, lists, budget, aim, seed, steps, deadline)
+        return refined(t, symbols)
+    return _forcing(t, lists, budget, rounds, power, deadline)
+
+
+def widest_query(t: CTransformer) -> int:
+    """The most query values that a head of layer 1 has at a position."""
+    queries = [t.instance.query(head) for head in t.heads]
+    return max((int(t.base[q].sizes.max()) for q in queries if q is not None), default=1)
+
+
+def refined(t: CTransformer, symbols: I64) -> Restriction:
+    """The restriction with the free inputs of ``symbols`` (n,), -1 = none, fixed, too."""
+    new = {int(x): t.symbols[symbols[x]] for x in np.flatnonzero((symbols >= 0) & (t.fixed < 0))}
+    return Restriction(t.n, {**t.restriction.fixed, **new}, t.restriction.pinned)
+
+
+def single(t: CTransformer, cubes: dict[str, Cubes], lists: list[Lists]) -> list[bool]:
+    """For each head of layer 1: whether every pair of its lists is forced by at most one input."""
+    out = []
+    for head, found in zip(t.heads, lists, strict=True):
+        key = t.instance.key(head)
+        length = cubes[key].length if key else None
+        known = length is not None and (length.shape[1] == t.base[key].values.domain if key else False)
+        out.append(
+            key is None or bool(known and length is not None and np.isin(length[found.j, found.w], (0, 1)).all())
+        )
+    return out
+
+
+def _exchange(
+    t: CTransformer, cubes: dict[str, Cubes], lists: list[Lists], budget: int, aim: Aim, seed: int, steps: int,
+    deadline: float | None,
+) -> I64:  # fmt: skip
+    parts = []
+    for head, found in zip(t.heads, lists, strict=True):
+        key, query = t.instance.key(head), t.instance.query(head)
+        guard = cubes[query] if query is not None and cubes[query].length.shape[1] else None
+        if key is not None:
+            parts.append((found, _literals(cubes[key]), None if guard is None else _literals(guard)))
+    if not parts:
+        return np.full(t.n, -1, np.int64)
+    rows = Rows.of(t.n, len(t.symbols), parts)
+    rng = np.random.default_rng(seed)
+    share = budget / max(1, t.restriction.free) / len(t.symbols)
+    k = max(2, int(np.log(max(2, rows.count)) / 4 / max(share, 1e-3)))
+    search = Exchange(rows, budget, rng)
+    search.load(rows.start(budget, k, rng))
+    size = rows.longest + 2
+    if aim.kind != "long":
+        return search.run(aim.phi(size), steps, deadline)
+    # First the maximum is pressed; then the mean, under a wall a little below the maximum that was reached.
+    search.load(search.run(aim.phi(size), steps // 2, deadline))
+    return search.run(walled(int(search.total.max()) - BELOW, size), steps - steps // 2, deadline)
+
+
+def _literals(cubes: Cubes) -> I64:
+    """(n, domain): the literal that forces a value, -1 where none or more than one is needed."""
+    return np.where(cubes.length == 1, cubes.literal[:, :, 0], -1).astype(np.int64)
+
+
+def _forcing(
+    t: CTransformer, lists: list[Lists], budget: int, rounds: int, power: float, deadline: float | None
+) -> Restriction:
+    left, now = budget, t
+    for turn in range(rounds):
+        cubes = forcing_cubes(now)
+        assignment = now.fixed.copy()
+        spent = 0
+        for head, found in _by_key(now, lists):
+            goal = -(-left // (rounds - turn)) - spent
+            spent += _cover(now, cubes, head, found, goal, power, assignment)
+        if spent == 0:
+            break
+        left -= spent
+        now = now.restrict(refined(now, assignment))
+        lists = [_again(now, at, found) for at, found in enumerate(lists)]
+        if left <= 0 or (deadline is not None and clock.monotonic() > deadline):
+            break
+    return now.restriction
+
+
+def _again(t: CTransformer, at: int, lists: Lists) -> Lists:
+    query, key = t.instance.query(t.heads[at]), t.instance.key(t.heads[at])
+    return lists.under(possible_values(t.instance, query, t.base), possible_values(t.instance, key, t.base))
+
+
+def _by_key(t: CTransformer, lists: list[Lists]) -> list[tuple[str, list[tuple[Lists, bool]]]]:
+    """The lists of the heads that share a key, each with whether its query is that variable, too."""
+    keys: dict[str, list[tuple[Lists, bool]]] = {}
+    for head, found in zip(t.heads, lists, strict=True):
+        key = t.instance.key(head)
+        if key is not None:
+            keys.setdefault(key, []).append((found, t.instance.query(head) == key))
+    return list(keys.items())
+
+
+def _cover(
+    t: CTransformer, cubes: dict[str, Cubes], key: str, lists: list[tuple[Lists, bool]], budget: int, power: float,
+    assignment: I64,
+) -> int:  # fmt: skip
+    """Force keys within the budget; changes ``assignment``; returns how many inputs were set."""
+    domain, known = t.base[key].values.domain, cubes[key]
+    if known.length.shape[1] != domain or budget <= 0:
+        return 0
+    literal = np.arange(t.n * domain).reshape(t.n, domain)
+    literal[t.base[key].sizes == 1] = -1
+    rows = Rows.of(t.n, domain, [(found, literal, literal if same else None) for found, same in lists])
+    weight = t.base[key].degrees
+    for head in t.heads:
+        if t.instance.key(head) == key and head.value != key:
+            weight = np.maximum(weight, t.base[head.value].degrees)
+    spent = kernels.cover_pairs(
+        len(t.symbols), domain, rows.row_ptr, rows.row_lit, rows.group, *rows.occurrences(), *rows.guarded(),
+        known.literal.reshape(t.n * domain, -1), known.length.reshape(-1), weight, power, budget, assignment,
+    )  # fmt: skip
+    return int(spent)

@@ -1,0 +1,215 @@
+"""Candidate lists of all rows of a head at once: what a collapsed head is computed from, and what the stages rank.
+
+The batch twin of :mod:`restrict.abstract.rows`: hashed scores run in one kernel for all rows, every other score
+goes through :class:`restrict.abstract.rows.Row`, and rows that cannot differ are computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from restrict.abstract.rows import Row, Values, _pool, threads
+from restrict.arrays import I64
+from restrict.errors import ResourceLimit
+from restrict.kernels import rowlists as kernels
+from restrict.model.expr import Expr, bind
+from restrict.model.program import Head, Instance, mentions
+from restrict.model.rules import Formula, evaluate
+
+MOST_PAIRS = 100_000_000
+"""Pairs kept for one head; beyond, the layer is not captured well enough to be collapsed."""
+BUFFER = 1 << 21
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """Rows ``row_ptr[i] .. row_ptr[i+1]`` belong to position ``i``; row ``r`` has query value ``row_u[r]`` and the list
+    ``row_list[r]``; list ``l`` is the pairs ``(j[t], w[t])``, ``t`` in ``start[l] .. stop[l]``, best first.
+
+    ``own_j``, ``own_w``: per list, the position whose key is the query itself (or -1) and its value. ``complete[l]``:
+    the list goes down to the floor, so no other pair can win.
+    """
+
+    row_ptr: I64
+    row_u: I64
+    row_list: I64
+    start: I64
+    stop: I64
+    j: I64
+    w: I64
+    own_j: I64
+    own_w: I64
+    complete: I64
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return len(self.row_u)
+
+    @property
+    def row_i(self) -> I64:
+        """The position of each row."""
+        return np.repeat(np.arange(len(self.row_ptr) - 1), np.diff(self.row_ptr))
+
+    def pairs(self, row: int) -> list[tuple[int, int]]:
+        """The list of a row."""
+        part = slice(self.start[self.row_list[row]], self.stop[self.row_list[row]])
+        return list(zip(self.j[part].tolist(), self.w[part].tolist(), strict=True))
+
+    def row(self, i: int, u: int) -> int | None:
+        """The row of position ``i`` and query value ``u``."""
+        found = np.flatnonzero(self.row_u[self.row_ptr[i] : self.row_ptr[i + 1]] == u)
+        return int(self.row_ptr[i] + found[0]) if len(found) else None
+
+    def under(self, queries: Values, keys: Values) -> Lists:
+        """The lists when fewer query and key values are possible: a walk over what is kept, no score is computed."""
+        row_i = self.row_i
+        possible = np.repeat(queries.positions, np.diff(queries.ptr)) * queries.domain + queries.flat
+        alive = np.isin(row_i * queries.domain + self.row_u, possible)
+        used, row_list = np.unique(self.row_list[alive], return_inverse=True)
+        start, stop = self.start[used], self.stop[used]
+        out = np.empty((2, int((stop - start).sum())), np.int64)
+        ends, reached = np.zeros(len(used), np.int64), np.zeros(len(used), np.int64)
+        own = self.own_j[used], self.own_w[used]
+        kernels.filter_lists(start, stop, self.j, self.w, *own, keys.ptr, keys.flat, out, ends, reached)
+        size = int(ends[-1]) if len(ends) else 0
+        row_ptr = np.concatenate(([0], np.cumsum(np.bincount(row_i[alive], minlength=len(self.row_ptr) - 1))))
+        return Lists(
+            row_ptr, self.row_u[alive], row_list.astype(np.int64), np.concatenate(([0], ends[:-1]))[: len(ends)], ends,
+            out[0, :size].copy(), out[1, :size].copy(), *own, np.maximum(reached, self.complete[used]),
+        )  # fmt: skip
+
+
+def candidate_lists(instance: Instance, head: Head, queries: Values, keys: Values, limit: int = 0) -> Lists:
+    """The lists of all rows of a head.
+
+    Arguments:
+        queries, keys: possible values of its query and key at all n positions (``Values`` with ``positions`` 0..n-1;
+            one value 0 where the head reads none).
+        limit: keep at most so many pairs of a row (0: down to the floor).
+
+    Raises :class:`ResourceLimit` beyond :data:`MOST_PAIRS` pairs. Cost: one score per row and possible pair.
+    """
+    n = instance.n
+    visible = np.array([instance.visible(head, i) for i in range(n)]).reshape(n, 2)
+    sees = visible[:, 0] < visible[:, 1]
+    counts = np.where(sees, np.diff(queries.ptr), 0)
+    row_i = np.repeat(np.arange(n), counts)
+    row_u = queries.flat[np.repeat(sees, np.diff(queries.ptr))]
+    row_ptr = np.concatenate(([0], np.cumsum(counts)))
+    same = instance.query(head) is not None and instance.query(head) == instance.key(head)
+    shared = head.mask == "none" and "i" not in mentions(head) and not same and head.value != instance.query(head)
+    seeds = _seeds(instance, head, row_i, row_u)
+    own_j, own_w = np.where(same, row_i, -1), row_u
+    if seeds is not None and not shared:
+        bounds = np.ascontiguousarray(visible[row_i].T)
+        parts = _hashed(seeds, row_i, row_u, bounds, same, head.ties == "right", limit, keys)
+        row_list = np.arange(len(row_u))
+    else:
+        row_list, parts = _each(instance, head, row_i, row_u, keys, limit, shared)
+        if shared:
+            own_j, own_w = np.full(len(parts[1]), -1), np.zeros(len(parts[1]), np.int64)
+    pairs, ends, complete = parts
+    start = np.concatenate(([0], ends[:-1]))[: len(ends)].astype(np.int64)
+    return Lists(row_ptr, row_u, row_list, start, ends, pairs[0], pairs[1], own_j, own_w, complete)
+
+
+Parts = tuple[I64, I64, I64]
+"""(pairs (2, m), ends, complete) of consecutive lists."""
+
+
+def _seeds(instance: Instance, head: Head, row_i: I64, row_u: I64) -> I64 | None:
+    """The hash state before ``j`` of every row, where the score is ``hash(..., j, k)``."""
+    if not isinstance(head.score, Formula) or instance.key(head) is None:
+        return None
+    match bind(head.score.expr, n=instance.n):
+        case Expr("fin", (Expr("mix", (Expr("mix", (state, Expr("name", text="j"))), Expr("name", text="k"))),)):
+            if not state.names & {"j", "k"}:
+                known = {"i": row_i, "q": row_u}
+                return evaluate(state, {name: known[name] for name in state.names}, len(row_i))
+    return None
+
+
+def _hashed(
+    seeds: I64, row_i: I64, row_u: I64, bounds: I64, same: bool, right: bool, limit: int, keys: Values
+) -> Parts:
+    """All rows by the fused kernel, shared out to threads; the result does not depend on their number."""
+    parts = max(1, min(threads(), len(seeds) // 64))
+    cuts = [len(seeds) * p // parts for p in range(parts + 1)]
+
+    def run(cut: tuple[int, int]) -> list[Parts]:
+        part = slice(*cut)
+        arrays = seeds[part], row_i[part], row_u[part], np.ascontiguousarray(bounds[:, part])
+        return list(_chunks(arrays, int(same), int(right), limit, keys))
+
+    found = [chunk for chunks in _pool().map(run, pairwise(cuts)) for chunk in chunks]
+    return _joined(found)
+
+
+def _chunks(arrays: tuple[I64, I64, I64, I64], same: int, right: int, limit: int, keys: Values) -> Iterator[Parts]:
+    seeds, row_i, row_u, bounds = arrays
+    start, total, size = 0, 0, BUFFER
+    while start < len(seeds):
+        ends, complete = np.zeros(len(seeds) - start, np.int64), np.zeros(len(seeds) - start, np.int64)
+        out = np.empty((2, size), np.int64)
+        rest = slice(start, None)
+        with np.errstate(over="ignore"):
+            done = kernels.scan_rows(
+                seeds[rest], row_i[rest], row_u[rest], np.ascontiguousarray(bounds[:, rest]), same, right, limit,
+                keys.ptr, keys.flat, out, ends, complete,
+            )  # fmt: skip
+        if done == 0:
+            size *= 4
+            _refuse(size)
+            continue
+        total += int(ends[done - 1])
+        _refuse(total)
+        yield out[:, : ends[done - 1]].copy(), ends[:done], complete[:done]
+        start += done
+
+
+def _refuse(total: int) -> None:
+    if total > MOST_PAIRS:
+        raise ResourceLimit(
+            f"the candidate lists of one head hold more than {MOST_PAIRS} pairs: fix more inputs (a smaller --free), "
+            "or take a smaller n"
+        )
+
+
+def _joined(parts: list[Parts]) -> Parts:
+    if not parts:
+        return np.empty((2, 0), np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
+    offsets = np.cumsum([0, *(int(ends[-1]) if len(ends) else 0 for _, ends, _ in parts)])
+    ends = np.concatenate([ends + offset for (_, ends, _), offset in zip(parts, offsets[:-1], strict=True)])
+    return np.concatenate([p for p, _, _ in parts], axis=1), ends, np.concatenate([c for _, _, c in parts])
+
+
+def _each(
+    instance: Instance, head: Head, row_i: I64, row_u: I64, keys: Values, limit: int, shared: bool
+) -> tuple[I64, Parts]:
+    """Row by row; one list per query value where rows of different positions cannot differ."""
+    seen: dict[int, int] = {}
+    row_list, total = np.empty(len(row_i), np.int64), 0
+    parts: list[Parts] = []
+    for r, (i, u) in enumerate(zip(row_i.tolist(), row_u.tolist(), strict=True)):
+        if shared and u in seen:
+            row_list[r] = seen[u]
+            continue
+        row = Row(instance, head, i, u)
+        pairs, complete = _ranked(row, keys, limit)
+        total += pairs.shape[1]
+        _refuse(total)
+        row_list[r] = seen[u] = len(parts)
+        parts.append((pairs, np.array([pairs.shape[1]]), np.array([int(complete)])))
+    return row_list, _joined(parts)
+
+
+def _ranked(row: Row, keys: Values, limit: int) -> tuple[I64, bool]:
+    """The pairs of one row at or above the floor, best first, and whether they reach it."""
+    pairs, _ = row._stream(keys, None)
+    pairs = pairs[:2, row._order(*pairs)]
+    return (pairs[:, :limit], False) if 0 < limit < pairs.shape[1] else (pairs, True)

@@ -1,0 +1,172 @@
+"""Restrictions for every position at once, of programs that treat all positions alike.
+
+Where no score mentions the query's position (:mod:`restrict.abstract.all_positions`), what a position's output depends
+on is decided by the symbols around it and at the two ends; so the search is among restrictions that repeat: a word at
+the start, one at the end, and one repeated between, each over the alphabet and ``*``. Hill climbing at a short length
+finds the words; the run at the length that was asked for decides. A temporal operator such as *since* is cut once a
+period, so a fixed share of the positions bounds c for any n (Theorem 1 of Hahn 2020, with small constants).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from restrict.abstract.all_positions import BulkRun
+from restrict.arrays import I64
+from restrict.errors import ModelError, NotEstablished
+from restrict.model.program import Instance
+from restrict.restriction import Restriction
+
+FREE = -1
+SHORT = 288
+"""The length at which patterns are tried: long enough for six periods, or this."""
+LONGEST = 512
+"""The longest period that is tried."""
+ENDS = 4
+"""The longest words at the two ends."""
+TRIALS = 40
+"""Changes tried for each period."""
+LOOKS = 8
+"""Patterns that are tried at the length asked for."""
+Cost = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Symbols (or ``FREE``) at the start, repeated, and at the end."""
+
+    start: tuple[int, ...]
+    period: tuple[int, ...]
+    end: tuple[int, ...]
+
+    def restriction(self, instance: Instance) -> Restriction:
+        """The pattern at a length; markers keep their positions."""
+        inner = [i for i in range(instance.n) if i not in instance.pinned]
+        head, tail = len(self.start), max(len(self.start), len(inner) - len(self.end))
+        cells = [*self.start, *(self.period[t % len(self.period)] for t in range(tail - head)), *self.end]
+        fixed = {i: a for i, a in zip(inner, cells, strict=False) if a != FREE}
+        return Restriction.of(instance, fixed)
+
+    def text(self, alphabet: Sequence[str]) -> str:
+        """Start, ``(period)*`` and end, with ``-`` for nothing."""
+        start, period, end = (
+            " ".join("*" if a == FREE else alphabet[a] for a in word) or "-"
+            for word in (self.start, self.period, self.end)
+        )
+        return f"start {start}, then ({period}) repeated, end {end}"
+
+    def changed(self, rng: np.random.Generator, symbols: int) -> Pattern:
+        """One cell changed, or a cell of the period moved by one."""
+        part = ("start", "period", "period", "period", "end")[int(rng.integers(5))]
+        word = list(getattr(self, part))
+        if not word:
+            return self
+        t = int(rng.integers(len(word)))
+        if part == "period" and len(word) > 1 and rng.random() < 0.4:
+            other = (t + (1 if rng.random() < 0.5 else -1)) % len(word)
+            word[t], word[other] = word[other], word[t]
+        else:
+            word[t] = int(rng.integers(FREE, symbols))
+        return replace(self, **{part: tuple(word)})
+
+
+def periodic(
+    instance: Instance,
+    *,
+    c: int | None = None,
+    free: int | None = None,
+    seed: int = 0,
+    progress: Callable[[str, int | None], None] | None = None,
+) -> tuple[Pattern, Restriction, I64]:
+    """A restriction that repeats: most free positions with every output depending on at most ``c`` inputs, or least
+    c with at least ``free`` positions free. Returns it as a pattern and at ``at.n``, with the number of inputs that the
+    label at each position depends on there (certified bounds).
+
+    Only for programs that :func:`restrict.abstract.all_positions.supported` accepts. Cost: some thousand bulk runs at a
+    short length and a few at ``at.n``, O(n) each. Raises :class:`NotEstablished` where no pattern does it.
+    """
+    rng = np.random.default_rng(seed)
+    inner = instance.n - len(instance.pinned)
+    spare = Fraction(1) if free is None else Fraction(max(0, inner - free), max(1, inner))
+    starts = list(_starts(rng, len(instance.model.alphabet), spare, c))
+    short = _short(instance, max(SHORT, 6 * max(len(p.period) for p in starts)))
+    found: dict[Pattern, Cost] = {}
+    for pattern in starts:
+        best, cost = _climb(short, pattern, rng, c, spare)
+        found[best] = cost
+        if progress is not None:
+            progress("searching patterns", None)
+    looks = 0
+    for pattern in sorted(found, key=lambda p: (found[p], len(p.period))):
+        rho = pattern.restriction(instance)
+        if (free is not None and rho.free < free) or looks == LOOKS:
+            continue
+        looks += 1
+        depends = BulkRun(instance, rho).label_sets().sizes()
+        if c is None or depends.max() <= c:
+            return pattern, rho, depends
+    wanted = f"c <= {c}" if c is not None else f"{free} free positions"
+    best_c, fixed = min(found.values())
+    raise NotEstablished(
+        f"no repeating restriction found with {wanted} for every position; the nearest at n = {short.n} misses c by "
+        f"{best_c} with {fixed} fixed: allow a larger c, or a smaller free fraction"
+    )
+
+
+def _short(instance: Instance, least: int) -> Instance:
+    """The program at a length at which a run is cheap, ``least`` or the next that it is defined at."""
+    for n in range(min(instance.n, least), min(instance.n, least + 64)):
+        try:
+            return instance.model.at(n)
+        except ModelError:
+            continue
+    return instance
+
+
+def _starts(rng: np.random.Generator, symbols: int, spare: Fraction, c: int | None) -> Iterator[Pattern]:
+    """Where to climb from: nothing but the ends fixed, and blocks of one symbol once a period."""
+    ends = (FREE,) * ENDS
+    yield Pattern(ends, (FREE,), ends)
+    for a in range(symbols):
+        yield Pattern((a, *ends[1:]), (FREE,), ends)
+        yield Pattern(ends, (FREE,), (*ends[1:], a))
+        yield Pattern((a, *ends[1:]), (FREE,), (*ends[1:], a))
+    if c is None:
+        shapes = [(p, int(spare * p)) for p in range(1, LONGEST + 1) if 1 <= int(spare * p) <= 6]
+        shapes = shapes[:: max(1, len(shapes) // 12)]
+    else:
+        shapes = [(1, 1), *((c + b, b) for b in (1, 2, 3, 4) if c + b <= LONGEST)]
+    for period, block in shapes:
+        for a in range(symbols):
+            yield Pattern((), (a,) * block + (FREE,) * (period - block), ())
+        yield Pattern((), tuple(rng.integers(0, symbols, block).tolist()) + (FREE,) * (period - block), ())
+
+
+def _climb(
+    instance: Instance, pattern: Pattern, rng: np.random.Generator, c: int | None, spare: Fraction
+) -> tuple[Pattern, Cost]:
+    """Change one cell at a time, keep what is no worse."""
+    cost = _cost(instance, pattern, c, spare)
+    for _ in range(TRIALS):
+        other = pattern.changed(rng, len(instance.model.alphabet))
+        if other != pattern:
+            new = _cost(instance, other, c, spare)
+            if new <= cost:
+                pattern, cost = other, new
+    return pattern, cost
+
+
+def _cost(instance: Instance, pattern: Pattern, c: int | None, spare: Fraction) -> Cost:
+    """(How far c is above what is wanted, positions fixed); with a wanted share, too many fixed positions count as
+    dependencies of all."""
+    rho = pattern.restriction(instance)
+    slack = len([a for a in pattern.start + pattern.end if a != FREE])  # the ends cost nothing at a great length
+    repeated = Fraction(sum(a != FREE for a in pattern.period), len(pattern.period))
+    if c is None and (repeated > spare or (repeated == spare and slack)):
+        return instance.n, len(rho.fixed)
+    worst = int(BulkRun(instance, rho).label_sets().sizes().max())
+    return (max(0, worst - c) if c is not None else worst), len(rho.fixed)

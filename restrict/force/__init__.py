@@ -1,0 +1,1 @@
+"""Goal-directed capture: forcing the output at one position."""

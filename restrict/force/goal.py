@@ -1,0 +1,381 @@
+"""Goal-directed capture: force the output by working backwards (theory of the project, section 6).
+
+A goal asks that the value set of a node lie within a given set. It is met
+
+- at a token: by fixing the position;
+- at a map: by goals on its arguments that keep them in a box on which the map stays in the set;
+- at a head: by fixing its query, or by one *row goal* for each value of the query;
+- for a row: by an **anchor** pair that is made certain (so nothing below it can win) and by making harmless every
+pair above it: its key
+  value is excluded, or its value is forced.
+
+This is an AND/OR search with shared costs: a goal that the tokens fixed so far already meet is free. Alternatives are
+tried, measured by the
+tokens they fix, undone, and the cheapest is replayed; ``widths`` bound how many are tried, by the depth of the goal's
+variable: trying more near the tokens is
+cheap and pays at every goal above.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from restrict.arrays import I64
+from restrict.force.joint import meet_together, recurring
+from restrict.force.state import LONG_WALK, MAX_IMAGE, Box, ForcingState
+from restrict.model.program import Head, Map
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """V(name, i) within ``allowed``; with ``u`` set, only for the row of query value ``u`` of head ``name``."""
+
+    name: str
+    i: int
+    allowed: frozenset[int]
+    u: int | None = None
+
+
+FREE_ANCHORS = 512
+"""How many anchors with nothing harmful above them a noisy pass looks at."""
+
+
+GUARDED = 4
+"""How many more anchors than alternatives a search with a guard looks at."""
+
+
+class Guard(Protocol):
+    """A condition on restrictions that is lost when too much is fixed: membership in a language stays open."""
+
+    def allows(self, state: ForcingState, i: int, symbol: int) -> bool:
+        """Whether position ``i`` may be fixed to the symbol besides what is fixed; may err towards true."""
+
+    def accepts(self, fixed: Mapping[int, int]) -> bool:
+        """Whether the condition holds (exactly) when these positions are fixed besides the pinned ones."""
+
+
+class OutOfBudget(Exception):
+    """The step budget of a search is spent."""
+
+
+class Solver:
+    """One search over a :class:`ForcingState`, deterministic for a generator ``rng``.
+
+    ``work`` bounds the effort (in units of :attr:`ForcingState.work`); with ``symbols`` a position may only be fixed to
+    its symbol there, with ``guard`` only to what the guard allows; with ``joint`` goals that recur at many positions
+    are met together (:mod:`restrict.force.joint`; not under a guard, which sees one token at a time).
+    """
+
+    def __init__(
+        self,
+        state: ForcingState,
+        rng: np.random.Generator,
+        *,
+        widths: tuple[int, ...],
+        noise: float,
+        work: int,
+        tick: Callable[[], None],
+        symbols: Mapping[int, int] | None = None,
+        guard: Guard | None = None,
+        joint: bool = False,
+    ) -> None:
+        self.state, self.rng, self.widths, self.noise, self.tick = state, rng, widths, noise, tick
+        self.symbols, self.guard, self.joint = symbols, guard, joint and guard is None
+        self.last_work = state.work + work
+        self.pending_cap = 20_000
+        self.shift = int(rng.integers(0, 1 << 16))
+        self.failed: dict[Goal, tuple[int, int, object]] = {}
+        self.variables = state.instance.model.by_name
+        self.estimate = cache(self._estimate)
+
+    def _width(self, name: str) -> int:
+        """How many alternatives to try for a goal on this variable: ``widths[d]`` at depth d + 1, the last beyond."""
+        return self.widths[min(max(self.state.depth[name] - 1, 0), len(self.widths) - 1)]
+
+    def _estimate(self, name: str) -> float:
+        """A rough number of tokens that force a node of this variable, to order alternatives by."""
+        if name == "token":
+            return 1.0
+        if name == "position":
+            return 0.0
+        variable = self.variables[name]
+        if isinstance(variable, Map):
+            return sum(self.estimate(a) for a in variable.args) or 0.1
+        key = self.state.instance.key(variable)
+        return 0.2 + max(self.estimate(key) if key else 0.0, self.estimate(variable.value))
+
+    def solve(self, goal: Goal, limit: int) -> bool:
+        """Meet a goal with at most ``limit`` more tokens; on failure the state may have changed, and the caller
+        undoes it."""
+        state = self.state
+        if goal.u is None and goal.allowed.issuperset(state.values(goal.name, goal.i)):
+            return True
+        if goal.name in ("token", "position"):
+            return self._fix(goal, limit)
+        if state.work > self.last_work:
+            raise OutOfBudget
+        self.tick()
+        if self.holds(goal):
+            return True
+        if (
+            limit <= 0
+            or not goal.allowed.intersection(state.values(goal.name, goal.i))
+            or self._has_failed(goal, limit)
+        ):
+            return False
+        mark = len(state.trail)
+        if self._choose(goal, limit):
+            return True
+        self.failed[goal] = (limit, mark, state.trail[mark - 1] if mark else None)
+        return False
+
+    def _has_failed(self, goal: Goal, limit: int) -> bool:
+        """Whether the goal failed before with as many tokens to spend, on a part of the present trail.
+
+        What cannot be met cannot be met after more has been fixed; what was merely not found is not looked for again
+        in this branch.
+        """
+        spent, mark, entry = self.failed.get(goal, (-1, 0, None))
+        trail = self.state.trail
+        return spent >= limit and len(trail) >= mark and (mark == 0 or trail[mark - 1] is entry)
+
+    def symbols_for(self, goal: Goal) -> list[int]:
+        """The symbols that a position may be fixed to for a goal on its token; none where it is fixed already."""
+        if goal.name == "position" or goal.i in self.state.tokens:
+            return []
+        symbols = sorted(goal.allowed.intersection(self.state.alphabet))
+        return symbols if self.symbols is None else [a for a in symbols if a == self.symbols[goal.i]]
+
+    def _fix(self, goal: Goal, limit: int) -> bool:
+        symbols = self.symbols_for(goal)
+        if limit < 1 or not symbols:
+            return False
+        if self.guard is not None:
+            symbols = [a for a in symbols if self.guard.allows(self.state, goal.i, a)]
+            if not symbols:
+                return False
+        self.state.fix(goal.i, symbols[self.shift % len(symbols)])
+        return True
+
+    def holds(self, goal: Goal) -> bool:
+        """Examine the node (or row) under the present tokens."""
+        variable = self.variables[goal.name]
+        if goal.u is None:
+            return goal.allowed.issuperset(self.state.examine(variable, goal.i))
+        assert isinstance(variable, Head)
+        if goal.allowed.issuperset(range(self.state.instance.domains[variable.value])):
+            return True
+        copies = variable.value == self.state.instance.key(variable)
+        for steps, (j, w) in enumerate(self.state.walk(variable, goal.i, goal.u)):
+            if copies and steps == LONG_WALK and self.state.indexable:
+                return goal.allowed.issuperset(self.state.key_values(variable, goal.i, goal.u))
+            if not self._harmless(variable, goal, j, w):
+                return False
+        return True
+
+    def _choose(self, goal: Goal, limit: int) -> bool:
+        """Try the first ``width`` alternatives that succeed and keep the cheapest."""
+        state, mark, before = self.state, len(self.state.trail), self.state.fixed
+        best: list[tuple[object, tuple[int, ...]]] | None = None
+        width = self._width(goal.name)
+        for tried, subgoals in enumerate(self.alternatives(goal, limit), 1):
+            if self.solve_all(subgoals, limit, before) and self.holds(goal):
+                best, limit = state.since(mark), state.fixed - before - 1
+            state.undo(mark)
+            if limit < 0 or (best is not None and tried >= width) or tried >= 4 * width + 4:
+                break
+        if best is None:
+            return False
+        state.replay(best)
+        return True
+
+    def solve_all(self, subgoals: list[Goal], limit: int, before: int) -> bool:
+        """Meet all goals with at most ``limit`` tokens beyond ``before``; together where they recur."""
+        if self.joint and recurring(self, subgoals):
+            return meet_together(self, subgoals, limit - (self.state.fixed - before))
+        return all(self.solve(g, limit - (self.state.fixed - before)) for g in subgoals)
+
+    def alternatives(self, goal: Goal, limit: int) -> Iterator[list[Goal]]:
+        variable = self.variables[goal.name]
+        if isinstance(variable, Map):
+            return self._map_boxes(variable, goal)
+        return self._head_rows(variable, goal) if goal.u is None else self._anchors(variable, goal, limit)
+
+    # ------------------------------------------------------------ maps
+
+    def _map_boxes(self, variable: Map, goal: Goal) -> Iterator[list[Goal]]:
+        """Boxes of argument values on which the map stays within the goal, cheapest first."""
+        sets = [list(self.state.values(a, goal.i)) for a in variable.args]
+        if np.prod([len(s) for s in sets], dtype=object) > MAX_IMAGE:
+            return
+        good = np.isin(self.state.block(variable, goal.i, sets), list(goal.allowed))
+        costs = [self.estimate(a) for a in variable.args]
+        slot = (good.shape, good.tobytes(), tuple(costs))
+        self.state.work += 20
+        if slot not in self.state.boxes:
+            self.state.work += 300
+            self.state.boxes[slot] = maximal_boxes(good, costs)
+        boxes = {box: self._box_cost(box, sets, costs) for box in self.state.boxes[slot]}
+        for box in sorted(boxes, key=lambda b: boxes[b]):
+            goals = [
+                (costs[a], a, Goal(name, goal.i, frozenset(sets[a][t] for t in box[a])))
+                for a, name in enumerate(variable.args)
+                if len(box[a]) < len(sets[a])
+            ]
+            yield [g for _, _, g in sorted(goals, key=lambda c: c[:2])]
+
+    def _box_cost(self, box: Box, sets: list[list[int]], costs: list[float]) -> float:
+        cost = sum(
+            c * (1 - 0.5 * (len(side) - 1) / len(s))
+            for side, s, c in zip(box, sets, costs, strict=True)
+            if len(side) < len(s)
+        )
+        return cost * (1 + self.noise * float(self.rng.random()))
+
+    # ------------------------------------------------------------ heads
+
+    def _head_rows(self, head: Head, goal: Goal) -> Iterator[list[Goal]]:
+        """Fix the query to one value and capture its row, or capture the rows of all its values."""
+        query = self.state.instance.query(head)
+        if query is None:
+            yield [Goal(head.name, goal.i, goal.allowed, 0)]
+            return
+        possible = list(self.state.values(query, goal.i))
+        if len(possible) > 1:
+            for u in self.rng.permutation(possible).tolist() if self.noise else possible:
+                yield [Goal(query, goal.i, frozenset((u,))), Goal(head.name, goal.i, goal.allowed, u)]
+        yield [Goal(head.name, goal.i, goal.allowed, u) for u in possible]
+
+    def _harmless(self, head: Head, goal: Goal, j: int, w: int) -> bool:
+        """Whether a win of the pair gives an allowed value."""
+        if head.value == self.state.instance.key(head):
+            return w in goal.allowed
+        if j == goal.i and head.value == self.state.instance.query(head):
+            return goal.u in goal.allowed
+        return goal.allowed.issuperset(self.state.values(head.value, j))
+
+    def _anchors(self, head: Head, goal: Goal, limit: int) -> Iterator[list[Goal]]:
+        """Alternatives for one row: an anchor and what has to be excluded above it, or exclusions alone.
+
+        A pair with nothing harmful above it is as good an anchor as the first: noisy passes look at up to
+        ``FREE_ANCHORS`` of them and also
+        try the leftmost, the rightmost and a random one, since nodes at the ends of the word are often cheaper to
+        force.
+        """
+        found: list[tuple[float, int, list[Goal]]] = []
+        wanted = self._width(head.name) + (1 if self.guard is None else GUARDED)
+        threats: dict[int, list[int]] = {}
+        seen: dict[int, list[int]] = {}
+        key = self.state.instance.key(head)
+        assert goal.u is not None
+        one_each = key == head.value and self.state.depth[head.value] == 0  # every threat takes a token of its own
+        cap = min(limit, self.pending_cap) if one_each else self.pending_cap
+        for steps, (j, w) in enumerate(self.state.walk(head, goal.i, goal.u)):
+            seen.setdefault(j, []).append(w)
+            harmless = self._harmless(head, goal, j, w)
+            anchor = self._anchor(head, goal, key, j, seen[j], harmless)
+            others = [self._exclude(head, goal, key, p, bad) for p, bad in threats.items() if p != j] if anchor else []
+            if anchor is not None and all(others) and all(map(self._possible, anchor)):
+                goals = [*anchor, *(g for g in others if g)]
+                found.append((self._price(goals) * (1 + self.noise * float(self.rng.random())), j, goals))
+            if not harmless:
+                threats.setdefault(j, []).append(w)
+            go_on = self.noise and not threats and steps < FREE_ANCHORS
+            if (len(found) >= wanted and not go_on) or max(len(threats), steps // 4) > cap:
+                break
+        else:
+            last = [self._exclude(head, goal, key, p, bad) for p, bad in threats.items()]
+            if all(last):
+                found.append((self._price([g for g in last if g]), -1, [g for g in last if g]))
+        yield from (goals for _, _, goals in sorted(self._sample(found, wanted), key=lambda f: f[:2]))
+
+    def _possible(self, goal: Goal) -> bool:
+        """Whether a goal is not excluded by the node's values, which for maps of maps are looked at first.
+
+        An impossible anchor would use up one of the few alternatives that are tried.
+        """
+        self._look(goal.name, goal.i)
+        return not goal.allowed.isdisjoint(self.state.values(goal.name, goal.i))
+
+    def _look(self, name: str, i: int) -> None:
+        variable = self.variables.get(name)
+        if isinstance(variable, Map) and (name, i) not in self.state.facts:
+            for arg in variable.args:
+                self._look(arg, i)
+            self.state.examine(variable, i)
+
+    def _sample(self, found: list[tuple[float, int, list[Goal]]], wanted: int) -> list[tuple[float, int, list[Goal]]]:
+        if len(found) <= wanted + 3:
+            return found
+        rest = sorted(found[wanted:], key=lambda f: f[1])
+        return [*found[:wanted], rest[0], rest[-1], rest[int(self.rng.integers(len(rest)))]]
+
+    def _price(self, goals: list[Goal]) -> float:
+        return sum(self.estimate(g.name) for g in goals)
+
+    def _anchor(
+        self, head: Head, goal: Goal, key: str | None, j: int, seen: list[int], harmless: bool
+    ) -> list[Goal] | None:
+        """Goals that make position ``j`` reach at least the present pair, with an allowed value."""
+        goals = []
+        if key is not None and not (j == goal.i and key == self.state.instance.query(head)):
+            allowed = goal.allowed.intersection(seen) if head.value == key else frozenset(seen)
+            if not allowed:
+                return None
+            goals.append(Goal(key, j, frozenset(allowed)))
+        if head.value != key and not harmless:
+            if not goal.allowed.intersection(self.state.values(head.value, j)):
+                return None
+            goals.append(Goal(head.value, j, goal.allowed))
+        elif not harmless and not goals:
+            return None
+        return goals
+
+    def _exclude(self, head: Head, goal: Goal, key: str | None, j: int, bad: list[int]) -> Goal | None:
+        """A goal that makes the pairs ``(j, bad)`` impossible, or else their value allowed; ``None`` if neither can
+        be."""
+        if head.value != key:
+            possible = goal.allowed.intersection(self.state.values(head.value, j))
+            rest = frozenset(self.state.values(key, j)).difference(bad) if key else frozenset()
+            if possible and (not rest or self.estimate(head.value) <= self.estimate(key or "token")):
+                return Goal(head.value, j, goal.allowed)
+        elif key is None or (j == goal.i and key == self.state.instance.query(head)):
+            return None
+        else:
+            rest = frozenset(self.state.values(key, j)).difference(bad)
+        return Goal(key, j, rest) if rest and key else None
+
+
+def maximal_boxes(good: npt.NDArray[np.bool_], costs: Sequence[float], most: int = 24) -> list[Box]:
+    """Maximal boxes of good points, grown around up to ``most`` of them, dear axes first, then cheap axes first."""
+    points = np.argwhere(good)
+    points = points[:: -(-len(points) // most)] if len(points) > most else points
+    dear_first = sorted(range(good.ndim), key=lambda a: -costs[a])
+    boxes = {_grow(good, point, order): None for order in (dear_first, dear_first[::-1]) for point in points}
+    return list(boxes)
+
+
+def _grow(good: npt.NDArray[np.bool_], point: I64, order: list[int]) -> Box:
+    """A maximal box of good points around a point, extended axis by axis in the given order."""
+    sides: list[tuple[int, ...]] = [(int(t),) for t in point]
+    for axis in order:
+        part = good
+        for a, side in enumerate(sides):
+            if a != axis:
+                part = part[_along(a, side, good.ndim)]
+        line = part.all(axis=tuple(a for a in range(good.ndim) if a != axis))
+        sides[axis] = tuple(np.flatnonzero(line).tolist())
+    return tuple(sides)
+
+
+def _along(axis: int, side: tuple[int, ...], ndim: int) -> tuple[slice | list[int], ...]:
+    """An index that cuts one axis to a side and keeps the others; a slice where the side is an interval."""
+    contiguous = side[-1] - side[0] == len(side) - 1
+    cut = slice(side[0], side[-1] + 1) if contiguous else list(side)
+    return tuple(cut if a == axis else slice(None) for a in range(ndim))

@@ -1,0 +1,135 @@
+"""Goals that recur at many positions, met together: the covering problem of Stage 3 inside the goal-directed search.
+
+To capture a row, a rare value often has to be excluded at many positions at once. Met one after the other, each goal
+takes what is cheapest for itself; here every goal first lists a few ways to be met, as cubes of tokens, and the
+covering solver (:mod:`restrict.cover.problem`) chooses one for each so that they share as many tokens as they can.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from restrict.cover.greedy import greedy
+from restrict.cover.local import local
+from restrict.cover.problem import CoverProblem
+
+if TYPE_CHECKING:
+    from restrict.force.goal import Goal, Solver
+
+LEAST = 4
+"""From so many goals on they are met together."""
+WAYS = 4
+"""Ways listed for each goal."""
+SMALL, TRIES = 150, 3
+"""Literals up to which a covering problem is small, and the greedy answers tried for it."""
+STEPS = 2_000
+"""Steps of local search in a larger one."""
+
+Tokens = frozenset[tuple[int, int]]
+Steps = list[tuple[object, tuple[int, ...]]]
+
+
+def recurring(solver: Solver, goals: Sequence[Goal]) -> bool:
+    """Whether enough of the goals are open, and all near enough to the tokens for a few ways each to be cheap."""
+    state = solver.state
+    if len(goals) < LEAST or any(state.depth[g.name] > 1 for g in goals):
+        return False
+    still = (g for g in goals if not g.allowed.issuperset(state.values(g.name, g.i)))
+    return sum(1 for _ in still) >= LEAST
+
+
+def meet_together(solver: Solver, goals: Sequence[Goal], limit: int) -> bool:
+    """Meet all goals with at most ``limit`` more tokens, sharing them; on failure the caller undoes what was done."""
+    state = solver.state
+    ways: list[dict[Tokens, Steps]] = []
+    for goal in goals:
+        if goal.u is None and goal.allowed.issuperset(state.values(goal.name, goal.i)):
+            continue
+        if goal.name not in ("token", "position") and solver.holds(goal):
+            continue
+        found = _ways(solver, goal, limit)
+        if not found:
+            return False
+        if frozenset() in found:
+            _learn(solver, found[frozenset()])
+        else:
+            ways.append(found)
+    chosen = _choose(solver, [list(found) for found in ways]) if ways else frozenset()
+    if chosen is None or len(chosen) > limit:
+        return False
+    for i, a in sorted(chosen):
+        state.fix(i, a)
+    for found in ways:
+        _learn(solver, next(steps for way, steps in found.items() if way <= chosen))
+    return True
+
+
+def _learn(solver: Solver, steps: Steps) -> None:
+    """What a way taught holds under more tokens, too."""
+    for key, values in steps:
+        if not isinstance(key, int) and set(values) < set(solver.state.values(*key)):  # type: ignore[misc]
+            solver.state.learn(key, values)  # type: ignore[arg-type]
+
+
+def _choose(solver: Solver, ways: list[list[Tokens]]) -> Tokens | None:
+    """Few tokens that include a way for every goal; ``None`` where none were found.
+
+    Small problems, nearly all, are solved in plain Python: the covering solver's kernels take seconds to compile.
+    """
+    if sum(len(way) for found in ways for way in found) <= SMALL:
+        solver.state.work += 100  # about what it takes, in walked pairs
+        answers = [few_tokens(ways, solver.rng) for _ in range(TRIES)]
+        return min((a for a in answers if a is not None), key=len, default=None)
+    solver.state.work += 400
+    places = sorted({i for found in ways for way in found for i, _ in way})
+    index = {i: t for t, i in enumerate(places)}
+    pairs = [[[(index[i], a) for i, a in way] for way in found] for found in ways]
+    problem = CoverProblem.from_pairs(len(places), len(solver.state.alphabet), pairs)
+    seed = int(solver.rng.integers(2**31))
+    complete = [a for a in (greedy(problem, seed=seed), local(problem, seed=seed, steps=STEPS)) if a.captured.all()]
+    if not complete:
+        return None
+    best = min(complete, key=lambda answer: answer.count)
+    return frozenset((places[t], a) for t, a in enumerate(best.assignment.tolist()) if a >= 0)
+
+
+def few_tokens(ways: list[list[Tokens]], rng: np.random.Generator) -> Tokens | None:
+    """A randomised greedy cover: the rest of a way that most open goals share, per token; what is idle is dropped."""
+    chosen: dict[int, int] = {}
+    left = list(ways)
+    while left:
+        shared: Counter[Tokens] = Counter()
+        for found in left:
+            rests = {way.difference(chosen.items()) for way in found if all(chosen.get(i, a) == a for i, a in way)}
+            if not rests:
+                return None
+            shared.update(rests)
+        most = max(count / len(rest) for rest, count in shared.items())
+        equal = sorted((sorted(rest) for rest, count in shared.items() if count / len(rest) == most), key=str)
+        chosen.update(equal[int(rng.integers(len(equal)))])
+        left = [found for found in left if not any(way <= chosen.items() for way in found)]
+    for i in list(chosen):
+        rest = frozenset((j, a) for j, a in chosen.items() if j != i)
+        if all(any(way <= rest for way in found) for found in ways):
+            del chosen[i]
+    return frozenset(chosen.items())
+
+
+def _ways(solver: Solver, goal: Goal, limit: int) -> dict[Tokens, Steps]:
+    """A few cubes of tokens that meet a goal by itself, none including another, with all that is learnt on the way."""
+    if goal.name in ("token", "position"):
+        return {frozenset(((goal.i, a),)): [] for a in solver.symbols_for(goal)} if limit > 0 else {}
+    state, mark, before = solver.state, len(solver.state.trail), solver.state.fixed
+    found: dict[Tokens, Steps] = {}
+    for tried, subgoals in enumerate(solver.alternatives(goal, limit), 1):
+        if solver.solve_all(subgoals, limit, before) and solver.holds(goal):
+            steps = state.since(mark)
+            found.setdefault(frozenset((key, values[0]) for key, values in steps if isinstance(key, int)), steps)
+        state.undo(mark)
+        if len(found) >= WAYS or tried >= 3 * WAYS:
+            break
+    return {way: steps for way, steps in found.items() if not any(other < way for other in found)}

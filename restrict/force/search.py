@@ -1,0 +1,287 @@
+"""Anytime search for a restriction that forces the label at one position: dives, deletion, and large-neighbourhood
+improvement.
+
+Everything is bounded by counts of work, not by the clock, so that the same seed gives the same answer; with a time
+limit the search goes on
+until it is spent. Nothing here is trusted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from restrict.force.goal import Goal, Guard, OutOfBudget, Solver
+from restrict.force.minimise import Minimiser, needed_cone
+from restrict.force.state import ForcingState, Node
+from restrict.task import Task
+
+PASSES: tuple[tuple[tuple[int, ...], float], ...] = (
+    ((1,), 0.0),
+    ((4, 1), 0.0),
+    ((4, 2, 1), 0.1),
+    ((5, 2, 1), 0.4),
+    ((5, 3, 1), 0.6),
+    ((4, 2, 1), 0.8),
+    ((5, 4, 2), 1.0),
+)
+"""(alternatives tried by depth, noise) of the successive passes of the search."""
+FIRST_WORK, MORE_WORK, WORK_PER_TOKEN = 100_000, 200_000, 20_000
+"""Effort (pairs walked) of an attempt while nothing is known, four times as much in each further pass; and of all later
+attempts together, some seconds."""
+FIRST_LIMITS = (32, 1024)
+"""Limits on the tokens of the first dives."""
+SCORES = 2_400_000_000
+"""Scores computed by the whole search, once a first answer is known."""
+FEW_NODES, FALLBACK_NODES = 5_000, 40_000
+"""Deletion examines every node: programs with few start with it, others fall back on it when the first dives fail."""
+
+MANY = 256
+"""With more positions fixed than this a guard is asked before deletion, too."""
+
+
+@dataclass
+class Best:
+    """The best restriction so far, ordered by fixed positions, then by cone size."""
+
+    fixed: dict[int, int] | None = None
+    cone: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    reads: dict[Node, frozenset[Node]] = field(default_factory=dict)
+    values: tuple[int, ...] = ()
+
+    @property
+    def count(self) -> int | None:
+        """How many positions it fixes."""
+        return None if self.fixed is None else len(self.fixed)
+
+    def offer(
+        self, fixed: dict[int, int], cone: dict[str, tuple[int, ...]], state: ForcingState, values: tuple[int, ...]
+    ) -> None:
+        """Keep it if it is no worse."""
+        size = sum(map(len, cone.values()))
+        if self.fixed is None or (len(fixed), size) <= (len(self.fixed), sum(map(len, self.cone.values()))):
+            self.fixed, self.cone, self.values = fixed, cone, values
+            self.reads = {
+                (name, i): frozenset(state.reads[name, i]) for name, positions in cone.items() for i in positions
+            }
+
+
+class Search:
+    """Anytime search for a restriction that forces the label at one position; ``best`` is valid at any moment.
+
+    ``base`` is fixed beforehand and not counted; with ``guard`` only what it accepts becomes ``best``, and what it
+    refuses goes to ``refused``; ``patience`` is the number of passes after which nothing is expected any more.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        *,
+        base: Mapping[int, int] | None = None,
+        guard: Guard | None = None,
+        patience: int = len(PASSES),
+    ) -> None:
+        instance, position = task.instance, task.one_position("this search")
+        self.task, self.instance, self.position = task, instance, position
+        self.guard, self.patience, self.seed = guard, patience, task.seed
+        self.timed = task.deadline.moment is not None
+        self.best = Best()
+        self.refused = 0
+        self.state = ForcingState(instance, base)
+        self._ticks = 0
+        self._last_work = 0
+        self._first = 0
+        self._nodes = instance.n * max(1, len(instance.model.variables))
+        output = instance.model.output.variable
+        groups: dict[str, set[int]] = {}
+        for value in range(instance.domains[output]):
+            groups.setdefault(instance.label(value), set()).add(value)
+        self.target = (output, position)
+        self.goals = [Goal(output, position, frozenset(values)) for values in groups.values()]
+
+    def run(self) -> None:
+        """Search until the budget, or the time, is spent. Ctrl-C raises; ``best`` stays."""
+        rng = np.random.default_rng(self.seed)
+        turn = 0
+        if self._nodes <= FEW_NODES:
+            self._deletion(rng)
+        while True:
+            widths, noise = PASSES[min(turn, len(PASSES) - 1)]
+            for goal, limit in self._tasks(turn):
+                self._attempt(goal, limit, rng, widths, noise, turn)
+                if self._over():
+                    return
+            if turn == 0 and self.best.fixed is None and not self.refused and self._nodes <= FALLBACK_NODES:
+                self._deletion(rng)
+            turn += 1
+            if self.best.count == 0:
+                return
+            if turn >= len(PASSES) and self.best.fixed is not None:
+                self._improve(rng)
+                if not self.timed or self._over():
+                    return
+            elif turn >= (self.patience if self.best.fixed is None else len(PASSES)) and not self.timed:
+                return
+
+    def _improve(self, rng: np.random.Generator) -> None:
+        """Large-neighbourhood search: free a part of the best restriction, solve again from what is left, keep what
+        is no worse.
+
+        The part is what a few random nodes of the cone rest on, or a random share; the goals that still hold cost
+        nothing, so an iteration is short. Equal answers are accepted, which lets the search drift along a plateau.
+        """
+        stop = self.state.work + self._allowance() // 2
+        while self.state.work < stop and self.best.count and not self._over():
+            goal = next(g for g in self.goals if g.allowed.issuperset(self.best.values))
+            kept = self._neighbourhood(rng)
+            self.state.work += 100  # so that iterations without any walk come to an end, too
+            self._restart({**self.state.pinned, **{i: (a,) for i, a in kept.items()}})
+            for name, positions in self.best.cone.items():
+                for i in positions:
+                    self.state.examine(self.instance.model.by_name[name], i)
+            widths, noise = (int(rng.integers(2, 6)), int(rng.integers(1, 4)), 1), float(rng.choice([0.2, 0.6, 1.2]))
+            work = max(2_000, 40 * sum(map(len, self.best.cone.values())))
+            joint = rng.random() < 0.5
+            solver = self._solver(rng, widths, noise, work, joint)
+            try:
+                solved = solver.solve(goal, self.best.count - len(kept))
+            except OutOfBudget:
+                solved = False
+            if solved:
+                self._settle(rng, goal)
+
+    def _neighbourhood(self, rng: np.random.Generator) -> dict[int, int]:
+        """The tokens of the best restriction that stay."""
+        assert self.best.fixed is not None
+        fixed = self.best.fixed
+        if rng.random() < 0.5:
+            share = float(rng.choice([0.05, 0.1, 0.3]))
+            return {i: a for i, a in fixed.items() if rng.random() > share}
+        nodes = [(name, i) for name, positions in self.best.cone.items() for i in positions]
+        drop: set[int] = set()
+        wanted = max(1, int(len(fixed) * float(rng.choice([0.03, 0.1, 0.3]))))
+        for t in rng.permutation(len(nodes)).tolist():
+            drop |= self._tokens_below(nodes[t])
+            if len(drop) >= wanted:
+                break
+        return {i: a for i, a in fixed.items() if i not in drop}
+
+    def _tokens_below(self, node: Node) -> set[int]:
+        """The fixed positions on which a node of the best cone rests."""
+        stack, seen, tokens = [node], {node}, set[int]()
+        while stack:
+            name, i = stack.pop()
+            if name == "token":
+                tokens.add(i)
+            for source in self.best.reads.get((name, i), ()):
+                if source not in seen and (source[0] == "token" or source[1] in self.best.cone.get(source[0], ())):
+                    seen.add(source)
+                    stack.append(source)
+        return tokens
+
+    def _restart(self, tokens: dict[int, tuple[int, ...]]) -> None:
+        state = self.state
+        state.trail.clear()
+        state.facts.clear()
+        state.tokens = tokens
+
+    def _allowance(self) -> int:
+        """Work for the passes, and half as much for the improvement; more for answers that are large."""
+        return MORE_WORK + WORK_PER_TOKEN * min(self._first, 300)
+
+    def _over(self) -> bool:
+        if self.timed:
+            return self.task.deadline.passed
+        return self.best.fixed is not None and self.state.scores > SCORES
+
+    def _tick(self) -> None:
+        self._ticks += 1
+        if self._ticks % 64 == 0:
+            self.task.tell("searching", self.best.count)
+            if self._over():
+                raise OutOfBudget
+
+    def _tasks(self, turn: int) -> Iterator[tuple[Goal, int]]:
+        """Labels to try with a limit on the tokens. One label may need nearly all positions where another needs one, so
+        while nothing is known all are tried with small limits first; ties are worth having in the first pass, where the
+        labels' cones differ."""
+        for limit in FIRST_LIMITS if turn == 0 and self.best.fixed is None else ():
+            for goal in self.goals:
+                if limit < self.instance.n:
+                    yield goal, limit if self.best.count is None else min(limit, self.best.count)
+            if self.best.fixed is not None:
+                return
+        for goal in self.goals:
+            yield goal, self.instance.n if self.best.count is None else self.best.count - (turn > 0)
+
+    def _attempt(
+        self,
+        goal: Goal,
+        limit: int,
+        rng: np.random.Generator,
+        widths: tuple[int, ...],
+        noise: float,
+        turn: int,
+    ) -> None:
+        """One dive for one label."""
+        state = self.state
+        self._restart(dict(state.pinned))
+        work = FIRST_WORK * 4**turn
+        if self.best.fixed is not None:
+            attempts = max(1, len(self.goals) * (len(PASSES) - turn)) if not self.timed else 4
+            work = max(0, self._last_work - state.work) // attempts if not self.timed else MORE_WORK // attempts
+        joint = turn % 2 == 1  # goals met together share more tokens, goals met in turn leave time for more dives
+        solver = self._solver(rng, widths, noise, work, joint)
+        try:
+            solved = solver.solve(goal, limit)
+        except OutOfBudget:
+            return
+        if solved:
+            self._settle(rng, goal)
+
+    def _solver(
+        self, rng: np.random.Generator, widths: tuple[int, ...], noise: float, work: int, joint: bool
+    ) -> Solver:
+        return Solver(
+            self.state, rng, widths=widths, noise=noise, work=work, tick=self._tick, guard=self.guard, joint=joint
+        )
+
+    def _settle(self, rng: np.random.Generator, goal: Goal, fresh: bool = False) -> None:
+        """Minimise what the search found and offer it."""
+        state = self.state
+        if self.guard is not None and state.fixed > MANY:
+            # To free the many positions of a refused restriction one by one is dear, and hardly ever mends it.
+            tokens = {i: v[0] for i, v in state.tokens.items() if i not in state.pinned}
+            if not fresh and not self.guard.accepts(tokens):
+                self.refused += 1
+                return
+        if self.target not in state.facts and self.target[0] not in ("token", "position"):
+            state.examine(self.instance.model.by_name[self.target[0]], self.position)
+        minimiser = Minimiser(state, self.target, lambda: goal.allowed.issuperset(state.values(*self.target)), fresh)
+        order = [i for i in state.tokens if i not in state.pinned]
+        minimiser.minimise(rng.permutation(order).tolist())
+        fixed = {i: v[0] for i, v in sorted(state.tokens.items()) if i not in state.pinned}
+        if self.guard is not None and not self.guard.accepts(fixed):
+            self.refused += 1
+            return
+        if self.best.fixed is None:
+            self._first = len(fixed)
+            self._last_work = state.work + self._allowance()
+        self.best.offer(fixed, needed_cone(state, self.target), state, tuple(state.values(*self.target)))
+        self.task.tell("searching", self.best.count)
+
+    def _deletion(self, rng: np.random.Generator) -> None:
+        """Fix a whole random input, which forces every node, and free what can be freed."""
+        state = self.state
+        self._restart(dict(state.pinned))
+        for i in range(self.instance.n):
+            if i not in state.pinned:
+                state.tokens[i] = (int(rng.integers(len(state.alphabet))),)
+        for variable in self.instance.model.variables:
+            for i in range(self.instance.n):
+                state.examine(variable, i)
+        label = self.instance.label(state.values(*self.target)[0])
+        goal = next(g for g in self.goals if self.instance.label(min(g.allowed)) == label)
+        self._settle(rng, goal, fresh=True)

@@ -1,0 +1,362 @@
+"""What the search knows: fixed tokens, value sets of examined nodes, and the best pairs of each row.
+
+A row (head, position, query value) does not depend on the restriction: its pairs, best first, are computed once.
+Under a
+restriction the candidates are then the feasible pairs of that list down to the first position all of whose feasible
+pairs have been
+passed: that pair *is* the floor (docs/trusted-base.md, rule 4), since the list descends. So examining a head again
+costs a short walk, not a row scan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from restrict.abstract.rows import CONSTANT, Row, Values
+from restrict.arrays import I64
+from restrict.model.program import Head, Instance, Map, Variable, mentions
+
+Node = tuple[str, int]
+Pair = tuple[int, int]
+FIRST_PAIRS = 48
+FEW_FACTS, LONG_WALK = 64, 200
+"""With so few nodes known, a walk of so many steps is given up for the row's index; with more known, a walk soon comes
+to the floor."""
+MAX_IMAGE = 2**16
+Box = tuple[tuple[int, ...], ...]
+"""One sorted side per argument of a map, as indices into its lists of values."""
+
+
+class RowList:
+    """The pairs of one row, best first, extended on demand."""
+
+    def __init__(self, row: Row, keys: Values) -> None:
+        self.row, self.keys = row, keys
+        self.pairs: list[Pair] = []
+        self.complete = False
+        self.arrays: tuple[I64, I64] | None = None
+        self.index: RowIndex | None = None
+
+    def indexed(self) -> RowIndex | None:
+        """The index of the pairs found so far."""
+        if self.index is None and self.arrays is not None:
+            self.index = RowIndex(*self.arrays, self.keys)
+        return self.index
+
+    def extend(self) -> int:
+        """Find more pairs; returns how many scores that cost."""
+        count = 8 * len(self.pairs) or FIRST_PAIRS
+        j, w, self.complete = self.row.best(self.keys, count)
+        self.pairs = list(zip(j.tolist(), w.tolist(), strict=True))
+        self.index = None
+        self.arrays = (j, w)
+        return (self.row.stop - self.row.first) * self.keys.domain
+
+
+class RowIndex:
+    """Where things are in a row's list: what a walk over it would find, without the walk.
+
+    ``of(j)`` are the places of position ``j`` with their key values; ``completions`` the places at which a position
+    has had its last pair, in order.
+    """
+
+    def __init__(self, j: I64, w: I64, keys: Values) -> None:
+        self.j, self.w = j, w
+        self.order = np.argsort(j, kind="stable")
+        self.sorted = j[self.order]
+        starts = np.flatnonzero(np.diff(self.sorted, prepend=-1))
+        counts = np.diff(np.append(starts, len(j)))
+        sizes = np.full(len(starts), keys.domain, dtype=np.int64)
+        if len(keys.positions):
+            at = np.minimum(np.searchsorted(keys.positions, self.sorted[starts]), len(keys.positions) - 1)
+            known = keys.positions[at] == self.sorted[starts]
+            sizes = np.where(known, np.diff(keys.ptr)[at], sizes)
+        done = counts == sizes
+        last = self.order[starts + counts - 1][done] if len(j) else np.empty(0, dtype=np.int64)
+        self.completions = np.sort(last)
+
+    def of(self, j: int) -> tuple[I64, I64]:
+        """Places and key values of a position's pairs."""
+        a, b = np.searchsorted(self.sorted, (j, j + 1))
+        places = self.order[a:b]
+        return places, self.w[places]
+
+    def first_other(self, places: I64, low: int, high: int, apart: set[int]) -> int | None:
+        """The first of ``places`` whose position is visible and not one of ``apart``."""
+        for start in range(0, len(places), 256):
+            for t in places[start : start + 256].tolist():
+                j = int(self.j[t])
+                if low <= j < high and j not in apart:
+                    return int(t)
+        return None
+
+    @cached_property
+    def by_value(self) -> dict[int, I64]:
+        """The places of every key value."""
+        return {int(w): np.flatnonzero(self.w == w) for w in np.unique(self.w)}
+
+
+def depths(instance: Instance) -> dict[str, int]:
+    """The largest number of heads on a path to each variable."""
+    depth = {"token": 0, "position": 0}
+    for variable in instance.model.variables:
+        if isinstance(variable, Head):
+            read = (variable.value, instance.query(variable), instance.key(variable))
+            depth[variable.name] = 1 + max(depth[name] for name in read if name is not None)
+        else:
+            depth[variable.name] = max((depth[a] for a in variable.args), default=0)
+    return depth
+
+
+class ForcingState:
+    """Tokens and value sets under the restriction so far, with a trail so that a trial can be undone.
+
+    Value sets only shrink as tokens are fixed, so a fact stays true (if not tight) until the trail is undone past it.
+    """
+
+    def __init__(self, instance: Instance, base: Mapping[int, int] | None = None) -> None:
+        """``base``: positions with symbols that are fixed for good, like markers, and count as such here."""
+        self.instance = instance
+        self.order = {v.name: t for t, v in enumerate(instance.model.variables)}
+        self.depth = depths(instance)
+        self.alphabet = tuple(range(len(instance.model.alphabet)))
+        self.pinned = {i: (v,) for i, v in {**instance.pinned, **(base or {})}.items()}
+        self.tokens: dict[int, tuple[int, ...]] = dict(self.pinned)
+        self.facts: dict[Node, tuple[int, ...]] = {}
+        self.reads: dict[Node, set[Node]] = {}
+        self.trail: list[tuple[object, object]] = []
+        self.scores = 0
+        self.work = 0
+        self.boxes: dict[object, list[Box]] = {}
+        self._lists: dict[tuple[str, int, int], RowList] = {}
+        self._tables: dict[tuple[str, int], I64] = {}
+        self._defaults: dict[str, Values] = {}
+
+    # ------------------------------------------------------------ facts
+
+    @property
+    def fixed(self) -> int:
+        """How many positions are fixed."""
+        return len(self.tokens) - len(self.pinned)
+
+    def values(self, name: str, i: int) -> Sequence[int]:
+        """V of a node."""
+        if name == "token":
+            return self.tokens.get(i, self.alphabet)
+        if name == "position":
+            return (i,)
+        fact = self.facts.get((name, i))
+        return range(self.instance.domains[name]) if fact is None else fact
+
+    def fix(self, i: int, symbol: int) -> None:
+        """Fix a free position."""
+        self.trail.append((i, None))
+        self.tokens[i] = (symbol,)
+
+    def learn(self, node: Node, values: tuple[int, ...]) -> None:
+        """Record V of an examined node."""
+        self.trail.append((node, self.facts.get(node)))
+        self.facts[node] = values
+
+    def undo(self, mark: int) -> None:
+        """Back to the state when the trail had length ``mark``."""
+        while len(self.trail) > mark:
+            key, old = self.trail.pop()
+            if isinstance(key, int):
+                del self.tokens[key]
+            elif old is None:
+                del self.facts[key]  # type: ignore[arg-type]
+            else:
+                self.facts[key] = old  # type: ignore[index, assignment]
+
+    def since(self, mark: int) -> list[tuple[object, tuple[int, ...]]]:
+        """What has been fixed and learnt since ``mark``, to be replayed after an undo."""
+        return [(key, self.tokens[key] if isinstance(key, int) else self.facts[key]) for key, _ in self.trail[mark:]]  # type: ignore[index]
+
+    def replay(self, steps: list[tuple[object, tuple[int, ...]]]) -> None:
+        """Do again what :meth:`since` recorded."""
+        for key, values in steps:
+            if isinstance(key, int):
+                self.fix(key, values[0])
+            else:
+                self.learn(key, values)  # type: ignore[arg-type]
+
+    # ------------------------------------------------------------ examining
+
+    def examine(self, variable: Variable, i: int) -> tuple[int, ...]:
+        """V of a node from the present facts; the nodes that mattered are noted in ``reads``."""
+        node = (variable.name, i)
+        self.work += 10
+        self.reads[node] = set()
+        found = self._head(variable, i) if isinstance(variable, Head) else self._map(variable, i)
+        if found != self.facts.get(node):
+            self.learn(node, found)
+        return found
+
+    def _map(self, variable: Map, i: int) -> tuple[int, ...]:
+        self.work += 10
+        self.reads[variable.name, i].update((a, i) for a in variable.args)
+        sets = [self.values(a, i) for a in variable.args]
+        if np.prod([len(s) for s in sets], dtype=object) > MAX_IMAGE:
+            return tuple(range(self.instance.domains[variable.name]))
+        return tuple(np.unique(self.block(variable, i, sets)).tolist())
+
+    def block(self, variable: Map, i: int, sets: Sequence[Sequence[int]]) -> I64:
+        """The map's values on a box; whole tables are kept where they are small."""
+        size = np.prod([self.instance.domains[a] for a in variable.args], dtype=object)
+        if size > 4096:
+            return self.instance.map_values(variable, i, sets)
+        return self.instance.map_table(variable, i)[np.ix_(*sets)]
+
+    def _head(self, head: Head, i: int) -> tuple[int, ...]:
+        node = (head.name, i)
+        first, stop = self.instance.visible(head, i)
+        if first >= stop:
+            return (head.default,)
+        query = self.instance.query(head)
+        if query:
+            self.reads[node].add((query, i))
+        everything = self.instance.domains[head.value]
+        found: set[int] = set()
+        for u in self.values(query, i) if query else (0,):
+            found |= self.row_values(head, i, u, everything, self.reads[node])
+            if len(found) == everything:
+                break
+        return tuple(sorted(found))
+
+    def row_values(self, head: Head, i: int, u: int, enough: int, reads: set[Node]) -> set[int]:
+        """R(u) of docs/trusted-base.md; stops when ``enough`` values have been found."""
+        key = self.instance.key(head)
+        found: set[int] = set()
+        for steps, (j, w) in enumerate(self.walk(head, i, u, reads)):
+            if head.value == key:
+                if steps == LONG_WALK and self.indexable:
+                    return self.key_values(head, i, u, reads)
+                found.add(w)
+            elif j == i and head.value == self.instance.query(head):
+                found.add(u)
+            else:
+                reads.add((head.value, j))
+                found.update(self.values(head.value, j))
+            if len(found) >= enough:
+                break
+        return found
+
+    @property
+    def indexable(self) -> bool:
+        """Whether so little is known that looking it up in an index is cheaper than a long walk."""
+        return len(self.tokens) + len(self.facts) <= FEW_FACTS
+
+    def key_values(self, head: Head, i: int, u: int, reads: set[Node] | None = None) -> set[int]:
+        """The key values of the candidates of a row: R(u) where key and value are one variable.
+
+        Only positions whose key values are restricted are looked at one by one; of all others only the first to be
+        completed matters, and for each value its first place. So a row of a million equal pairs costs no walk.
+        """
+        first, stop = self.instance.visible(head, i)
+        key = self.instance.key(head)
+        assert key is not None
+        domain = self.instance.domains[key]
+        rows, same = self._list(head, i, u), self.instance.query(head) == key
+        while True:
+            if not rows.pairs and not rows.complete:
+                self.scores += rows.extend()
+            index = rows.indexed()
+            assert index is not None
+            apart = {j: v for j, v in self.restricted(key).items() if first <= j < stop}
+            if same and first <= i < stop:
+                apart[i] = (u,)
+            pinned = self.pinned if key == "token" else {}
+            apart = {j: v for j, v in apart.items() if j not in pinned}
+            self.work += 20 + 2 * len(apart)
+            last = index.first_other(index.completions, first, stop, set(apart))
+            floor = len(index.j) if last is None else last
+            own = {j: index.of(j) for j in apart}
+            for j, (places, values) in own.items():
+                mine = places[np.isin(values, apart[j])]
+                if len(mine) == len(apart[j]):
+                    floor = min(floor, int(mine.max()))
+            if floor < len(index.j) or rows.complete:
+                break
+            self.scores += rows.extend()
+        found: set[int] = set()
+        for j, (places, values) in own.items():
+            if len(places) and places[0] <= floor and reads is not None and len(apart[j]) < domain:
+                reads.add((key, j))
+            found.update(int(w) for t, w in zip(places, values, strict=True) if t <= floor and w in apart[j])
+        for w, places in index.by_value.items():
+            if w not in found:
+                t = index.first_other(places, first, stop, set(apart))
+                if t is not None and t <= floor:
+                    found.add(w)
+        return found
+
+    def restricted(self, name: str) -> dict[int, tuple[int, ...]]:
+        """The positions at which less than the default is known to be possible, with V."""
+        if name == "token":
+            return self.tokens
+        if name == "position":
+            return {}
+        return {i: v for (of, i), v in self.facts.items() if of == name and len(v) < self.instance.domains[name]}
+
+    def walk(self, head: Head, i: int, u: int, reads: set[Node] | None = None) -> Iterator[Pair]:
+        """The candidates of a row: its feasible pairs, best first, down to the floor."""
+        first, stop = self.instance.visible(head, i)
+        key, same = (
+            self.instance.key(head),
+            self.instance.query(head) is not None and self.instance.query(head) == self.instance.key(head),
+        )
+        rows = self._list(head, i, u)
+        left: dict[int, int] = {}
+        t = 0
+        while True:
+            if t == len(rows.pairs):
+                if rows.complete:
+                    return
+                self.scores += rows.extend()
+                continue
+            j, w = rows.pairs[t]
+            t += 1
+            self.work += 1
+            if not first <= j < stop:
+                continue
+            if key is not None:
+                own = same and j == i
+                possible = (u,) if own else self.values(key, j)
+                if reads is not None and len(possible) < self.instance.domains[key]:
+                    reads.add((key, j))
+                if w not in possible:
+                    continue
+                left[j] = left.get(j, len(possible)) - 1
+            yield j, w
+            if key is None or left[j] == 0:
+                return
+
+    def _list(self, head: Head, i: int, u: int) -> RowList:
+        """The row's list; one for all positions where the score does not mention ``i`` and most of the row is
+        visible."""
+        first, stop = self.instance.visible(head, i)
+        shared = "i" not in mentions(head) and 2 * (stop - first) >= self.instance.n
+        slot = (head.name, -1 if shared else i, u)
+        if slot not in self._lists:
+            row = Row(self.instance, head, i, u)
+            row.own = (-1, -1)
+            if shared:
+                row.first, row.stop = 0, self.instance.n
+            self._lists[slot] = RowList(row, self._default_values(self.instance.key(head)))
+        return self._lists[slot]
+
+    def _default_values(self, key: str | None) -> Values:
+        if key is None:
+            return CONSTANT
+        if key not in self._defaults:
+            if key == "token":
+                self._defaults[key] = Values.make(len(self.alphabet), self.pinned)
+            elif key == "position":
+                self._defaults[key] = Values.make(1, {j: (j,) for j in range(self.instance.n)})
+            else:
+                self._defaults[key] = Values.make(self.instance.domains[key], {})
+        return self._defaults[key]

@@ -1,0 +1,1 @@
+"""Models to try: built-in programs, hard families, random ones."""

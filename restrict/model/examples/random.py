@@ -1,0 +1,59 @@
+"""Random transformers of Hahn's form: one activation per position and layer, independent random scores and
+position-wise maps.
+
+Every score and every map value is a ``hash`` of its arguments, so a model of any length is a page of text.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from restrict.model.brackets import brackets as alphabet_of
+
+
+def random_model(
+    layers: int = 2,
+    heads: int = 2,
+    states: int = 4,
+    seed: int = 0,
+    symbols: int = 2,
+    classes: int = 2,
+    every: int = 0,
+    brackets: int = 0,
+) -> dict[str, Any]:
+    """The document of a random model: ``layers`` layers of ``heads`` heads, ``states`` values per activation.
+
+    Layer ``l``: head ``h`` at ``i`` attends by ``hash(seed, 2l, h, i, q, j, k)`` from and to the activations of layer
+    ``l-1`` (layer 0 is the token), and
+    the new activation is ``hash(seed, 2l+1, i, old, head values...) mod states``; in the last layer mod ``classes``,
+    which is the output; 1 is accepted. With ``every`` = 1 there is an output at every position; with ``brackets`` the
+    alphabet is that many types of bracket, as in Dyck languages, instead of ``symbols`` digits.
+    """
+    variables: list[dict[str, Any]] = []
+    below = "token"
+    for layer in range(1, layers + 1):
+        names = [f"a{layer}_{h}" for h in range(heads)]
+        for h, name in enumerate(names):
+            score = f"hash({seed}, {2 * layer}, {h}, i, q, j, k)"
+            variables.append(
+                {"name": name, "kind": "head", "query": below, "key": below, "value": below, "score": score}
+            )
+        size = classes if layer == layers else states
+        args = [below, *names]
+        rule = f"hash({seed}, {2 * layer + 1}, i, {', '.join(args)}) % {size}"
+        below = f"y{layer}"
+        variables.append({"name": below, "kind": "map", "args": args, "domain": size, "map": rule})
+    alphabet = [str(a) for a in range(symbols)] if symbols <= 10 else [f"s{a}" for a in range(symbols)]
+    kind = f"symbols={symbols},classes={classes}"
+    if brackets:
+        alphabet, kind = list(alphabet_of(brackets)), f"classes={classes},brackets={brackets}"
+    position = "every" if every else "last"
+    return {
+        "format": "restrict-model/1",
+        "name": f"random:layers={layers},heads={heads},states={states},seed={seed},{kind}"
+        + (",every=1" if every else ""),
+        "description": "a random hard-attention transformer with independent hashed scores",
+        "alphabet": alphabet,
+        "variables": variables,
+        "output": {"variable": below, "position": position, **({"accept": [1]} if classes == 2 else {})},
+    }

@@ -1,0 +1,1 @@
+"""Exact optima, explanations, sensitivity: what SAT and enumeration know."""

@@ -1,0 +1,243 @@
+"""Disjoint sensitive blocks: a lower bound on every explanation of an input that anyone can check.
+
+A *sensitive block* of ``x`` is a set ``B`` of positions with an input ``x'`` that differs from ``x`` only on ``B`` and
+has another label (block sensitivity: Nisan, STOC 1989). An explanation of ``x`` fixes positions to their symbols
+in ``x`` so that the label is forced. If it fixed no position of ``B``, ``x'`` would agree with it. So it fixes one of
+every block, and **disjoint blocks number at most the size of the smallest explanation**.
+
+Where the cone fits into CNF, smallest blocks come first, by SAT with a totalizer, until there is no further block at
+all; then the positions of the blocks together are an explanation (``exhausted``). Elsewhere blocks come from
+single changes and from the goal-directed search for another label, which scales to long inputs and may miss blocks.
+Both kinds are evaluated again before they are returned.
+"""
+
+from __future__ import annotations
+
+import time as clock
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from pysat.card import ITotalizer
+
+from restrict.errors import ResourceLimit, UsageError
+from restrict.force.goal import Goal, OutOfBudget, Solver
+from restrict.force.on_demand import OnDemandState
+from restrict.force.state import ForcingState
+from restrict.model.program import Instance, Model
+from restrict.optimum.cnf import encode
+from restrict.optimum.exact import Cube, Oracle, OutOfTime
+from restrict.restriction import Restriction
+from restrict.task import Target, position_of
+
+SAT_LENGTH = 400
+"""Beyond this length blocks are searched for without CNF."""
+RUN_LENGTH = 1500
+"""Up to this length witnesses are evaluated by ``model.run``, beyond by a run on demand from the target."""
+SMALL = 5
+"""Blocks of up to this size are sought smallest first."""
+WIDTH, WORK = 3, 250_000
+"""Alternatives tried at a goal, and effort, of one goal-directed search."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """``word`` differs from the input only at ``positions`` and has the label ``label``."""
+
+    positions: tuple[int, ...]
+    label: str
+    word: tuple[str, ...] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """Disjoint sensitive blocks of one input, whose label is ``label``; ``lower`` is their number.
+
+    ``exhausted``: there is no further block disjoint from these.
+    """
+
+    label: str
+    blocks: tuple[Block, ...]
+    exhausted: bool
+
+    @property
+    def lower(self) -> int:
+        """Every explanation of the input fixes at least this many positions."""
+        return len(self.blocks)
+
+
+def input_of(model: Model, x: str | Sequence[str]) -> tuple[Instance, Cube]:
+    """The instance for a word and its symbols' indices by position. Raises :class:`UsageError` for an empty one."""
+    symbols = model.symbols(x)
+    n = len(symbols) + len(model.markers)
+    if n < 1:
+        raise UsageError("the input is empty")
+    at = model.at(n)
+    pinned = at.pinned
+    return at, dict(zip((i for i in range(n) if i not in pinned), symbols, strict=True))
+
+
+def label_on(full: OnDemandState, position: int, changes: Mapping[int, int]) -> str:
+    """The label on the input that ``full`` holds, with changes: the abstract run with everything fixed. Cost: the
+    nodes that the target reads."""
+    before = {i: full.tokens[i] for i in changes}
+    full.tokens.update({i: (a,) for i, a in changes.items()})
+    full.facts.clear()
+    full.reads.clear()
+    full.trail.clear()
+    (value,) = full.values(full.instance.model.output.variable, position)
+    full.tokens.update(before)
+    return full.instance.label(value)
+
+
+def sensitive_block(oracle: Oracle, x: Cube, agreed: Collection[int], other: int) -> Cube | None:
+    """The changes of a subset-minimal block off ``agreed``, or ``None`` where there is none. One SAT call a position
+    of the first input found."""
+    found = oracle.find({i: x[i] for i in oracle.inputs if i in agreed}, other)
+    if found is None:
+        return None
+    for i in [i for i in oracle.inputs if found[i] != x[i]]:
+        if found[i] != x[i]:
+            closer = {j: x[j] for j in oracle.inputs if found[j] == x[j] or j == i}
+            found = oracle.find(closer, other) or found
+    return {i: found[i] for i in oracle.inputs if found[i] != x[i]}
+
+
+def sensitivity(
+    model: Model, x: str | Sequence[str], *, target: Target = "last", time: float | None = None, seed: int = 0
+) -> Sensitivity:
+    """Disjoint sensitive blocks of the input ``x`` (a word without markers), as many as a greedy choice finds.
+
+    Arguments:
+        time: seconds after which the blocks so far are returned.
+        seed: for the search on long inputs; the same seed gives the same blocks (without ``time``).
+
+    Cost: a SAT call or a search per block and size. Raises :class:`UsageError` for a bad word or target.
+    """
+    at, word = input_of(model, x)
+    where = position_of(at, target)
+    if where is None:
+        raise UsageError("sensitivity is for one position, not for the target all")
+    deadline = None if time is None else clock.monotonic() + time
+    full = OnDemandState.of(at, word)
+    label = label_on(full, where, {})
+    found: Iterator[Cube] | None = None
+    if at.n <= SAT_LENGTH:
+        try:
+            code = encode(at, Restriction.of(at), [where])
+            found = _by_sat(Oracle(code, where, deadline), word, label)
+        except ResourceLimit:
+            pass
+    exhausted = found is not None
+    blocks = []
+    try:
+        for changes in found or _by_search(full, where, word, label, seed, deadline):
+            blocks.append(_checked(full, where, label, word, changes))  # noqa: PERF401 (those before a timeout count)
+    except OutOfTime:
+        exhausted = False
+    return Sensitivity(label, tuple(blocks), exhausted)
+
+
+def _checked(full: OnDemandState, position: int, label: str, word: Cube, changes: Cube) -> Block:
+    """Evaluate a block's witness again."""
+    alphabet, changed = full.instance.model.alphabet, word | changes
+    witness = tuple(alphabet[changed[i]] for i in sorted(changed))
+    short = full.instance.n <= RUN_LENGTH
+    seen = full.instance.model.run(witness).label(position) if short else label_on(full, position, changes)
+    if seen == label:
+        raise AssertionError(f"the block {sorted(changes)} is not sensitive; please report the model")
+    return Block(tuple(sorted(changes)), seen, witness)
+
+
+# ---------------------------------------------------------------- by SAT
+
+
+def _by_sat(oracle: Oracle, word: Cube, label: str) -> Iterator[Cube]:
+    """Greedily, smallest first, until no block is left."""
+    other = oracle.other[label]
+    if not oracle.inputs or len(oracle.other) == 1:
+        return
+    differ = [-oracle.code.token_lit(i, word[i]) for i in oracle.inputs]
+    count = ITotalizer(differ, ubound=min(SMALL, len(differ)), top_id=oracle.top)
+    oracle.solver.append_formula(count.cnf.clauses)
+    used: set[int] = set()
+    size = 1
+    while size <= min(SMALL, len(differ) - 1):
+        found = oracle.find({i: word[i] for i in used}, other, [-count.rhs[size]])
+        if found is None:
+            size += 1
+            continue
+        changes = {i: found[i] for i in oracle.inputs if found[i] != word[i]}
+        used.update(changes)
+        yield changes
+    while (block := sensitive_block(oracle, word, used, other)) is not None:
+        used.update(block)
+        yield block
+
+
+# ---------------------------------------------------------------- by search
+
+
+def _by_search(
+    full: OnDemandState, position: int, word: Cube, label: str, seed: int, deadline: float | None
+) -> Iterator[Cube]:
+    """Single changes of tokens that the target reads, then what forces another label."""
+    rng = np.random.default_rng(seed)
+    used: set[int] = set()
+    label_on(full, position, {})
+    for i in sorted(full.read_tokens((full.instance.model.output.variable, position)) - set(full.instance.pinned)):
+        _in_time(deadline)
+        for a in full.alphabet:
+            if a != word[i] and i not in used and label_on(full, position, {i: a}) != label:
+                used.add(i)
+                yield {i: a}
+    while (found := _other_label(full, position, word, used, label, rng)) is not None:
+        _in_time(deadline)
+        block = _minimal(full, position, found, label)
+        used.update(block)
+        yield block
+
+
+def _in_time(deadline: float | None) -> None:
+    if deadline is not None and clock.monotonic() > deadline:
+        raise OutOfTime
+
+
+def _other_label(
+    full: OnDemandState, position: int, word: Cube, used: set[int], label: str, rng: np.random.Generator
+) -> Cube | None:
+    """Changes off ``used`` that, laid over the input, give another label; found by goal-directed search."""
+    at, name = full.instance, full.instance.model.output.variable
+    wanted = frozenset(v for v in range(at.domains[name]) if at.label(v) != label)
+    found = force(at, Goal(name, position, wanted), {i: word[i] for i in used}, at.n, rng)
+    return None if found is None else {i: a for i, a in found.items() if a != word[i]}
+
+
+def force(
+    instance: Instance,
+    goal: Goal,
+    pinned: Cube,
+    limit: int,
+    rng: np.random.Generator,
+    symbols: Mapping[int, int] | None = None,
+) -> Cube | None:
+    """What one goal-directed search fixes besides ``pinned`` to meet a goal (only to ``symbols``, where given)."""
+    state = ForcingState(instance)
+    state.pinned.update({i: (a,) for i, a in pinned.items()})
+    state.tokens = dict(state.pinned)
+    solver = Solver(state, rng, widths=(WIDTH,), noise=0.0, work=WORK, tick=lambda: None, symbols=symbols)
+    try:
+        if not goal.allowed or not solver.solve(goal, limit):
+            return None
+    except OutOfBudget:
+        return None
+    return {i: v[0] for i, v in state.tokens.items() if i not in state.pinned}
+
+
+def _minimal(full: OnDemandState, position: int, changes: Cube, label: str) -> Cube:
+    """Undo every change without which the label is still another one."""
+    for i in sorted(changes):
+        rest = {j: a for j, a in changes.items() if j != i}
+        if label_on(full, position, rest) != label:
+            changes = rest
+    return changes

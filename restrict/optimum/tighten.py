@@ -1,0 +1,169 @@
+"""Tightening: which claimed dependencies are none, by SAT on the exact cone (theory of the project, section 3).
+
+The abstract run forgets that nodes are correlated, so ``D`` can hold positions that never matter. For a position
+``p`` take two copies of the cone's CNF (:mod:`restrict.optimum.cnf`) that share all inputs but ``p``, and ask for two
+different labels. If that is unsatisfiable, changing ``p`` alone never changes the label, on any ``x |= rho``. All such
+``p`` can be dropped together: two inputs that differ at several of them are joined by a path of inputs, all
+``|= rho``, that change one at a time.
+
+A tightened claim is **beyond what the abstract-run checker verifies**: the certificate stays as it was, and
+:class:`Tightened` is a separate record whose proofs (DIMACS and DRAT) an outside checker can check; that the CNF says
+what it should rests on :func:`tighten_formula`. PySAT's proof logging is unreliable for some solvers (its issue 139),
+so a proof counts only after :mod:`restrict.sat.rup` has checked it against the very clauses that are written.
+"""
+
+from __future__ import annotations
+
+import time as clock
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pysat.solvers import Solver as Sat
+
+from restrict.certificate.certificate import Certificate
+from restrict.errors import ModelError, UsageError
+from restrict.model.program import Model
+from restrict.optimum.cnf import Encoding, encode
+from restrict.optimum.exact import OutOfTime, ask
+from restrict.restriction import Restriction
+from restrict.sat.rup import ProofError, check_refutation, dimacs
+from restrict.task import position_of
+
+PROOF_SOLVERS = ("cadical153", "glucose4", "lingeling")
+"""Tried in this order for a proof that can be checked."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """That ``position`` never matters: an unsatisfiable formula and its refutation, checked by ``restrict.sat.rup``.
+
+    ``solver`` is ``None`` where no solver gave a proof that could be checked: then only SAT's word stands for it.
+    """
+
+    position: int
+    clauses: Sequence[Sequence[int]] = field(repr=False)
+    top: int
+    lines: tuple[str, ...] = field(repr=False)
+    solver: str | None
+
+    @property
+    def verified(self) -> bool:
+        """Whether the proof was checked."""
+        return self.solver is not None
+
+
+@dataclass(frozen=True, eq=False)
+class Tightened:
+    """The label of ``certificate`` is a function of the inputs at ``dependencies``: its own without ``removed``.
+
+    ``needed`` are dependencies that certainly matter, with two inputs that agree off the position and have different
+    labels; those in neither were not decided in time.
+    """
+
+    certificate: Certificate
+    removed: tuple[int, ...]
+    needed: dict[int, tuple[list[str], list[str]]]
+    proofs: tuple[Proof, ...]
+
+    @property
+    def dependencies(self) -> tuple[int, ...]:
+        """What is left of the claimed dependencies."""
+        assert self.certificate.claim.dependencies is not None
+        return tuple(p for p in self.certificate.claim.dependencies if p not in self.removed)
+
+    @property
+    def c(self) -> int:
+        """Their number."""
+        return len(self.dependencies)
+
+
+def tighten_formula(code: Encoding, position: int, p: int) -> tuple[list[list[int]], Encoding]:
+    """Clauses that are satisfiable iff a change of input ``p`` alone can change the label at ``where``; the second
+    copy."""
+    other = code.copy([i for i in code.inputs if i != p])
+    clauses = [*code.clauses, *other.clauses[1:]]
+    for label, literals in code.labels(position).items():
+        clauses += [[-a, -b] for a in literals for b in other.labels(position)[label]]
+    return clauses, other
+
+
+def tighten(
+    model: Model, certificate: Certificate, *, folder: str | Path | None = None, time: float | None = None
+) -> Tightened:
+    """Remove every claimed dependency that SAT shows to be none.
+
+    Arguments:
+        certificate: one position's claim; it must be for this model.
+        folder: where to write ``position-P.cnf`` and ``position-P.drat`` for each removed ``P`` with a checked proof.
+        time: seconds; what is undecided then stays a dependency.
+
+    Raises :class:`UsageError` for the target ``all``, :class:`ModelError` for another model,
+    :class:`restrict.errors.ResourceLimit` where the cone does not fit. Cost: one SAT call a dependency.
+    """
+    if certificate.claim.dependencies is None:
+        raise UsageError("tighten is for the claim of one position, not for the target all")
+    if certificate.sha256 != model.digest:
+        raise ModelError(f"model.sha256: the certificate is for another model ({certificate.model_name!r})")
+    at = model.at(certificate.n)
+    where = position_of(at, certificate.target)
+    assert where is not None
+    code = encode(at, Restriction.of(at, certificate.restriction.fixed), [where])
+    deadline = None if time is None else clock.monotonic() + time
+    needed: dict[int, tuple[list[str], list[str]]] = {}
+    proofs: list[Proof] = []
+    for p in certificate.claim.dependencies:
+        try:
+            found = _decide(code, where, p, deadline)
+        except OutOfTime:
+            break
+        if isinstance(found, Proof):
+            proofs.append(found)
+        else:
+            needed[p] = found
+    if folder is not None:
+        write_proofs(proofs, Path(folder))
+    return Tightened(certificate, tuple(proof.position for proof in proofs), needed, tuple(proofs))
+
+
+def _decide(code: Encoding, position: int, p: int, deadline: float | None) -> Proof | tuple[list[str], list[str]]:
+    """A proof that ``p`` never matters, or two inputs that show that it does."""
+    clauses, other = tighten_formula(code, position, p)
+    with Sat("glucose4", bootstrap_with=clauses) as solver:
+        if ask(solver, [], deadline):
+            shown = solver.get_model()
+            return code.decode(shown), other.decode(shown)
+    return prove(p, clauses, other.top)
+
+
+def prove(position: int, clauses: Sequence[Sequence[int]], top: int) -> Proof:
+    """The first solver's refutation that the independent checker accepts; unverified where there is none."""
+    for name in PROOF_SOLVERS:
+        with Sat(name, bootstrap_with=clauses, with_proof=True) as solver:
+            if solver.solve():
+                raise AssertionError(f"{name} finds a model of what another solver refuted")
+            lines = tuple(solver.get_proof() or ())
+        try:
+            check_refutation(clauses, lines)
+        except ProofError:
+            continue
+        return Proof(position, clauses, top, lines, name)
+    return Proof(position, clauses, top, (), None)
+
+
+def write_proofs(proofs: Sequence[Proof], folder: Path) -> list[Path]:
+    """Write the checked proofs, two files each. Raises :class:`UsageError` where the folder cannot be written."""
+    written = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for proof in (p for p in proofs if p.verified):
+            stem = folder / f"position-{proof.position}"
+            for path, text in (
+                (stem.with_suffix(".cnf"), dimacs(proof.clauses, proof.top)),
+                (stem.with_suffix(".drat"), "".join(f"{line}\n" for line in proof.lines)),
+            ):
+                path.write_text(text, encoding="ascii")
+                written.append(path)
+    except OSError as error:
+        raise UsageError(f"{folder}: the proofs cannot be written: {error}") from None
+    return written

@@ -1,0 +1,1 @@
+"""Helpers over PySAT."""
