@@ -90,7 +90,7 @@ def counters(program: Program) -> Bimachine:
     left = np.full((size + program.end, letters), -1, dtype=np.int32)
     right = np.full((size + program.start, letters), -1, dtype=np.int32)
     lab = np.full((len(left), letters, len(right)), -1, dtype=np.int32)
-    rows = []
+    rows: list[tuple[int, int, int]] = []
     for c in range(size):
         for x in range(letters):
             if (x == x_start) == (c == 0 and program.start):
@@ -254,7 +254,8 @@ def observations(
             out.append(np.where(seen.triples.seen >= 0, table.value[query, seen.triples.seen], -1).astype(np.int32))
     if look.mask != "none":
         return out[0], out[1]
-    assert left is not None and right is not None
+    assert left is not None
+    assert right is not None
     nl, letters, nr = machine.lab.shape
     l, rest = cells[1] % nl, cells[1] // nl
     cell_r = (l * letters + rest % letters) * nr + rest // letters
@@ -266,14 +267,15 @@ def observations(
 
 @dataclass(frozen=True, eq=False)
 class Classes:
-    """The classes of summaries of one head and side. ``start`` (B,): of the empty summary; the classes' edges; for each
-    class, a summary (row of ``summaries``)."""
+    """The classes of summaries of one head and side. ``start`` (B,): of the empty summary; the classes' edges; the
+    summaries (rows of ``summaries``) ``members``, and the class ``member_of`` of each."""
 
     start: I32
     offset: I32
     succ: I32
     out: I32
-    example: I32
+    members: I32
+    member_of: I32
     summaries: I32
 
     @property
@@ -300,7 +302,8 @@ def classify(seen: Seen, out: I32) -> Classes:
         offset,
         np.where(succ >= 0, cls[succ], -1).astype(np.int32),
         out[index],
-        triples.summary[reps],
+        triples.summary,
+        cls,
         seen.summaries,
     )
 

@@ -8,7 +8,7 @@ coordinate itself below ``threshold`` and its residue above. The rules, each a t
 
 - sums, differences and multiples of waves are waves; so is a floor division by a constant ``c`` (period times ``c``);
 - the remainder of a wave by a constant is finite (period times ``c``);
-- a comparison of waves is finite if all slopes of their difference have one sign: far out the sign is that of the slope;
+- a comparison of waves is finite if all slopes of their difference have one sign: far out, that is its sign;
 - ``min``, ``max`` and ``abs`` follow from comparisons; anything else is finite when its operands are.
 
 ``j - i`` is not a function of classes. Its comparison with a constant is finite in ``d``, the difference cut off at
@@ -82,10 +82,8 @@ class Linear:
 
     def wave(self) -> Wave:
         """As a function of ``p, s, p2, s2``; ``n`` is read from the side of ``j`` where ``i`` does not occur."""
-        if self.i == 0 and self.j:
-            slope = (0, 0, self.j + self.n, self.n)
-        else:
-            slope = (self.i + self.n, self.n, self.j, 0)
+        by_j = self.i == 0 and self.j != 0
+        slope = (0, 0, self.j + self.n, self.n) if by_j else (self.i + self.n, self.n, self.j, 0)
         base = self.n + self.constant
 
         def at(env: Env) -> I64:
@@ -191,7 +189,7 @@ def _sum(one: Form, two: Form, sign: int) -> Form:
     a, b = wave(one), wave(two)
     slopes = _scaled([a, b])
     slope = tuple(x + sign * y for x, y in zip(*slopes, strict=True))
-    return _joined([a, b], slope, lambda env: a.at(env) + sign * b.at(env))  # type: ignore[arg-type]
+    return _joined([a, b], slope, lambda env: a.at(env) + sign * b.at(env))
 
 
 def _product(expr: Expr, args: list[Form]) -> Form:
@@ -200,9 +198,14 @@ def _product(expr: Expr, args: list[Form]) -> Form:
             c = one.constant
             if isinstance(two, Linear):
                 return Linear(c * two.i, c * two.j, c * two.n, c * two.constant)
-            slope = tuple(c * k for k in two.slope)
-            return Wave(two.threshold, two.period, slope, lambda env: c * two.at(env), two.reach, two.uses)  # type: ignore[arg-type]
+            return _times(c, two)
     return _pointwise(expr, [_finite(expr, a) for a in args])
+
+
+def _times(c: int, w: Wave) -> Wave:
+    """A multiple of a wave."""
+    slope = tuple(c * k for k in w.slope)
+    return Wave(w.threshold, w.period, slope, lambda env: np.asarray(c * w.at(env)), w.reach, w.uses)  # type: ignore[arg-type]
 
 
 def _divide(expr: Expr, args: list[Form]) -> Form:

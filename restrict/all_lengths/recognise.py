@@ -1,4 +1,4 @@
-"""Is a model order-only? Its program for :mod:`restrict.all_lengths.stages`, or a refusal that names the sub-expression.
+"""Is a model order-only? Its program, or a refusal that names the sub-expression.
 
 Maps may read ``i`` and ``n`` through expressions that depend on position classes only
 (:mod:`restrict.all_lengths.forms`); a score is a function of ``q``, ``k`` and such classes of ``i`` and of ``j``, or
@@ -12,15 +12,15 @@ from dataclasses import dataclass, field, replace
 from math import lcm, prod
 
 import numpy as np
+import numpy.typing as npt
 
 from restrict.all_lengths.forms import Declined, Linear, Wave, analyse, grid, points, wave
 from restrict.all_lengths.program import AFTER, BEFORE, I32, I64, TOKEN, Look, Program, Step, class_of, needed
 from restrict.all_lengths.window import windowed
 from restrict.errors import ModelError, NotEstablished, ResourceLimit
 from restrict.model.expr import Expr, bind, name, substitute
-from restrict.model.program import Head, Map, Model, Size
+from restrict.model.program import Head, Map, Model, Size, references, rule_of
 from restrict.model.rules import Callback, Dot, Formula, Rule, Table, evaluate, expression
-from restrict.model.validate import references
 
 MAX_COMBINATIONS = 1 << 16
 MAX_ROWS = 4096
@@ -127,7 +127,7 @@ def _constant(reader: _Reader, size: Size | None, what: str) -> int:
 
 def _scan(reader: _Reader, variable: Head | Map) -> dict[Expr, Linear | Wave]:
     """Check a variable, note its domain and classes; the form of its rule for each combination of finite values."""
-    rule = variable.rule if isinstance(variable, Map) else variable.score
+    rule = rule_of(variable)
     assert isinstance(rule, Rule)
     if isinstance(rule, Callback):
         raise Declined("it is a Python callable, which cannot be analysed; write it as an expression or a table")
@@ -205,7 +205,7 @@ def _defined_somewhere(model: Model, reader: _Reader, when: Wave | None) -> None
 
 
 def _add_map(reader: _Reader, variable: Map) -> None:
-    rule = variable.rule
+    rule = rule_of(variable)
     assert isinstance(rule, Formula | Table)
     expr = substitute(expression(rule), {"position": name("i")})
     args = tuple(a for a in variable.args if a in expr.names and a != "position")
@@ -259,7 +259,7 @@ def _add_head(reader: _Reader, head: Head, forms: dict[Expr, Linear | Wave]) -> 
     reader.steps.extend([look] if scores.reach == 0 else windowed(look, scores.reach))
 
 
-def _later(rank: I32, tie: I64, right: bool) -> np.ndarray:  # type: ignore[type-arg]
+def _later(rank: I32, tie: I64, right: bool) -> npt.NDArray[np.bool_]:
     """Whether the later of two pairs of one rank wins, by row and rank."""
     flat, ties = rank.reshape(-1, rank.shape[-1]), tie.reshape(-1, rank.shape[-1])
     out = np.full((len(flat), int(flat.max()) + 1), right)
@@ -363,7 +363,7 @@ def _by_position(reader: _Reader, table: list[list[Linear | Wave]], q: bool, k: 
         if None in fixed or any(isinstance(f, Linear) and not f.j and not f.known for f in row):
             raise Declined("its score mixes an order by j with other functions of positions")
         if not moving:
-            rank[u] = np.unique([f.constant for f in row], return_inverse=True)[1]  # type: ignore[union-attr]
+            rank[u] = np.unique(np.array([c or 0 for c in fixed]), return_inverse=True)[1]
             continue
         first = moving[0]
         step, gaps = first.j, [f.constant for f in moving]

@@ -147,7 +147,10 @@ def build(
     layers: list[Layer] = []
     account: list[Record] = []
     for at, (heads, steps) in enumerate(plan.stages):
-        later = [*[h for hs, ms in plan.stages[at + 1 :] for h in (*hs, *ms)], *plan.before, *plan.last, *plan.after]
+        later: list[Step | Look] = []
+        for other, maps in plan.stages[at + 1 :]:
+            later += [*other, *maps]
+        later += [*plan.before, *plan.last, *plan.after]
         start = perf_counter()
         layer = extend(machine, heads, steps, _live(program, later), limits, False)
         machine = layer.after

@@ -1,6 +1,6 @@
 """Heads whose score looks at ``j - i``, cut off at a constant: the same as heads that do not.
 
-With ``reach`` D the score is a function of query, pair and ``d = j - i`` cut off to ``-D .. D``. The head is replaced by
+With ``reach`` D the score is a function of query, pair and ``d = j - i`` cut off to ``-D .. D``. The head becomes
 
 - shifts: ``left1`` is the pair at ``i - 1``, ``left2`` the one at ``i - 2``, and so on (each a head on the nearest
   position to one side; "none" where there is no such position), and mirror images;

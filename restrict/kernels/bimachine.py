@@ -52,7 +52,7 @@ def mix(h: int, a: int) -> int:
     z = np.uint64(h) ^ (np.uint64(a + 1) * MULTIPLY)
     z = (z ^ (z >> SHIFT)) * MULTIPLY
     z = (z ^ (z >> SHIFT)) * MULTIPLY
-    return np.int64((z ^ (z >> SHIFT)) >> ONE)
+    return np.int64((z ^ (z >> SHIFT)) >> ONE)  # type: ignore[return-value]
 
 
 @kernel
@@ -115,7 +115,7 @@ def _hash_row(row: I32) -> int:
     for c in range(len(row)):
         z = (z ^ np.uint64(row[c] + 1)) * MULTIPLY
         z = z ^ (z >> SHIFT)
-    return np.int64(z >> ONE)
+    return np.int64(z >> ONE)  # type: ignore[return-value]
 
 
 @kernel
@@ -809,5 +809,5 @@ def canonical(f: Facing, cells: int) -> tuple[I32, I32]:
 def _winner(f: Facing, u: int, left: int, right: int) -> int:
     """The value of the better of a left and a right entry."""
     if f.rank[u, right] > f.rank[u, left] or (f.rank[u, right] == f.rank[u, left] and f.later[u, right] == 1):
-        return f.value[u, right]
-    return f.value[u, left]
+        return f.value[u, right]  # type: ignore[no-any-return]
+    return f.value[u, left]  # type: ignore[no-any-return]
