@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import click
@@ -33,8 +32,9 @@ def check(model: str, certificate: Path, fast: bool, limit: int | None) -> None:
     if limit is not None and limit < 1:
         raise UsageError(f"--limit {limit} must be at least 1")
     if not fast and is_there(model):
-        checker = import_module("restrict.check")
-        sys.exit(checker.main([model, str(certificate), *(["--limit", str(limit)] if limit else [])]))
+        from restrict.checker.main import main
+
+        sys.exit(main([model, str(certificate), *(["--limit", str(limit)] if limit else [])]))
     program = load(model)
     if fast:
         found = Refutation.load(certificate) if is_refutation(certificate) else load_certificate(certificate)
