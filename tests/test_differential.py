@@ -30,6 +30,7 @@ from restrict.model.trace import Batch, run_batch
 from restrict.restriction import Restriction
 from restrict.task import Target
 from tests import naive, random_programs
+from tests.marks import heavy_after
 from tests.naive import Abstract, Model, Node
 
 check = import_module("restrict.check")
@@ -220,7 +221,7 @@ def check_case(seed: int, most_inputs: int = 256) -> None:
     check_evaluation(case, batch, list(range(count)) if everything else sorted({0, count // 3, count - 1}))
 
 
-@pytest.mark.parametrize("chunk", range(CHUNKS))
+@pytest.mark.parametrize("chunk", heavy_after(range(CHUNKS), 6))
 def test_random_programs(chunk: int) -> None:
     """The seeds ``chunk, chunk + CHUNKS, ...`` below ``PROGRAMS``."""
     for seed in range(chunk, PROGRAMS, CHUNKS):
