@@ -20,15 +20,17 @@ import numpy as np
 import pytest
 
 from restrict.abstract.run import AbstractRun, abstract_run, positions_of
-from restrict.certificate.certificate import Certificate, Claim, Target, certificate_of, check_fast, claim_of
+from restrict.certificate.certificate import Certificate, Claim, certificate_of, check_fast, claim_of
 from restrict.errors import NotEstablished
 from restrict.model.fileformat import loads
 from restrict.model.program import Instance
 from restrict.model.program import Model as Loaded
 from restrict.model.trace import Batch, run_batch
 from restrict.restriction import Restriction
+from restrict.task import Target
 from tests import naive, random_programs
 from tests import trusted as check
+from tests.marks import heavy_after
 from tests.naive import Abstract, Model, Node
 
 PROGRAMS, CHUNKS = 5200, 26
@@ -217,7 +219,7 @@ def check_case(seed: int, most_inputs: int = 256) -> None:
     check_evaluation(case, batch, list(range(count)) if everything else sorted({0, count // 3, count - 1}))
 
 
-@pytest.mark.parametrize("chunk", range(CHUNKS))
+@pytest.mark.parametrize("chunk", heavy_after(range(CHUNKS), 6))
 def test_random_programs(chunk: int) -> None:
     """The seeds ``chunk, chunk + CHUNKS, ...`` below ``PROGRAMS``."""
     for seed in range(chunk, PROGRAMS, CHUNKS):

@@ -10,20 +10,20 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable
 
-from restrict.force.state import Node, State
+from restrict.force.state import ForcingState, Node
 
 
 class Minimiser:
-    """Works on a solved :class:`State`, of which it keeps the target's cone; ``holds`` says whether the claim
+    """Works on a solved :class:`ForcingState`, of which it keeps the target's cone; ``holds`` says whether the claim
     stands."""
 
-    def __init__(self, state: State, target: Node, holds: Callable[[], bool], fresh: bool = False) -> None:
+    def __init__(self, state: ForcingState, target: Node, holds: Callable[[], bool], fresh: bool = False) -> None:
         self.state, self.holds = state, holds
         self.users: dict[Node, set[Node]] = {}
         for node in () if fresh else sorted(state.facts, key=self._rank):
-            state.examine(state.at.model.by_name[node[0]], node[1])
+            state.examine(state.instance.model.by_name[node[0]], node[1])
         cone = needed_cone(state, target)
-        state.facts = {(name, i): state.facts[name, i] for name, where in cone.items() for i in where}
+        state.facts = {(name, i): state.facts[name, i] for name, positions in cone.items() for i in positions}
         for node in sorted(state.facts, key=self._rank):
             self._examine(node)
 
@@ -33,7 +33,7 @@ class Minimiser:
     def _examine(self, node: Node) -> bool:
         """Examine again; whether V changed."""
         before = self.state.facts[node]
-        after = self.state.examine(self.state.at.model.by_name[node[0]], node[1])
+        after = self.state.examine(self.state.instance.model.by_name[node[0]], node[1])
         for source in self.state.reads[node]:
             self.users.setdefault(source, set()).add(node)
         return after != before
@@ -77,7 +77,7 @@ class Minimiser:
             self._examine(node)  # a refused trial leaves its own notes of what was read
 
 
-def needed_cone(state: State, target: Node) -> dict[str, tuple[int, ...]]:
+def needed_cone(state: ForcingState, target: Node) -> dict[str, tuple[int, ...]]:
     """The examined nodes on which the target's facts rest: those it reads, and they read, that say more than their
     domain."""
     cone: dict[str, set[int]] = {}
@@ -87,7 +87,7 @@ def needed_cone(state: State, target: Node) -> dict[str, tuple[int, ...]]:
         name, i = node
         if name in ("token", "position") or i in cone.get(name, ()) or node not in state.facts:
             continue
-        if node != target and len(state.facts[node]) == state.at.domains[name]:
+        if node != target and len(state.facts[node]) == state.instance.domains[name]:
             continue
         cone.setdefault(name, set()).add(i)
         stack.extend(state.reads.get(node, ()))
