@@ -88,7 +88,7 @@ def compare(model: Model, longest: int, rng: np.random.Generator | None = None, 
 def test_random_programs_have_their_automaton(seed: int) -> None:
     rng = np.random.default_rng(seed)
     done = declined = 0
-    while done < 30:
+    while done < 12:
         model = model_of(random_order_only(rng, 2 + int(rng.integers(2))))
         try:
             assert compare(model, 5, rng), json.dumps(model.content and json.loads(model.content))
@@ -123,10 +123,8 @@ def test_the_evaluator_is_the_oracle() -> None:
         model = model_of(document)
         automaton = moore(build(recognise(model), Limits(3000)))
         for word in all_words(2, 4):
-            run = naive.run(document, [int(t) for t in tokens(model, word[None, :])[0]])
-            value = run[document["output"]["variable"]][-1]
             said = automaton.run([model.alphabet[t] for t in word])
-            assert said == ("accept" if value in document["output"]["accept"] else "reject")
+            assert said == naive.output(document, [int(t) for t in word])
 
 
 def test_without_periodic_predicates_the_language_is_star_free() -> None:
@@ -151,7 +149,13 @@ DECLINED = [
 def test_what_is_not_order_only_is_declined_by_name(score: str, why: str) -> None:
     head = {"name": "h", "kind": "head", "key": "token", "value": "token", "score": score}
     output = {"variable": "h", "position": "last", "accept": [1]}
-    document = {"format": "restrict-model/1", "name": "x", "alphabet": ["a", "b"], "variables": [head], "output": output}
+    document = {
+        "format": "restrict-model/1",
+        "name": "x",
+        "alphabet": ["a", "b"],
+        "variables": [head],
+        "output": output,
+    }
     with pytest.raises(NotOrderOnly, match=f"variable 'h' is not order-only.*{why}"):
         recognise(model_of(document))
 

@@ -111,6 +111,12 @@ def show(expr: Expr) -> str:
         return f"({show(expr.args[0])} {signs[expr.op]} {show(expr.args[1])})"
     if expr.op == "select":
         return f"({show(expr.args[1])} if {show(expr.args[0])} else {show(expr.args[2])})"
+    if expr.op in ("mix", "fin"):  # a hash is a chain of mixing steps on a seed
+        absorbed: list[str] = []
+        while expr.op in ("mix", "fin"):
+            absorbed[:0] = [show(a) for a in expr.args[1:]]
+            expr = expr.args[0]
+        return f"hash({', '.join(absorbed)})"
     return f"{expr.op}({', '.join(show(a) for a in expr.args)})"
 
 

@@ -56,7 +56,9 @@ def covered(model: Model, program: Program) -> None:
                 "does not cover it"
             )
         if "@far_" in step.name or (isinstance(step, Look) and len(set(step.later.flat)) > 1):
-            raise NotEstablished(f"the score of {step.model_variable!r} reads positions; the proof format does not cover it")
+            raise NotEstablished(
+                f"the score of {step.model_variable!r} reads positions; the proof format does not cover it"
+            )
 
 
 def to_bytes(content: dict[str, Any]) -> bytes:

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any, NamedTuple
 
+from .claims import ACCEPT, Acceptor, Claim, Machine, Rows
 from .formats import Head, Map, Model
 from .read import (
     LARGEST,
@@ -38,7 +39,6 @@ from .read import (
     thing,
     unproved,
 )
-from .refutation import Language
 
 PROOF = {
     "format": ("restrict-automaton/1",),
@@ -65,35 +65,9 @@ HEAD = {
     "left": Maybe(listing),
     "right": Maybe(listing),
 }
-FROM = integer(0, 1_000_000)
-CLAIMS: dict[str, dict[str, Any]] = {
-    "recognises": {"kind": string, "language": thing, "from": FROM},
-    "differs": {"kind": string, "language": thing, "word": strings, "from": FROM, "shortest": integer(0, 1)},
-    "forces": {
-        "kind": string,
-        "label": ("accept", "reject"),
-        "start": strings,
-        "middle": strings,
-        "end": strings,
-        "from": FROM,
-    },
-    "cost": {"kind": string, "label": ("accept", "reject"), "costs": listing, "period": integer(1, 10_000)},
-}
-ACCEPT = "@accept"
 NOTHING = -1
-Rows = list[list[int]]
 Entry = tuple[int, int] | None
 """What a head sees best: (score, value), or nothing."""
-
-
-class Machine(NamedTuple):
-    """A bimachine; ``table[l][x][r]`` is a row of ``values`` (columns ``names``), -1 where no position is."""
-
-    left: Rows
-    right: Rows
-    table: list[Rows]
-    names: list[str]
-    values: Rows
 
 
 def rows(value: Any, place: Place, count: int, width: int, least: int, most: int) -> Rows:
@@ -145,7 +119,9 @@ class Program:
         opens, closes = self.symbols if self.start else -1, last if self.end else -1
         left = [[self.step(x, q, opens, closes) for x in range(self.letters)] for q in range(3)]
         right = [[self.step(x, q, closes, opens) for x in range(self.letters)] for q in range(3)]
-        there = [[[left[p][x] > 0 and right[s][x] > 0 for s in range(3)] for x in range(self.letters)] for p in range(3)]
+        there = [
+            [[left[p][x] > 0 and right[s][x] > 0 for s in range(3)] for x in range(self.letters)] for p in range(3)
+        ]
         table = [[[x if ok else -1 for ok in line] for x, line in enumerate(part)] for part in there]
         return Machine(left, right, table, ["token"], [[x] for x in range(self.letters)])
 
@@ -163,7 +139,8 @@ class Program:
                 known[name] = +(self.value(self.model.output, known) in (self.model.accept or ()))
                 return known[name]
             if "@" in name:
-                known[name] = self.role(*name.split("@", 1), known)
+                head, _, role = name.partition("@")
+                known[name] = self.role(head, role, known)
                 return known[name]
             variable = self.variables.get(name)
             if not isinstance(variable, Map):
@@ -176,7 +153,6 @@ class Program:
             self.meter.charge(1 + variable.price)
             known[name] = self.rules[name](args)
         return known[name]
-
 
     def role(self, name: str, role: str, known: dict[str, int]) -> int:
         """A head's ``query``, or its ``pair``: key times the number of values, plus value. What is not read is 0."""
@@ -211,6 +187,8 @@ class Box:
         integers(0, (program.model.domains[head.key] if head.key else 1) * values - 1)(pairs, place.key("pairs"))
         self.query = {q: u for u, q in enumerate(queries)}
         self.pair = {p: at for at, p in enumerate(pairs)}
+        if len(self.query) < len(queries) or len(self.pair) < len(pairs):
+            malformed(place, "a query or a pair is listed twice")
         program.meter.charge(len(queries) * len(pairs) * (2 + head.price))
         scores = [head.rule.bind({"q": q}, {"k": 0}) for q in queries]
         self.offers: list[list[Entry]] = [
@@ -252,7 +230,7 @@ class Box:
         return one if one[0] > two[0] else two
 
     def follows(self, box: int, pair: int, after: int, mirror: bool) -> bool:
-        """Whether ``box`` extended by a pair (to its right, or with ``mirror`` to its left) lies in the box ``after``."""
+        """Whether a box extended by a pair (to its right, or with ``mirror`` to its left) lies in the box ``after``."""
         key = box, pair, after, mirror
         if key not in self.steps:
             ok = box >= 0 and after >= 0
@@ -387,7 +365,9 @@ class Layer:
                     if key not in self.made:
                         self.made[key] = self.compute(key)
                     if self.made[key] != self.values[said]:
-                        unproved(self.place.key("table"), f"wrong values at left state {l}, letter {x}, right state {r}")
+                        unproved(
+                            self.place.key("table"), f"wrong values at left state {l}, letter {x}, right state {r}"
+                        )
 
     def corner(self, l: int, r: int, onward: int, behind: int) -> Iterator[int]:
         """The box numbers of every head to the left and to the right of a position."""
@@ -402,175 +382,6 @@ class Layer:
         for at, box in enumerate(self.boxes):
             known[box.head.name] = box.result(label, key[1 + 2 * at], key[2 + 2 * at])
         return [self.program.value(name, known) for name in self.keep]
-
-
-# ---------------------------------------------------------------- claims
-
-
-class Acceptor:
-    """The model at all lengths: ``start`` state, successors by symbol, and acceptance of the word read so far.
-
-    A state is a state of the left automaton, and whether the last position accepts (with an end marker: the marker's).
-    """
-
-    def __init__(self, program: Program, machine: Machine) -> None:
-        self.program, self.machine = program, machine
-        at, self.markers = machine.names.index(ACCEPT), program.start + program.end
-        self.good = [values[at] for values in machine.values]
-        first = machine.left[0][program.symbols] if program.start else 0
-        said = 0 if not program.start or program.end else self.good[machine.table[0][program.symbols][0]]
-        self.start = self.ended(first, said)
-
-    def ended(self, l: int, said: int) -> tuple[int, int]:
-        if self.program.end and (label := self.machine.table[l][self.program.letters - 1][0]) >= 0:
-            said = self.good[label]
-        return l, said
-
-    def step(self, state: tuple[int, int], a: int) -> tuple[int, int]:
-        label = self.machine.table[state[0]][a][0]
-        return self.ended(self.machine.left[state[0]][a], self.good[label] if label >= 0 else 0)
-
-
-class Claim:
-    """One claim about an acceptor. Lengths count positions, markers included; without markers they begin at 1."""
-
-    def __init__(self, value: Any, place: Place, acceptor: Acceptor) -> None:
-        kind = value.get("kind")
-        if not isinstance(kind, str) or kind not in CLAIMS:
-            malformed(place.key("kind"), "expected " + ", ".join(CLAIMS), kind)
-        self.kind, self.place, self.acceptor = kind, place, acceptor
-        self.fields = record(value, CLAIMS[kind], place)
-        self.alphabet, self.meter = acceptor.program.model.alphabet, acceptor.program.meter
-        if "language" in self.fields:
-            self.language = Language(self.fields["language"], place.key("language"))
-            if set(self.language.symbols) != set(self.alphabet):
-                malformed(place.key("language").key("alphabet"), "not the symbols of the model")
-
-    def decide(self) -> str:
-        text: str = getattr(self, self.kind)()
-        return text
-
-    def agreement(self, first: int, most: int) -> None:
-        """Model and automaton agree on every word of length ``first .. most``: a set of pairs closed under letters."""
-        automaton = self.language.automaton
-        if automaton is None:
-            malformed(self.place.key("language"), "agreement at all lengths is for automata and parity alone")
-        order = [(x, self.language.symbols[a]) for a, x in self.alphabet.items()]
-        start = (self.acceptor.start, automaton.start)
-        level, seen, n = [start], {(start, min(self.acceptor.markers, first))}, self.acceptor.markers
-        while level and n <= most:
-            for (l, said), q in level:
-                if n >= max(first, 1) and said != (q in automaton.accept):
-                    unproved(self.place, f"model and language differ on a word of {n} positions")
-            n += 1
-            after = []
-            self.meter.charge(8 * len(level) * len(order))
-            for state, q in level:
-                for x, a in order:
-                    to = (self.acceptor.step(state, x), automaton.moves[q][a])
-                    if (key := (to, min(n, first))) not in seen:
-                        seen.add(key)
-                        after.append(to)
-            level = after
-
-    def recognises(self) -> str:
-        self.agreement(self.fields["from"], LARGEST)
-        return f"recognises={self.language.text} n>={max(self.fields['from'], 1)}"
-
-    def differs(self) -> str:
-        word, state = self.fields["word"], self.acceptor.start
-        for a in word:
-            if a not in self.alphabet:
-                malformed(self.place.key("word"), "not a symbol of the model", a)
-            state = self.acceptor.step(state, self.alphabet[a])
-        n = len(word) + self.acceptor.markers
-        if n < max(self.fields["from"], 1):
-            unproved(self.place.key("word"), "the word is shorter than the claim's first length")
-        if state[1] == self.language.contains([self.language.symbols[a] for a in word]):
-            unproved(self.place.key("word"), "model and language agree on the word")
-        if self.fields["shortest"]:
-            self.agreement(self.fields["from"], n - 1)
-        return f"differs-from={self.language.text} n={n}" + " shortest" * self.fields["shortest"]
-
-    def sets(self, states: frozenset[tuple[int, int]], cell: int) -> frozenset[tuple[int, int]]:
-        """The states after a symbol, or (-1) after any."""
-        letters = self.alphabet.values() if cell < 0 else (cell,)
-        self.meter.charge(4 * len(states) * len(self.alphabet))
-        return frozenset(self.acceptor.step(q, x) for q in states for x in letters)
-
-    def cells(self, key: str) -> list[int]:
-        for a in self.fields[key]:
-            if a != "*" and a not in self.alphabet:
-                malformed(self.place.key(key), "neither * nor a symbol of the model", a)
-        return [-1 if a == "*" else self.alphabet[a] for a in self.fields[key]]
-
-    def forces(self) -> str:
-        """``start middle middle ... end``, the middle cut off where the length says: one label at every length."""
-        start, middle, end = self.cells("start"), self.cells("middle"), self.cells("end")
-        if not middle:
-            malformed(self.place.key("middle"), "expected at least one cell")
-        wanted, n = self.fields["label"] == "accept", len(start) + len(end) + self.acceptor.markers
-        if n > max(1, self.fields["from"]):
-            unproved(self.place.key("from"), f"the pattern is for {n} positions and more")
-        states = frozenset([self.acceptor.start])
-        for cell in start:
-            states = self.sets(states, cell)
-        seen: set[tuple[Any, int]] = set()
-        for at in range(LARGEST):
-            key = (states, at % len(middle))
-            if n + at >= max(1, self.fields["from"]):
-                if key in seen:
-                    break
-                seen.add(key)
-                last = states
-                for cell in end:
-                    last = self.sets(last, cell)
-                if any(said != wanted for _, said in last):
-                    unproved(self.place, f"the pattern does not force the label at {n + at} positions")
-            states = self.sets(states, middle[at % len(middle)])
-        fixed = sum(c >= 0 for c in (*start, *end))
-        return f"forces={self.fields['label']} fixed={fixed} period={len(middle)} n>={max(1, self.fields['from'])}"
-
-    def cost(self) -> str:
-        """``costs[t]``: the least number of fixed symbols that forces the label on words of ``t`` symbols (-1: more than
-        any listed, or impossible); from the end of the list on, the last ``period`` entries repeat."""
-        costs, period = self.fields["costs"], self.fields["period"]
-        integers(-1, LARGEST)(costs, self.place.key("costs"))
-        if len(costs) < period:
-            malformed(self.place.key("costs"), "shorter than its period")
-        wanted, cap = self.fields["label"] == "accept", max(costs) + 1
-        sets = {frozenset([self.acceptor.start]): 0}
-        order = list(sets)
-        edges: list[list[int]] = []
-        for states in order:
-            steps = []
-            for cell in (-1, *self.alphabet.values()):
-                to = self.sets(states, cell)
-                if to not in sets:
-                    self.meter.hold(200 + 100 * len(to))
-                    sets[to] = len(order)
-                    order.append(to)
-                steps.append(sets[to])
-            edges.append(steps)
-        goal = [all(said == wanted for _, said in states) for states in order]
-        at = [0] + [cap] * (len(order) - 1)
-        seen: set[tuple[Any, int]] = set()
-        for t in range(LARGEST):
-            index = t if t < len(costs) else len(costs) - period + (t - len(costs)) % period
-            key = (tuple(at), index)
-            if t >= len(costs) - period and key in seen:
-                break
-            seen.add(key)
-            self.meter.charge(3 * len(order) * (1 + len(self.alphabet)))
-            best = min([c for c, g in zip(at, goal, strict=True) if g], default=cap)
-            if t + self.acceptor.markers and costs[index] != (best if best < cap else -1):
-                unproved(self.place.key("costs"), f"the cost for {t} symbols is not {costs[index]}")
-            after = [cap] * len(order)
-            for v, steps in enumerate(edges):
-                for k, to in enumerate(steps):
-                    after[to] = min(after[to], at[v] + (k > 0))
-            at = after
-        return f"cost-of={self.fields['label']} greatest={max(costs)} period={period}"
 
 
 def verify(task: Task) -> str:
@@ -591,7 +402,4 @@ def verify(task: Task) -> str:
     if ACCEPT not in machine.names:
         malformed(task.top.key("layers"), f"the last layer does not keep {ACCEPT}")
     claim = Claim(fields["claim"], task.top.key("claim"), Acceptor(program, machine))
-    text = claim.decide()
-    return f"s VERIFIED all-lengths {text} states={len(machine.left)} {fields['model']['sha256']}"
-
-
+    return f"s VERIFIED all-lengths {claim.decide()} states={len(machine.left)} {fields['model']['sha256']}"
