@@ -9,7 +9,7 @@ different labels. If that is unsatisfiable, changing ``p`` alone never changes t
 A tightened claim is **beyond what the abstract-run checker verifies**: the certificate stays as it was, and
 :class:`Tightened` is a separate record whose proofs (DIMACS and DRAT) an outside checker can check; that the CNF says
 what it should rests on :func:`tighten_formula`. PySAT's proof logging is unreliable for some solvers (its issue 139),
-so a proof counts only after :mod:`restrict.sat.rup` has checked it against the very clauses that are written.
+so a proof counts only after :mod:`restrict.sat.drat_check` has checked it against the very clauses that are written.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from restrict.errors import ModelError, UsageError
 from restrict.model.program import Model
 from restrict.optimum.cnf import Encoding, encode
 from restrict.restriction import Restriction
+from restrict.sat.drat_check import ProofError, check_refutation, dimacs
 from restrict.sat.limit import ask
-from restrict.sat.rup import ProofError, check_refutation, dimacs
 from restrict.task import position_of
 
 PROOF_SOLVERS = ("cadical153", "glucose4", "lingeling")
@@ -37,7 +37,7 @@ PROOF_SOLVERS = ("cadical153", "glucose4", "lingeling")
 
 @dataclass(frozen=True)
 class Proof:
-    """That ``position`` never matters: an unsatisfiable formula and its refutation, checked by ``restrict.sat.rup``.
+    """That ``position`` never matters: an unsatisfiable formula and its refutation (:mod:`restrict.sat.drat_check`).
 
     ``solver`` is ``None`` where no solver gave a proof that could be checked: then only SAT's word stands for it.
     """
