@@ -84,7 +84,7 @@ def imports_of(path: Path, modules: set[str]) -> Iterator[str]:
                 yield inner if inner in modules else node.module
 
 
-def import_graph() -> nx.DiGraph:
+def import_graph() -> nx.DiGraph[str]:
     """Every file of the package and its imports of other files.
 
     Returns:
@@ -92,27 +92,27 @@ def import_graph() -> nx.DiGraph:
         API, and names are looked up there, not imported from there.
     """
     files = {module_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
-    graph = nx.DiGraph()
+    graph: nx.DiGraph[str] = nx.DiGraph()
     graph.add_nodes_from(files)
     for module, path in files.items():
         graph.add_edges_from((module, target) for target in imports_of(path, set(files)) if target != module)
     return graph
 
 
-def circles(graph: nx.DiGraph) -> list[list[str]]:
+def circles(graph: nx.DiGraph[str]) -> list[list[str]]:
     """The sets of files that import each other in a circle."""
     return sorted(sorted(part) for part in nx.strongly_connected_components(graph) if len(part) > 1)
 
 
-def room_graph(graph: nx.DiGraph) -> nx.DiGraph:
+def room_graph(graph: nx.DiGraph[str]) -> nx.DiGraph[str]:
     """The arrows between different rooms."""
-    rooms = nx.DiGraph()
+    rooms: nx.DiGraph[str] = nx.DiGraph()
     rooms.add_nodes_from(sorted({room_of(module) for module in graph}))
     rooms.add_edges_from(sorted({(room_of(a), room_of(b)) for a, b in graph.edges if room_of(a) != room_of(b)}))
     return rooms
 
 
-def arrows_up(graph: nx.DiGraph) -> list[str]:
+def arrows_up(graph: nx.DiGraph[str]) -> list[str]:
     """The imports of a file from a room that does not stand below its own."""
     level = {room: depth for depth, rooms in enumerate(LEVELS) for room in rooms}
     return [
@@ -127,7 +127,7 @@ LEAVES = frozenset(("restrict", "cli", "errors", "arrays", "deadline", "version"
 """Left out of the drawing: what reaches every room, and the small files that every room may use."""
 
 
-def layers_of(arrows: nx.DiGraph) -> list[list[str]]:
+def layers_of(arrows: nx.DiGraph[str]) -> list[list[str]]:
     """Rooms from the top down, each just above what it uses; in a layer in an order that keeps arrows short."""
     layers: list[list[str]] = []
     spot: dict[str, float] = {}
@@ -138,7 +138,7 @@ def layers_of(arrows: nx.DiGraph) -> list[list[str]]:
     return layers[::-1]
 
 
-def drawing(graph: nx.DiGraph) -> str:
+def drawing(graph: nx.DiGraph[str]) -> str:
     """The rooms and the arrows between them as SVG, the same bytes for the same imports.
 
     An arrow that follows from two others is left out (the transitive reduction), and so are those of :data:`LEAVES`.
