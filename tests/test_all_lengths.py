@@ -138,7 +138,7 @@ def test_without_periodic_predicates_the_language_is_star_free() -> None:
 
 DECLINED = [
     ("hash(i, j)", "hash"),
-    ("j * k", "grows"),
+    ("j * k", "tie rule"),
     ("j == n // 2", "share of n"),
     ("i - j + 3 * k", "weighs j against the key"),
     ("abs(i - j)", "distance"),
