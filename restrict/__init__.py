@@ -13,9 +13,7 @@ Names are imported on first use, so ``import restrict`` is instant and the trust
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -159,25 +157,3 @@ def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
     raise AttributeError(f"module 'restrict' has no attribute {name!r}")
-
-
-class _CallableModule(ModuleType):
-    """The trusted checker's module, callable as the function of the same name."""
-
-    def __call__(self, *args: Any, **options: Any) -> Any:
-        return import_module("restrict.certificate.check").check(*args, **options)
-
-
-class _Package(ModuleType):
-    """This package. ``restrict.check`` is by contract both a module (the trusted checker) and a function.
-
-    Importing the module sets the attribute of the package; it stays callable, so both readings work in any order.
-    """
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name == "check" and isinstance(value, ModuleType):
-            value.__class__ = _CallableModule
-        super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

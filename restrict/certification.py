@@ -80,7 +80,7 @@ def certify(
     if method != "auto":
         raise UsageError(f"method = {quote(method)} is for target='all'")
     found = force_output(task)
-    if c or (free is not None and found.free < least_free(task.unpinned, free)):
+    if c or (free is not None and found.free < least_free(len(task.instance.unpinned), free)):
         found = relax(task, found, c or 0, free)  # keeps its best on Ctrl-C where that meets the wish
     return found
 

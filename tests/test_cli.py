@@ -390,7 +390,7 @@ def test_a_process_certifies_and_the_checker_alone_verifies(tmp_path: Path) -> N
 
     assert process(*program("new", "parity8", "-o", "m.json")).returncode == 0
     assert process(*program("certify", "m.json", "-n", "20", "-o", "c.json")).returncode == 0
-    checked = process(sys.executable, "-m", "restrict.check", "m.json", "c.json")
+    checked = process(sys.executable, "-m", "restrict.checker", "m.json", "c.json")
     again = process(*program("check", "m.json", "c.json"))
     assert (checked.returncode, checked.stderr) == (again.returncode, again.stderr) == (0, "")
     assert checked.stdout == again.stdout

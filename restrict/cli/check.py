@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import click
@@ -30,8 +29,9 @@ def check(model: str, certificate: Path, fast: bool, limit: int | None) -> None:
     from restrict.model.source import is_there, load
 
     if not fast and is_there(model):
-        checker = import_module("restrict.check")
-        sys.exit(checker.main([model, str(certificate), *(["--limit", str(limit)] if limit else [])]))
+        from restrict.checker.main import main
+
+        sys.exit(main([model, str(certificate), *(["--limit", str(limit)] if limit else [])]))
     program = load(model)
     if fast:
         found = Refutation.load(certificate) if is_refutation(certificate) else load_certificate(certificate)

@@ -110,7 +110,7 @@ def periodic(task: Task, *, c: int | None = None, free: int | None = None) -> Re
         NotEstablished: no pattern does it.
     """
     instance, rng = task.instance, np.random.default_rng(task.seed)
-    unpinned = task.unpinned
+    unpinned = len(task.instance.unpinned)
     spare = Fraction(1) if free is None else Fraction(max(0, unpinned - free), max(1, unpinned))
     starts = list(_starts(rng, len(instance.model.alphabet), spare, c))
     short = _short(instance, max(SHORT, 6 * max(len(p.period) for p in starts)))

@@ -214,7 +214,7 @@ def _repeating(task: Task, c: int | None, share: float) -> Everywhere:
             f"method repeating is for programs none of whose scores mentions the query's position, and "
             f"{quote(instance.model.name)} is not one: use lemma or exchange"
         )
-    wanted = None if c is not None else least_free(task.unpinned, share)
+    wanted = None if c is not None else least_free(len(task.instance.unpinned), share)
     found = periodic(task, c=c, free=wanted)
     text, depends = found.pattern.text(instance.model.alphabet), found.dependencies
     claim = Claim(found.restriction.free, int(depends.max(initial=0)), None, None)
@@ -277,7 +277,7 @@ Runner = Callable[[Task, int], Everywhere]
 
 def _runner(task: Task, share: float, method: Method) -> Runner:
     """One turn at a share: a function of the task, whose deadline it keeps, and a seed."""
-    instance, budget = task.instance, task.unpinned - least_free(task.unpinned, share)
+    instance, budget = task.instance, len(task.instance.unpinned) - least_free(len(task.instance.unpinned), share)
     start = CTransformer.of_model(instance)
     if method == "lemma":
 
