@@ -27,8 +27,10 @@ import numpy as np
 import numpy.typing as npt
 
 from restrict.arrays import I64
+from restrict.force.boxes import BoxFinder
+from restrict.force.image import MAX_IMAGE, combinations
 from restrict.force.joint import meet_together, recurring
-from restrict.force.state import LONG_WALK, MAX_IMAGE, Box, State
+from restrict.force.state import LONG_WALK, Box, State
 from restrict.model.program import Head, Map
 
 
@@ -93,6 +95,7 @@ class Solver:
         self.failed: dict[Goal, tuple[int, int, object]] = {}
         self.variables = state.at.model.by_name
         self.estimate = cache(self._estimate)
+        self.weight = cache(self._weight)
 
     def _width(self, name: str) -> int:
         """How many alternatives to try for a goal on this variable: ``widths[d]`` at depth d + 1, the last beyond."""
@@ -109,6 +112,16 @@ class Solver:
             return sum(self.estimate(a) for a in variable.args) or 0.1
         key = self.state.at.key(variable)
         return 0.2 + max(self.estimate(key) if key else 0.0, self.estimate(variable.value))
+
+    def _weight(self, name: str) -> float:
+        """About the tokens that force a node of this variable, if every head takes an anchor and nothing else."""
+        if name in ("token", "position"):
+            return float(name == "token")
+        variable = self.variables[name]
+        if isinstance(variable, Map):
+            return min(1e9, sum(self.weight(a) for a in variable.args))
+        read = {self.state.at.key(variable), variable.value} - {None}
+        return min(1e9, sum(self.weight(a) for a in read if a))
 
     def solve(self, goal: Goal, limit: int) -> bool:
         """Meet a goal with at most ``limit`` more tokens; on failure the state may have changed, and the caller
@@ -212,7 +225,8 @@ class Solver:
     def _map_boxes(self, variable: Map, goal: Goal) -> Iterator[list[Goal]]:
         """Boxes of argument values on which the map stays within the goal, cheapest first."""
         sets = [list(self.state.values(a, goal.i)) for a in variable.args]
-        if np.prod([len(s) for s in sets], dtype=object) > MAX_IMAGE:
+        if combinations(sets) > MAX_IMAGE:
+            yield from self._wide_boxes(variable, goal)
             return
         good = np.isin(self.state.block(variable, goal.i, sets), list(goal.allowed))
         costs = [self.estimate(a) for a in variable.args]
@@ -229,6 +243,14 @@ class Solver:
                 if len(box[a]) < len(sets[a])
             ]
             yield [g for _, _, g in sorted(goals, key=lambda c: c[:2])]
+
+    def _wide_boxes(self, variable: Map, goal: Goal) -> Iterator[list[Goal]]:
+        """The same where the product is too large to tabulate: single values, or all of them, sampled."""
+        finder = BoxFinder(self.state, self.weight, self.rng, self.noise, self.symbols)
+        first = finder.roots(variable)
+        for box in finder.boxes(variable, goal.i, goal.allowed, 4 * self._width(variable.name) + 4):
+            goals = [Goal(a, goal.i, frozenset((v,))) for a, v in zip(variable.args, box.sides, strict=True) if v >= 0]
+            yield sorted(goals, key=lambda g: g.name not in first)
 
     def _box_cost(self, box: Box, sets: list[list[int]], costs: list[float]) -> float:
         cost = sum(

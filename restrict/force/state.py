@@ -17,6 +17,7 @@ import numpy as np
 
 from restrict.abstract.rows import CONSTANT, Row, Values
 from restrict.arrays import I64
+from restrict.force.image import MAX_IMAGE, combinations
 from restrict.model.program import Head, Instance, Map, Variable, mentions
 
 Node = tuple[str, int]
@@ -25,7 +26,6 @@ FIRST_PAIRS = 48
 FEW_FACTS, LONG_WALK = 64, 200
 """With so few nodes known, a walk of so many steps is given up for the row's index; with more known, a walk soon comes
 to the floor."""
-MAX_IMAGE = 2**16
 Box = tuple[tuple[int, ...], ...]
 """One sorted side per argument of a map, as indices into its lists of values."""
 
@@ -200,7 +200,7 @@ class State:
         self.work += 10
         self.reads[variable.name, i].update((a, i) for a in variable.args)
         sets = [self.values(a, i) for a in variable.args]
-        if np.prod([len(s) for s in sets], dtype=object) > MAX_IMAGE:
+        if combinations(sets) > MAX_IMAGE:
             return tuple(range(self.at.domains[variable.name]))
         return tuple(np.unique(self.block(variable, i, sets)).tolist())
 

@@ -25,7 +25,19 @@ import numpy as np
 from restrict.arrays import I64
 from restrict.errors import ModelError, UsageError, quote
 from restrict.model.expr import Code, Expr, bind, compile_expr, interval
-from restrict.model.rules import SCORE_NAMES, Callback, Formula, Rule, Table, bind_row, expression, formula, tabulate
+from restrict.model.rules import (
+    SCORE_NAMES,
+    Callback,
+    Formula,
+    Rule,
+    Table,
+    bind_row,
+    expression,
+    formula,
+    int64,
+    run_points,
+    tabulate,
+)
 
 if TYPE_CHECKING:
     from restrict.model.trace import Trace
@@ -274,6 +286,22 @@ class Instance:
         if isinstance(variable.rule, Callback):
             self._check_callback(variable, i, out)
         return out
+
+    def map_points(self, variable: Map, i: int, points: I64) -> I64:
+        """The map at position ``i`` at some points: ``points`` has shape (m, arguments), the answer (m,)."""
+        rule = variable.rule
+        assert isinstance(rule, Rule)
+        if isinstance(rule, Callback):
+            values = [int64(rule.function(self.n, i, *p), "map") for p in points.tolist()]
+            out = np.array(values, dtype=np.int64)
+            if len(out):
+                self._check_callback(variable, i, out)
+            return out
+        if variable.name not in self._shared:
+            self._shared[variable.name] = compile_expr(bind(expression(rule), n=self.n), ("i", *variable.args))
+        code = self._shared[variable.name]
+        assert code is not None
+        return run_points(code, np.concatenate([np.full((len(points), 1), i), points], axis=1))
 
     def _check_callback(self, variable: Map, i: int, out: I64) -> None:
         size = self.domains[variable.name]

@@ -26,7 +26,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from restrict.errors import ResourceLimit
-from restrict.force.state import MAX_IMAGE, Node, State
+from restrict.force.image import MAX_IMAGE
+from restrict.force.state import Node, State
 from restrict.model.program import Head, Instance, Map
 from restrict.restriction import Restriction
 
