@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from restrict.arrays import MAX64, MIN64
@@ -274,9 +274,12 @@ def test_a_chain_and_a_call_are_one_node_however_long(text: str) -> None:
     assert value(text) == naive.evaluate(text, ENV)
 
 
-@pytest.mark.parametrize("text", ["(min)(1, 2)", "(" * 60 + "k" + ")" * 60, "1 if 1else 2", "1or 2"])
-def test_the_parser_and_the_checker_accept_the_same_texts(text: str) -> None:
-    both_accept(text)
+@pytest.mark.parametrize(
+    ("text", "good"),
+    [("(min)(1, 2)", False), ("(" * 60 + "k" + ")" * 60, False), ("1 if 1else 2", True), ("1or 2", True)],
+)
+def test_the_parser_and_the_checker_agree_on_texts_at_the_border_of_the_grammar(text: str, good: bool) -> None:
+    assert both_accept(text) == good
 
 
 def both_accept(text: str) -> bool:
@@ -364,7 +367,7 @@ def test_the_interval_holds_every_value_and_the_machine_agrees_with_the_plain_ev
     try:
         low, high = interval(tree, spans)
     except ModelError:
-        return
+        assume(False)  # counted: hypothesis fails where nearly every example is refused
     points = {letter: axis[:: max(1, len(axis) // 20)] for letter, axis in points_of(spans).items()}
     total = len(points["n"])
     expected = [naive.evaluate(text, {letter: int(axis[t]) for letter, axis in points.items()}) for t in range(total)]
@@ -395,7 +398,7 @@ def test_binding_some_names_first_does_not_change_the_value(text: str, point: tu
     try:
         interval(tree, {letter: (number, number) for letter, number in env.items()})
     except ModelError:
-        return
+        assume(False)  # counted, as above
     early = bind(tree, **{letter: env[letter] for letter in first})
     assert early.names == (tree.names - first) or early.names < (tree.names - first)
     expected = [naive.evaluate(text, env)]

@@ -311,7 +311,7 @@ def test_errors_by_enumeration() -> None:
 @pytest.mark.parametrize("spec", [*OVER_BITS, "dyck:1", "dyck:2", "dyck:1,depth=2"])
 def test_the_guard_never_refuses_what_is_open(spec: str) -> None:
     """And for regular languages and one type of bracket it decides."""
-    from restrict.force.state import State
+    from restrict.force.state import ForcingState
 
     rng, seen = np.random.default_rng(3), {True: 0, False: 0}
     of = language(spec)
@@ -326,7 +326,7 @@ def test_the_guard_never_refuses_what_is_open(spec: str) -> None:
         n = int(rng.integers(2, 9))
         at, symbols = model.at(n), len(model.alphabet)
         base = {int(i): int(rng.integers(symbols)) for i in rng.permutation(n)[: int(rng.integers(0, n // 2 + 1))]}
-        guard, state = Openness(of, at, base), State(at, base)
+        guard, state = Openness(of, at, base), ForcingState(at, base)
         if not guard.accepts({}):
             continue
         free = [i for i in range(n) if i not in base]

@@ -7,19 +7,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from restrict.abstract.run import AbstractRun, Cone, abstract_run, positions_of
 from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError, quote
 from restrict.model.program import MAX_N, Instance, Model
 from restrict.restriction import Restriction, read_runs, runs
 from restrict.strictjson import Node, one_line_lists, parse, read_bytes, write_bytes
+from restrict.task import Target, position_of
 
 FORMAT = "restrict-certificate/1"
 MAX_VALUES = 2**24
 MAX_SPLIT = 12
 """Positions that a certificate may be split over."""
-Target = Literal["last", "all"] | int
 
 
 @dataclass(frozen=True)
@@ -109,21 +109,6 @@ class Certificate:
 
 
 # ---------------------------------------------------------------- making and checking
-
-
-def position_of(at: Instance, target: Target) -> int | None:
-    """The position of a target, ``None`` for all. Raises :class:`UsageError` where the model has no such output."""
-    if target == "last":
-        return at.n - 1
-    if at.model.output.position != "every":
-        raise UsageError(
-            f"target {target}: {at.model.name!r} has its output at the last position only; use --target last"
-        )
-    if target == "all":
-        return None
-    if isinstance(target, str | bool) or not 0 <= target < at.n:
-        raise UsageError(f"target {target} is neither last, all nor a position 0..{at.n - 1}")
-    return target
 
 
 def claim_under(

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from restrict.certificate.certificate import Certificate, Target
+from restrict.certificate.certificate import Certificate
 from restrict.certificate.refutation import Immune
 from restrict.errors import NotEstablished
 from restrict.force.cases import confirm_by_cases
@@ -32,6 +32,7 @@ from restrict.model.trace import run_batch
 from restrict.optimum.cnf import encode
 from restrict.optimum.exact import Cube, Oracle, Problem, confirm
 from restrict.restriction import Restriction
+from restrict.task import Target
 
 WORDS, CELLS = 1 << 20, 20_000_000
 """Words and restrictions that are enumerated, at most."""

@@ -18,7 +18,7 @@ from itertools import groupby, islice
 import numpy as np
 
 from restrict.errors import ResourceLimit
-from restrict.force.state import State
+from restrict.force.state import ForcingState
 from restrict.languages.protocol import Language, Word, word_positions
 from restrict.languages.regular import Regular
 from restrict.model.program import Instance
@@ -76,7 +76,7 @@ class Openness:
             self.accepted[key] = self.witnesses(fixed) is not None
         return self.accepted[key]
 
-    def allows(self, state: State, i: int, symbol: int) -> bool:
+    def allows(self, state: ForcingState, i: int, symbol: int) -> bool:
         """Whether it may still be open when ``i`` is fixed, too."""
         if state.fixed > MANY and state.fixed % MANY:
             return True  # closed stays closed: it will be seen a little later

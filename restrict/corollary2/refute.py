@@ -19,21 +19,22 @@ from typing import Any
 
 import numpy as np
 
-from restrict.certificate.certificate import Certificate, Target, certificate_of, position_of
+from restrict.certificate.certificate import Certificate, certificate_of
 from restrict.certificate.refutation import Errors, Immune, Refutation, language_document
 from restrict.corollary2.openness import Openness, is_dyck
 from restrict.errors import NotEstablished, ResourceLimit, UsageError
 from restrict.force.minimise import Minimiser, needed_cone
 from restrict.force.release import releases
 from restrict.force.search import Progress, Search
-from restrict.force.state import State
+from restrict.force.state import ForcingState
 from restrict.languages.pre import corollary2
 from restrict.languages.protocol import Language, Word, check_alphabet
-from restrict.model.on_demand import Lazy
+from restrict.model.on_demand import OnDemandRun
 from restrict.model.program import Head, Instance, Model
 from restrict.model.trace import run_batch
 from restrict.optimum.exact import OutOfTime
 from restrict.restriction import Restriction
+from restrict.task import Target, position_of
 from restrict.version import __version__
 
 PATIENCE = 3
@@ -213,7 +214,7 @@ def _without_base(
     seed: int,
 ) -> tuple[dict[int, int], dict[str, tuple[int, ...]]]:
     """Deletion over the pre-restriction: freeing never closes membership."""
-    state, node = State(at), (at.model.output.variable, where)
+    state, node = ForcingState(at), (at.model.output.variable, where)
     state.tokens.update({i: (a,) for i, a in fixed.items()})
     for variable in at.model.variables:
         for i in cone.get(variable.name, ()):
@@ -302,7 +303,7 @@ def run_witnesses(at: Instance, words: Sequence[Word], where: int) -> tuple[list
         values = run_batch(at, np.array(rows, dtype=np.int64).reshape(len(rows), -1)).values
         return [at.label(int(v)) for v in values[at.model.output.variable][:, where]], "full"
     try:
-        return [Lazy(at, row).label(where) for row in rows], "output"
+        return [OnDemandRun(at, row).label(where) for row in rows], "output"
     except ResourceLimit:
         return [], "certificate"
 

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from restrict.abstract.all_positions import supported
-from restrict.certificate.certificate import Certificate, Claim, position_of
+from restrict.certificate.certificate import Certificate, Claim
 from restrict.depth_reduction.capture import Aim, capture
 from restrict.depth_reduction.ctransformer import CTransformer
 from restrict.depth_reduction.repeating import periodic
@@ -33,6 +33,7 @@ from restrict.errors import NotEstablished, RestrictError, UsageError
 from restrict.force.release import least_free
 from restrict.model.program import Instance
 from restrict.restriction import Restriction
+from restrict.task import position_of
 from restrict.version import __version__
 
 Progress = Callable[[str, int | None], None]

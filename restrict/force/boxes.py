@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from restrict.arrays import F64, I64
 from restrict.force.image import box_points
-from restrict.force.state import State
+from restrict.force.state import ForcingState
 from restrict.model.program import Head, Map
 
 Prices = dict[int, float]
@@ -69,7 +69,7 @@ class BoxFinder:
 
     def __init__(
         self,
-        state: State,
+        state: ForcingState,
         weight: Callable[[str], float],
         rng: np.random.Generator,
         noise: float = 0.0,
@@ -206,7 +206,7 @@ class BoxFinder:
 class _Growth:
     """Growing good points of one map goal into boxes; ``axes`` are the arguments that may be left out."""
 
-    state: State
+    state: ForcingState
     variable: Map
     i: int
     inside: NDArray[np.bool_]
@@ -214,7 +214,7 @@ class _Growth:
     axes: tuple[int, ...]
 
     @staticmethod
-    def of(state: State, variable: Map, i: int, allowed: frozenset[int], roots: tuple[str, ...]) -> _Growth:
+    def of(state: ForcingState, variable: Map, i: int, allowed: frozenset[int], roots: tuple[str, ...]) -> _Growth:
         inside = np.zeros(state.at.domains[variable.name], dtype=bool)
         inside[list(allowed)] = True
         full = tuple(np.asarray(state.values(a, i), dtype=np.int64) for a in variable.args)
@@ -254,8 +254,9 @@ class _Growth:
                 groups.setdefault(out, []).append(box)
         for out, members in groups.items():
             points = box_points([self.full[t] for t in out])
-            for chosen in ([rng.integers(len(points), size=PROBES)] if len(points) > 2 * PROBES else []) + [slice(None)]:
-                members = self._within(members, out, points[chosen])
+            if len(points) > 2 * PROBES:
+                members = self._within(members, out, points[rng.integers(len(points), size=PROBES)])
+            members = self._within(members, out, points)
             good += members
         return good
 

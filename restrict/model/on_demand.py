@@ -26,7 +26,7 @@ ROW = 1 << 26
 """Scores of one row, which are held in memory."""
 
 
-class Lazy:
+class OnDemandRun:
     """Values on one input, computed on demand and remembered. ``word`` holds symbol indices, without markers.
 
     Raises :class:`ResourceLimit` where ``limit`` scores in all, or ``ROW`` in one row, do not suffice.

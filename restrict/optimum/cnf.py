@@ -20,14 +20,15 @@ defined. In the own pair of a head whose query and key are one variable, the key
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from restrict.errors import ResourceLimit
 from restrict.force.image import MAX_IMAGE
-from restrict.force.state import Node, State
+from restrict.force.on_demand import OnDemandState
+from restrict.force.state import Node
 from restrict.model.program import Head, Instance, Map
 from restrict.restriction import Restriction
 
@@ -39,35 +40,6 @@ TRUE = 1
 """A literal that always holds: variable 1, with a unit clause."""
 
 Clause = list[int]
-
-
-class Lazy(State):
-    """A :class:`State` in which asking for the values of a node examines it, and what it reads, first."""
-
-    def values(self, name: str, i: int) -> Sequence[int]:
-        """V of a node, by the abstract run with every node in the cone."""
-        if name not in ("token", "position") and (name, i) not in self.facts:
-            self.examine(self.at.model.by_name[name], i)
-        return super().values(name, i)
-
-    def under(self, fixed: Mapping[int, int]) -> Lazy:
-        """The same program under another restriction; rows already ordered are shared."""
-        other = lazy_state(self.at, fixed)
-        other._lists, other._defaults = self._lists, self._defaults
-        return other
-
-    def read_tokens(self, target: Node) -> set[int]:
-        """The positions whose tokens were read for the target, all that was asked for: freeing others changes
-        nothing."""
-        nodes = {target}.union(*self.reads.values())
-        return {i for name, i in nodes if name == "token"}
-
-
-def lazy_state(at: Instance, fixed: Mapping[int, int]) -> Lazy:
-    """A lazy state under a restriction, given by symbol indices. A node costs its row walks, once."""
-    state = Lazy(at)
-    state.tokens.update({i: (a,) for i, a in fixed.items()})
-    return state
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +109,7 @@ def encode(at: Instance, restriction: Restriction, targets: Iterable[int]) -> En
     Cost: one clause per point of a map's box and per candidate, query value and value of a head, over the nodes that
     the targets read. Raises :class:`ResourceLimit` beyond ``MAX_CLAUSES``.
     """
-    encoder = _Encoder(at, lazy_state(at, restriction.tokens(at.model)))
+    encoder = _Encoder(at, OnDemandState.of(at, restriction.tokens(at.model)))
     try:
         for i in targets:
             encoder.node(at.model.output.variable, i)
@@ -150,7 +122,7 @@ def encode(at: Instance, restriction: Restriction, targets: Iterable[int]) -> En
 class _Encoder:
     """Nodes are numbered when first asked for; their clauses are written when their turn comes."""
 
-    def __init__(self, at: Instance, known: Lazy) -> None:
+    def __init__(self, at: Instance, known: OnDemandState) -> None:
         self.at, self.known = at, known
         self.top = TRUE
         self.clauses: list[Clause] = [[TRUE]]

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from restrict.arrays import I64
-from restrict.certificate.certificate import Certificate, Target, position_of
+from restrict.certificate.certificate import Certificate
 from restrict.force.cases import confirm_by_cases
 from restrict.model.program import Instance
 from restrict.model.trace import run_batch
 from restrict.optimum.exact import confirm
+from restrict.task import Target, position_of
 
 RESTRICTIONS = 2_500_000
 WORDS = 2**14

@@ -32,14 +32,16 @@ from pysat.examples.rc2 import RC2
 from pysat.formula import WCNF
 from pysat.solvers import Solver as Sat
 
-from restrict.certificate.certificate import Certificate, Target, certificate_of, position_of
+from restrict.certificate.certificate import Certificate, certificate_of
 from restrict.errors import ResourceLimit
 from restrict.force.cases import confirm_by_cases
 from restrict.force.minimise import needed_cone
+from restrict.force.on_demand import OnDemandState
 from restrict.model.program import Instance, Model
 from restrict.model.trace import run_batch
-from restrict.optimum.cnf import Encoding, encode, lazy_state
+from restrict.optimum.cnf import Encoding, encode
 from restrict.restriction import Restriction
+from restrict.task import Target, position_of
 
 Cube = dict[int, int]
 """Positions with symbol indices."""
@@ -126,7 +128,7 @@ def confirm(at: Instance, fixed: Cube, target: Target, provenance: Mapping[str, 
     """The certificate that this restriction forces the label at the target, if the abstract run establishes it."""
     where = position_of(at, target)
     assert where is not None
-    state, node = lazy_state(at, fixed), (at.model.output.variable, where)
+    state, node = OnDemandState.of(at, fixed), (at.model.output.variable, where)
     if len({at.label(v) for v in state.values(*node)}) != 1:
         return None
     found = certificate_of(at, Restriction.of(at, fixed), needed_cone(state, node), target, provenance)

@@ -26,15 +26,17 @@ import numpy as np
 from pysat.examples.hitman import Hitman
 from pysat.solvers import Solver as Sat
 
-from restrict.certificate.certificate import Certificate, Target, position_of
+from restrict.certificate.certificate import Certificate
 from restrict.errors import ResourceLimit, UsageError
 from restrict.force.cases import confirm_by_cases
 from restrict.force.goal import Goal
+from restrict.force.on_demand import OnDemandState
 from restrict.model.program import Instance, Model
-from restrict.optimum.cnf import Lazy, encode, lazy_state
+from restrict.optimum.cnf import encode
 from restrict.optimum.exact import Cube, Oracle, OutOfTime, confirm
 from restrict.optimum.sensitivity import force, input_of, sensitive_block
 from restrict.restriction import Restriction
+from restrict.task import Target, position_of
 
 ORDERS, SAT_ORDERS = 6, 4
 """Orders of deletion tried for one explanation, by the abstract run and by SAT."""
@@ -84,7 +86,7 @@ class _Task:
     seed: int
 
     def __post_init__(self) -> None:
-        self.state = lazy_state(self.at, {})
+        self.state = OnDemandState.of(self.at, {})
         self.output = self.at.model.output.variable
         run = self.state.under(self.word)
         (value,) = run.values(self.output, self.where)
@@ -108,7 +110,7 @@ class _Task:
         """Whether the abstract run shows that the cube (and the pinned positions) explains; then what it read."""
         if self.deadline is not None and clock.monotonic() > self.deadline:
             raise OutOfTime
-        state: Lazy = self.state.under(self.pinned | cube)
+        state: OnDemandState = self.state.under(self.pinned | cube)
         if {self.at.label(v) for v in state.values(self.output, self.where)} != {self.label}:
             return None
         read = state.read_tokens((self.output, self.where))

@@ -21,13 +21,14 @@ from pathlib import Path
 
 from pysat.solvers import Solver as Sat
 
-from restrict.certificate.certificate import Certificate, position_of
+from restrict.certificate.certificate import Certificate
 from restrict.errors import ModelError, UsageError
 from restrict.model.program import Model
 from restrict.optimum.cnf import Encoding, encode
 from restrict.optimum.exact import OutOfTime, ask
 from restrict.restriction import Restriction
 from restrict.sat.rup import ProofError, check_refutation, dimacs
+from restrict.task import position_of
 
 PROOF_SOLVERS = ("cadical153", "glucose4", "lingeling")
 """Tried in this order for a proof that can be checked."""
