@@ -30,6 +30,8 @@ from restrict.model.program import Head, Map
 
 Prices = dict[int, float]
 """Values with the tokens that forcing them may take."""
+Axes = Sequence[Sequence[tuple[int, float]]]
+"""For every argument of a map the values that it can be forced to, with prices, cheapest first."""
 
 SYMBOLS = 24
 """Symbols of a large alphabet that one token is tried with."""
@@ -41,8 +43,10 @@ POINTS = 768
 """Cheapest combinations evaluated for one choice of the roots."""
 SCORES = 60_000_000
 """Scores that the rows for all choices of the roots may take; one choice is always tried."""
-LINE, BOX_POINTS, LINES = 256, 4096, 40_000
-"""Values of an argument that may be left out, points of a box, and points evaluated to grow boxes once."""
+LINE, BOX_POINTS, LINES, LEVEL = 256, 4096, 40_000, 192
+"""Values of an argument that may be left out, points of a box, points evaluated and boxes looked at in one growth."""
+TABLE, BOXES = 4096, 60_000
+"""Points and boxes of a product small enough to look at all boxes."""
 PROBES = 3
 """Values tried first on a long line."""
 LEFT_OUT = -1
@@ -118,7 +122,7 @@ class BoxFinder:
             return {head.default: 0.0}
         found: Prices = {}
         above: dict[int, set[int]] = {}
-        for j, w in islice(state.walk(head, i, u), PAIRS):
+        for j, w in islice(feasible(state, head, i, u), PAIRS):
             certain = key is None or len(state.values(key, j)) == 1 or (j == i and key == self.at.query(head))
             anchor = 0.0 if certain else self.weight(key or "token")
             others = [values for at, values in above.items() if at != j]
@@ -144,7 +148,8 @@ class BoxFinder:
 
     def _map(self, variable: Map, i: int, given: Mapping[str, int], most: int) -> Prices:
         found: Prices = {}
-        for _, points, price in self.combinations(variable, i, given, max(64, 4 * most)):
+        for axes in self.axes(variable, i, given):
+            points, price = cheapest_combinations(axes, max(64, 4 * most))
             values = self.at.map_points(variable, i, points)
             self.state.work += 20 + len(points) // 16
             for v, p in zip(values.tolist(), price.tolist(), strict=True):
@@ -161,10 +166,8 @@ class BoxFinder:
         read = {self.at.query(v) for a in variable.args if isinstance(v := self.variables.get(a), Head)}
         return tuple(a for a in variable.args if a in read)
 
-    def combinations(
-        self, variable: Map, i: int, given: Mapping[str, int], most: int
-    ) -> Iterator[tuple[list[list[tuple[int, float]]], I64, F64]]:
-        """For each choice of the roots, cheapest first, the cheapest combinations of values: axes, points, prices."""
+    def axes(self, variable: Map, i: int, given: Mapping[str, int]) -> Iterator[Axes]:
+        """For each choice of the roots, cheapest first, the priced values of every argument."""
         roots = self.roots(variable)
         lists = [self._listed(self.prices(a, i, given, ROOTS)) for a in roots]
         choices = sorted(product(*lists), key=lambda c: sum(p for _, p in c))
@@ -173,13 +176,10 @@ class BoxFinder:
             if turn and self.state.scores - scores > SCORES * turn // (turn + 1):
                 return
             fixed = {**given, **{a: v for a, (v, _) in zip(roots, choice, strict=True)}}
-            price = {a: p for a, (_, p) in zip(roots, choice, strict=True)}
-            axes = []
-            for a in variable.args:
-                found = {fixed[a]: price[a]} if a in price else self.prices(a, i, fixed, SYMBOLS)
-                axes.append(self._listed(found))
+            chosen = {a: [one] for a, one in zip(roots, choice, strict=True)}
+            axes = [chosen.get(a) or self._listed(self.prices(a, i, fixed, SYMBOLS)) for a in variable.args]
             if all(axes):
-                yield axes, *cheapest_combinations(axes, most)
+                yield axes
 
     def _listed(self, prices: Prices) -> list[tuple[int, float]]:
         """Cheapest first, with noise."""
@@ -190,88 +190,175 @@ class BoxFinder:
 
     def boxes(self, variable: Map, i: int, allowed: frozenset[int], most: int) -> list[WideBox]:
         """Up to ``most`` boxes on which the map stays within ``allowed``, cheapest first."""
+        growth = Growth.of(self.state, variable, i, allowed, self.roots(variable), self.rng)
         found: dict[tuple[int, ...], float] = {}
-        task = _Growth.of(self.state, variable, i, allowed, self.roots(variable))
-        for axes, points, prices in self.combinations(variable, i, {}, POINTS):
-            good = task.inside[self.at.map_points(variable, i, points)]
-            self.state.work += 40 + len(points) // 16
-            level = dict(zip(map(tuple, points[good].tolist()), prices[good].tolist(), strict=True))
-            for sides, price in task.grow(level, [dict(axis) for axis in axes], self.rng).items():
-                found[sides] = min(price, found.get(sides, np.inf))
+        for axes in self.axes(variable, i, {}):
+            boxes, prices = growth.table(axes) if growth.tabulable(axes) else growth.sample(axes)
+            order = np.argsort(prices, kind="stable")[:most]
+            for sides, price in zip(boxes[order].tolist(), prices[order].tolist(), strict=True):
+                found[tuple(sides)] = min(price, found.get(tuple(sides), np.inf))
         best = sorted(found.items(), key=lambda item: (item[1], item[0]))[:most]
         return [WideBox(price, sides) for sides, price in best]
 
 
 @dataclass(frozen=True, eq=False)
-class _Growth:
-    """Growing good points of one map goal into boxes; ``axes`` are the arguments that may be left out."""
+class Growth:
+    """Good boxes of one map goal, for one choice of the roots after the other.
+
+    ``full`` are the arguments' values; ``loose`` the arguments that may be left out.
+    """
 
     state: ForcingState
     variable: Map
     i: int
     inside: NDArray[np.bool_]
     full: tuple[I64, ...]
-    axes: tuple[int, ...]
+    loose: tuple[int, ...]
+    rng: np.random.Generator
 
     @staticmethod
-    def of(state: ForcingState, variable: Map, i: int, allowed: frozenset[int], roots: tuple[str, ...]) -> _Growth:
+    def of(
+        state: ForcingState,
+        variable: Map,
+        i: int,
+        allowed: frozenset[int],
+        roots: tuple[str, ...],
+        rng: np.random.Generator,
+    ) -> Growth:
+        """For the goal that ``variable`` at ``i`` be ``allowed``."""
         inside = np.zeros(state.at.domains[variable.name], dtype=bool)
         inside[list(allowed)] = True
         full = tuple(np.asarray(state.values(a, i), dtype=np.int64) for a in variable.args)
-        axes = tuple(t for t, a in enumerate(variable.args) if a not in roots and 1 < len(full[t]) <= LINE)
-        return _Growth(state, variable, i, inside, full, axes)
+        loose = tuple(t for t, a in enumerate(variable.args) if a not in roots and 1 < len(full[t]) <= LINE)
+        return Growth(state, variable, i, inside, full, loose, rng)
 
-    def grow(
-        self, level: dict[tuple[int, ...], float], prices: Sequence[Prices], rng: np.random.Generator
-    ) -> dict[tuple[int, ...], float]:
-        """The good points with their prices, and all boxes found by leaving out one argument after the other."""
-        found = dict(level)
-        while level:
-            wider: dict[tuple[int, ...], float] = {}
-            for sides, price in level.items():
-                for t in self.axes:
-                    if sides[t] != LEFT_OUT:
-                        box = (*sides[:t], LEFT_OUT, *sides[t + 1 :])
-                        wider[box] = min(wider.get(box, np.inf), price - prices[t][sides[t]])
-            boxes = sorted((b for b in wider if b not in found), key=lambda b: (wider[b], b))
-            level = {b: wider[b] for b in self._good(boxes, rng)}
-            found.update(level)
-        return found
+    def good(self, points: I64) -> NDArray[np.bool_]:
+        """Whether the map is within the goal at points of shape (m, arguments)."""
+        self.state.work += 40 + len(points) // 16
+        return self.inside[self.state.at.map_points(self.variable, self.i, points)]
 
-    def _good(self, boxes: list[tuple[int, ...]], rng: np.random.Generator) -> list[tuple[int, ...]]:
-        """Those of the boxes that are good everywhere; the first ``LINES`` points are looked at, a few of each box
-        first."""
-        good: list[tuple[int, ...]] = []
-        left = LINES
-        groups: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
-        for box in boxes:
-            out = tuple(t for t in self.axes if box[t] == LEFT_OUT)
-            size = prod(len(self.full[t]) for t in out)
-            left -= min(size, PROBES)
-            if left < 0:
-                break
-            if size <= BOX_POINTS:
-                groups.setdefault(out, []).append(box)
-        for out, members in groups.items():
+    # ---- small products: all boxes
+
+    def _sides(self, axes: Axes) -> list[I64]:
+        """What is tabulated: all values of an argument that may be left out, else those with a price."""
+        return [
+            self.full[t] if t in self.loose else np.array([v for v, _ in axis], dtype=np.int64)
+            for t, axis in enumerate(axes)
+        ]
+
+    def tabulable(self, axes: Axes) -> bool:
+        """Whether all boxes can be looked at."""
+        points = prod(len(side) for side in self._sides(axes))
+        return points <= TABLE and prod(len(a) + (t in self.loose) for t, a in enumerate(axes)) <= BOXES
+
+    def table(self, axes: Axes) -> tuple[I64, F64]:
+        """All good boxes and their prices."""
+        sides = self._sides(axes)
+        good = self.good(box_points(sides)).reshape([len(side) for side in sides])
+        values, price = [], np.zeros((1,) * len(axes))
+        for t, (axis, side) in enumerate(zip(axes, sides, strict=True)):
+            chosen = np.searchsorted(side, [v for v, _ in axis]) if t in self.loose else np.arange(len(axis))
+            costs, names = [p for _, p in axis], [v for v, _ in axis]
+            parts = np.take(good, chosen, axis=t)
+            if t in self.loose:
+                parts = np.concatenate([parts, good.all(axis=t, keepdims=True)], axis=t)
+                costs, names = [*costs, 0.0], [*names, LEFT_OUT]
+            good = parts
+            price = price + np.array(costs).reshape([-1 if a == t else 1 for a in range(len(axes))])
+            values.append(np.array(names, dtype=np.int64))
+        self.state.work += good.size // 64
+        where = np.nonzero(good)
+        boxes = np.column_stack([v[w] for v, w in zip(values, where, strict=True)])
+        return boxes, price[where]
+
+    # ---- large products: the cheapest points, grown
+
+    def sample(self, axes: Axes) -> tuple[I64, F64]:
+        """Good boxes with a cheap point, and their prices."""
+        points, prices = cheapest_combinations(axes, POINTS)
+        cost = [dict(axis) for axis in axes]
+        keep = self.good(points)
+        level, price = points[keep], prices[keep]
+        boxes, all_prices = [level], [price]
+        while len(level):
+            level, price = self._left_out(level, price, cost)
+            keep = self._good_boxes(level)
+            level, price = level[keep], price[keep]
+            boxes.append(level)
+            all_prices.append(price)
+        return np.concatenate(boxes), np.concatenate(all_prices)
+
+    def _left_out(self, level: I64, price: F64, cost: list[Prices]) -> tuple[I64, F64]:
+        """The cheapest boxes with one more argument left out."""
+        boxes, prices = [level[:0]], [price[:0]]
+        for t in self.loose:
+            rows = np.flatnonzero(level[:, t] != LEFT_OUT)
+            wider = level[rows]
+            saved = np.array([cost[t][v] for v in wider[:, t].tolist()])
+            wider[:, t] = LEFT_OUT
+            boxes.append(wider)
+            prices.append(price[rows] - saved)
+        every, every_price = np.concatenate(boxes), np.concatenate(prices)
+        order = np.argsort(every_price, kind="stable")[: 4 * LEVEL]
+        _, first = np.unique(every[order], axis=0, return_index=True)
+        chosen = order[np.sort(first)[:LEVEL]]
+        return every[chosen], every_price[chosen]
+
+    def _good_boxes(self, boxes: I64) -> NDArray[np.bool_]:
+        """Which boxes are good everywhere; large ones are not looked at."""
+        good = np.zeros(len(boxes), dtype=bool)
+        for out in {tuple(np.flatnonzero(row).tolist()) for row in boxes == LEFT_OUT}:
+            rows = np.flatnonzero(((boxes == LEFT_OUT) == np.isin(np.arange(boxes.shape[1]), out)).all(axis=1))
+            if prod(len(self.full[t]) for t in out) > BOX_POINTS:
+                continue
             points = box_points([self.full[t] for t in out])
             if len(points) > 2 * PROBES:
-                members = self._within(members, out, points[rng.integers(len(points), size=PROBES)])
-            members = self._within(members, out, points)
-            good += members
+                rows = rows[self._within(boxes[rows], out, points[self.rng.integers(len(points), size=PROBES)])]
+            rows = rows[: max(1, LINES // len(points))]
+            good[rows] = self._within(boxes[rows], out, points)
         return good
 
-    def _within(self, boxes: list[tuple[int, ...]], out: tuple[int, ...], points: I64) -> list[tuple[int, ...]]:
-        """The boxes that are good at these points of the arguments left out."""
-        if not boxes:
-            return []
-        grid = np.repeat(np.array(boxes, dtype=np.int64), len(points), axis=0)
+    def _within(self, boxes: I64, out: tuple[int, ...], points: I64) -> NDArray[np.bool_]:
+        """Which boxes are good at these points of the arguments left out."""
+        if not len(boxes):
+            return np.zeros(0, dtype=bool)
+        grid = np.repeat(boxes, len(points), axis=0)
         grid[:, list(out)] = np.tile(points, (len(boxes), 1))
-        self.state.work += 20 + len(grid) // 16
-        found = self.inside[self.state.at.map_points(self.variable, self.i, grid)]
-        return [box for box, fine in zip(boxes, found.reshape(len(boxes), -1).all(axis=1), strict=True) if fine]
+        return self.good(grid).reshape(len(boxes), -1).all(axis=1)
 
 
-def cheapest_combinations(axes: Sequence[Sequence[tuple[int, float]]], most: int) -> tuple[I64, F64]:
+def feasible(state: ForcingState, head: Head, i: int, u: int) -> Iterator[tuple[int, int]]:
+    """The pairs of a row, best first, down to the floor, without those that a look at a thin key rules out.
+
+    A map is *thin* where its arguments have fewer combinations than its domain has values: then most values are
+    impossible at any position even with nothing fixed, and a look costs no token.
+    """
+    key = state.at.key(head)
+    thin = key is not None and is_thin(state, key)
+    for j, w in state.walk(head, i, u):
+        if thin and key is not None:
+            look(state, key, j)
+            if w not in state.values(key, j):
+                continue
+        yield j, w
+
+
+def is_thin(state: ForcingState, name: str) -> bool:
+    """Whether a variable is a map of fewer combinations than values."""
+    variable = state.at.model.by_name.get(name)
+    return isinstance(variable, Map) and prod(state.at.domains[a] for a in variable.args) < state.at.domains[name]
+
+
+def look(state: ForcingState, name: str, i: int) -> None:
+    """Examine a map, and the maps that it reads, where that has not been done."""
+    variable = state.at.model.by_name.get(name)
+    if isinstance(variable, Map) and (name, i) not in state.facts:
+        for arg in variable.args:
+            look(state, arg, i)
+        state.examine(variable, i)
+
+
+def cheapest_combinations(axes: Axes, most: int) -> tuple[I64, F64]:
     """The ``most`` cheapest points of a product of priced values, cheapest first, and their prices.
 
     Axis by axis only the ``most`` cheapest beginnings are kept: prices add up, so nothing cheaper is lost.

@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restrict.arrays import I64
-from restrict.force.boxes import BoxFinder
+from restrict.force.boxes import BoxFinder, feasible, look
 from restrict.force.image import MAX_IMAGE, combinations
 from restrict.force.joint import meet_together, recurring
 from restrict.force.state import LONG_WALK, Box, ForcingState
@@ -46,6 +46,10 @@ class Goal:
 
 FREE_ANCHORS = 512
 """How many anchors with nothing harmful above them a noisy pass looks at."""
+
+
+PRICED = 32
+"""In a wide model, maps with more combinations of argument values than this are forced by priced boxes."""
 
 
 GUARDED = 4
@@ -86,9 +90,11 @@ class Solver:
         symbols: Mapping[int, int] | None = None,
         guard: Guard | None = None,
         joint: bool = False,
+        wide: bool = False,
     ) -> None:
         self.state, self.rng, self.widths, self.noise, self.tick = state, rng, widths, noise, tick
         self.symbols, self.guard, self.joint = symbols, guard, joint and guard is None
+        self.wide = wide
         self.last_work = state.work + work
         self.pending_cap = 20_000
         self.shift = int(rng.integers(0, 1 << 16))
@@ -225,7 +231,7 @@ class Solver:
     def _map_boxes(self, variable: Map, goal: Goal) -> Iterator[list[Goal]]:
         """Boxes of argument values on which the map stays within the goal, cheapest first."""
         sets = [list(self.state.values(a, goal.i)) for a in variable.args]
-        if combinations(sets) > MAX_IMAGE:
+        if combinations(sets) > (MAX_IMAGE if not self.wide else PRICED):
             yield from self._wide_boxes(variable, goal)
             return
         good = np.isin(self.state.block(variable, goal.i, sets), list(goal.allowed))
@@ -298,7 +304,7 @@ class Solver:
         assert goal.u is not None
         one_each = key == head.value and self.state.depth[head.value] == 0  # every threat takes a token of its own
         cap = min(limit, self.pending_cap) if one_each else self.pending_cap
-        for steps, (j, w) in enumerate(self.state.walk(head, goal.i, goal.u)):
+        for steps, (j, w) in enumerate(feasible(self.state, head, goal.i, goal.u)):
             seen.setdefault(j, []).append(w)
             harmless = self._harmless(head, goal, j, w)
             anchor = self._anchor(head, goal, key, j, seen[j], harmless)
@@ -324,15 +330,8 @@ class Solver:
 
         An impossible anchor would use up one of the few alternatives that are tried.
         """
-        self._look(goal.name, goal.i)
+        look(self.state, goal.name, goal.i)
         return not goal.allowed.isdisjoint(self.state.values(goal.name, goal.i))
-
-    def _look(self, name: str, i: int) -> None:
-        variable = self.variables.get(name)
-        if isinstance(variable, Map) and (name, i) not in self.state.facts:
-            for arg in variable.args:
-                self._look(arg, i)
-            self.state.examine(variable, i)
 
     def _sample(self, found: list[tuple[float, int, list[Goal]]], wanted: int) -> list[tuple[float, int, list[Goal]]]:
         if len(found) <= wanted + 3:

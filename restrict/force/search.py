@@ -11,13 +11,15 @@ from __future__ import annotations
 import time as clock
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from math import prod
 
 import numpy as np
 
 from restrict.force.goal import Goal, Guard, OutOfBudget, Solver
+from restrict.force.image import MAX_IMAGE
 from restrict.force.minimise import Minimiser, needed_cone
 from restrict.force.state import ForcingState, Node
-from restrict.model.program import Instance
+from restrict.model.program import Instance, Map
 
 Progress = Callable[[str, int | None], None]
 """Called now and then with what is being done and the best number of fixed positions so far."""
@@ -32,6 +34,14 @@ PASSES: tuple[tuple[tuple[int, ...], float], ...] = (
     ((5, 4, 2), 1.0),
 )
 """(alternatives tried by depth, noise) of the successive passes of the search."""
+WIDE_PASSES: tuple[tuple[tuple[int, ...], float], ...] = (
+    ((1,), 0.0),
+    ((2, 2, 1), 0.0),
+    ((2, 4, 2, 1), 0.1),
+    ((2, 6, 2, 1), 0.2),
+    ((3, 6, 3, 2), 0.4),
+)
+"""The same for wide models, whose boxes are priced by value: the first alternative near the tokens is the cheapest."""
 FIRST_WORK, MORE_WORK, WORK_PER_TOKEN = 100_000, 200_000, 20_000
 """Effort (pairs walked) of an attempt while nothing is known, four times as much in each further pass; and of all later
 attempts together, some seconds."""
@@ -95,6 +105,10 @@ class Search:
         self.best = Best()
         self.refused = 0
         self.state = ForcingState(at, base)
+        self.wide = any(
+            isinstance(v, Map) and prod(at.domains[a] for a in v.args) > MAX_IMAGE for v in at.model.variables
+        )
+        self.passes = WIDE_PASSES if self.wide else PASSES
         self._ticks = 0
         self._last_work = 0
         self._first = 0
@@ -113,7 +127,7 @@ class Search:
         if self._nodes <= FEW_NODES:
             self._deletion(rng)
         while True:
-            widths, noise = PASSES[min(turn, len(PASSES) - 1)]
+            widths, noise = self.passes[min(turn, len(self.passes) - 1)]
             for goal, limit in self._tasks(turn):
                 self._attempt(goal, limit, rng, widths, noise, turn)
                 if self._over():
@@ -123,11 +137,11 @@ class Search:
             turn += 1
             if self.best.count == 0:
                 return
-            if turn >= len(PASSES) and self.best.fixed is not None:
+            if turn >= len(self.passes) and self.best.fixed is not None:
                 self._improve(rng)
                 if self.deadline is None or self._over():
                     return
-            elif turn >= (self.patience if self.best.fixed is None else len(PASSES)) and self.deadline is None:
+            elif turn >= (self.patience if self.best.fixed is None else len(self.passes)) and self.deadline is None:
                 return
 
     def _improve(self, rng: np.random.Generator) -> None:
@@ -236,7 +250,7 @@ class Search:
         self._restart(dict(state.pinned))
         work = FIRST_WORK * 4**turn
         if self.best.fixed is not None:
-            attempts = max(1, len(self.goals) * (len(PASSES) - turn)) if self.deadline is None else 4
+            attempts = max(1, len(self.goals) * (len(self.passes) - turn)) if self.deadline is None else 4
             work = max(0, self._last_work - state.work) // attempts if self.deadline is None else MORE_WORK // attempts
         joint = turn % 2 == 1  # goals met together share more tokens, goals met in turn leave time for more dives
         solver = self._solver(rng, widths, noise, work, joint)
@@ -251,7 +265,8 @@ class Search:
         self, rng: np.random.Generator, widths: tuple[int, ...], noise: float, work: int, joint: bool
     ) -> Solver:
         return Solver(
-            self.state, rng, widths=widths, noise=noise, work=work, tick=self._tick, guard=self.guard, joint=joint
+            self.state, rng, widths=widths, noise=noise, work=work, tick=self._tick, guard=self.guard, joint=joint,
+            wide=self.wide,
         )
 
     def _settle(self, rng: np.random.Generator, goal: Goal, fresh: bool = False) -> None:
