@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from restrict.arrays import F64, I64
 from restrict.force.image import box_points
 from restrict.force.state import ForcingState
-from restrict.model.program import Head, Map
+from restrict.model.program import Head, Map, Variable
 
 Prices = dict[int, float]
 """Values with the tokens that forcing them may take."""
@@ -39,9 +39,15 @@ PAIRS = 5
 """Pairs of a row that are looked at as anchors."""
 QUERIES, ROOTS = 3, 24
 """Values of a query that is no argument, and of the roots together, that are tried."""
+CLOSE, CLOSE_SCORES = 1, 3_000_000
+"""Depth of the variables whose price is looked at closely, and scores that one look may take."""
+ENOUGH = 1.5
+"""Where rows are costly, a box this near to the cheapest possible is taken without looking at other roots."""
+HOPELESS = 1e6
+"""The price of what cannot be."""
 POINTS = 768
 """Cheapest combinations evaluated for one choice of the roots."""
-SCORES = 60_000_000
+SCORES = 400_000_000
 """Scores that the rows for all choices of the roots may take; one choice is always tried."""
 LINE, BOX_POINTS, LINES, LEVEL = 256, 4096, 40_000, 192
 """Values of an argument that may be left out, points of a box, points evaluated and boxes looked at in one growth."""
@@ -51,6 +57,10 @@ PROBES = 3
 """Values tried first on a long line."""
 LEFT_OUT = -1
 """The side of an argument that is left out."""
+
+
+Wish = tuple[str, int, frozenset[int]]
+"""That a node lie within these values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +79,7 @@ class BoxFinder:
         weight: a rough number of tokens that force a node of a variable.
         rng: for the choice of symbols, and for ``noise``, the relative error put on every price.
         symbols: where a position may only be fixed to one symbol, that symbol.
+        known: prices found before, which are kept up; they may have been found under other facts.
     """
 
     def __init__(
@@ -78,12 +89,42 @@ class BoxFinder:
         rng: np.random.Generator,
         noise: float = 0.0,
         symbols: Mapping[int, int] | None = None,
+        known: dict[Wish, float] | None = None,
     ) -> None:
         self.state, self.weight, self.rng, self.noise, self.symbols = state, weight, rng, noise, symbols
         self.at = state.at
         self.variables = state.at.model.by_name
+        self.known: dict[Wish, float] = {} if known is None else known
+        self.quiet = BoxFinder(state, weight, rng, 0.0, symbols, self.known) if noise else self
 
     # ------------------------------------------------------------ prices
+
+    def price(self, name: str, i: int, allowed: frozenset[int]) -> float:
+        """About the tokens that keep a node within ``allowed``: looked at closely only near the tokens."""
+        values = self.state.values(name, i)
+        if allowed.issuperset(values):
+            return 0.0
+        if name in ("token", "position"):
+            return 1.0 if name == "token" and not allowed.isdisjoint(values) else HOPELESS
+        if (name, i, allowed) not in self.known:
+            self.known[name, i, allowed] = self.quiet._price(self.variables[name], i, allowed)
+        return self.known[name, i, allowed]
+
+    def _price(self, variable: Variable, i: int, allowed: frozenset[int]) -> float:
+        if self.state.depth[variable.name] > CLOSE or self._scores(variable) > CLOSE_SCORES:
+            return self.weight(variable.name)
+        if isinstance(variable, Map):
+            boxes = self.boxes(variable, i, allowed, 1)
+            return boxes[0].price if boxes else 3 * self.weight(variable.name)
+        found = [price for v, price in self.prices(variable.name, i, {}, SYMBOLS).items() if v in allowed]
+        return min(found, default=3 * self.weight(variable.name))
+
+    def _scores(self, variable: Variable) -> int:
+        """About the scores that one look at a node takes, for each choice of the roots."""
+        if isinstance(variable, Head):
+            key = self.at.key(variable)
+            return self.at.n * (self.at.domains[key] if key else 1)
+        return sum(self._scores(self.variables[a]) for a in variable.args if a in self.variables)
 
     def prices(self, name: str, i: int, given: Mapping[str, int], most: int) -> Prices:
         """Up to ``most`` values that a node can be forced to, where ``given`` says what else is forced at ``i``."""
@@ -121,17 +162,29 @@ class BoxFinder:
         if first >= stop:
             return {head.default: 0.0}
         found: Prices = {}
-        above: dict[int, set[int]] = {}
+        above: dict[int, dict[int, set[int]]] = {}
         for j, w in islice(feasible(state, head, i, u), PAIRS):
-            certain = key is None or len(state.values(key, j)) == 1 or (j == i and key == self.at.query(head))
-            anchor = 0.0 if certain else self.weight(key or "token")
-            others = [values for at, values in above.items() if at != j]
-            for v, price in self._values_of(head, i, u, j, w).items():
-                threats = sum(1 for values in others if values != {v})
-                total = price + anchor + threats * self.weight(key or head.value)
-                found[v] = min(found.get(v, np.inf), total)
-                above.setdefault(j, set()).add(v)
+            own = j == i and key == self.at.query(head)
+            anchor = 0.0 if key is None or own else self.price(key, j, frozenset((w,)))
+            results = self._values_of(head, i, u, j, w)
+            for v, price in results.items():
+                if anchor + price < found.get(v, np.inf):
+                    threats = (self._threat(head, at, pairs, v) for at, pairs in above.items() if at != j)
+                    found[v] = min(found.get(v, np.inf), price + anchor + sum(threats))
+            above.setdefault(j, {})[w] = set(results)
         return found
+
+    def _threat(self, head: Head, j: int, pairs: dict[int, set[int]], v: int) -> float:
+        """What making the pairs at ``j`` harmless takes where only ``v`` is wanted."""
+        key = self.at.key(head)
+        bad = {w for w, results in pairs.items() if results != {v}}
+        if not bad:
+            return 0.0
+        possible = () if key is None else self.state.values(key, j)
+        excluded = (
+            HOPELESS if key is None or bad.issuperset(possible) else self.price(key, j, frozenset(possible) - bad)
+        )
+        return excluded if head.value == key else min(excluded, self.price(head.value, j, frozenset((v,))))
 
     def _values_of(self, head: Head, i: int, u: int, j: int, w: int) -> Prices:
         """What a win of the pair gives, and what forcing that takes besides the key."""
@@ -197,6 +250,12 @@ class BoxFinder:
             order = np.argsort(prices, kind="stable")[:most]
             for sides, price in zip(boxes[order].tolist(), prices[order].tolist(), strict=True):
                 found[tuple(sides)] = min(price, found.get(tuple(sides), np.inf))
+            if (
+                found
+                and min(found.values()) <= sum(axis[0][1] for axis in axes) + ENOUGH
+                and self._scores(variable) > CLOSE_SCORES
+            ):
+                break
         best = sorted(found.items(), key=lambda item: (item[1], item[0]))[:most]
         return [WideBox(price, sides) for sides, price in best]
 

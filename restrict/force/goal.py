@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restrict.arrays import I64
-from restrict.force.boxes import BoxFinder, feasible, look
+from restrict.force.boxes import BoxFinder, Wish, feasible, look
 from restrict.force.image import MAX_IMAGE, combinations
 from restrict.force.joint import meet_together, recurring
 from restrict.force.state import LONG_WALK, Box, ForcingState
@@ -91,6 +91,7 @@ class Solver:
         guard: Guard | None = None,
         joint: bool = False,
         wide: bool = False,
+        prices: dict[Wish, float] | None = None,
     ) -> None:
         self.state, self.rng, self.widths, self.noise, self.tick = state, rng, widths, noise, tick
         self.symbols, self.guard, self.joint = symbols, guard, joint and guard is None
@@ -101,7 +102,7 @@ class Solver:
         self.failed: dict[Goal, tuple[int, int, object]] = {}
         self.variables = state.at.model.by_name
         self.estimate = cache(self._estimate)
-        self.weight = cache(self._weight)
+        self.finder = BoxFinder(state, cache(self._weight), rng, noise, symbols, prices)
 
     def _width(self, name: str) -> int:
         """How many alternatives to try for a goal on this variable: ``widths[d]`` at depth d + 1, the last beyond."""
@@ -125,9 +126,9 @@ class Solver:
             return float(name == "token")
         variable = self.variables[name]
         if isinstance(variable, Map):
-            return min(1e9, sum(self.weight(a) for a in variable.args))
+            return min(1e9, sum(self._weight(a) for a in variable.args))
         read = {self.state.at.key(variable), variable.value} - {None}
-        return min(1e9, sum(self.weight(a) for a in read if a))
+        return min(1e9, sum(self._weight(a) for a in read if a))
 
     def solve(self, goal: Goal, limit: int) -> bool:
         """Meet a goal with at most ``limit`` more tokens; on failure the state may have changed, and the caller
@@ -252,7 +253,7 @@ class Solver:
 
     def _wide_boxes(self, variable: Map, goal: Goal) -> Iterator[list[Goal]]:
         """The same where the product is too large to tabulate: single values, or all of them, sampled."""
-        finder = BoxFinder(self.state, self.weight, self.rng, self.noise, self.symbols)
+        finder = self.finder
         first = finder.roots(variable)
         for box in finder.boxes(variable, goal.i, goal.allowed, 4 * self._width(variable.name) + 4):
             goals = [Goal(a, goal.i, frozenset((v,))) for a, v in zip(variable.args, box.sides, strict=True) if v >= 0]
@@ -340,6 +341,8 @@ class Solver:
         return [*found[:wanted], rest[0], rest[-1], rest[int(self.rng.integers(len(rest)))]]
 
     def _price(self, goals: list[Goal]) -> float:
+        if self.wide:
+            return sum(self.finder.price(g.name, g.i, g.allowed) for g in goals)
         return sum(self.estimate(g.name) for g in goals)
 
     def _anchor(

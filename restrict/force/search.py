@@ -15,9 +15,11 @@ from math import prod
 
 import numpy as np
 
+from restrict.force.boxes import Wish
 from restrict.force.goal import Goal, Guard, OutOfBudget, Solver
 from restrict.force.image import MAX_IMAGE
 from restrict.force.minimise import Minimiser, needed_cone
+from restrict.force.on_demand import OnDemandState
 from restrict.force.state import ForcingState, Node
 from restrict.model.program import Instance, Map
 
@@ -108,6 +110,7 @@ class Search:
         self.wide = any(
             isinstance(v, Map) and prod(at.domains[a] for a in v.args) > MAX_IMAGE for v in at.model.variables
         )
+        self.prices: dict[Wish, float] = {}
         self.passes = WIDE_PASSES if self.wide else PASSES
         self._ticks = 0
         self._last_work = 0
@@ -134,6 +137,8 @@ class Search:
                     return
             if turn == 0 and self.best.fixed is None and not self.refused and self._nodes <= FALLBACK_NODES:
                 self._deletion(rng)
+            if turn == 0 and self.best.fixed is None and self.wide:
+                self._follow(rng)
             turn += 1
             if self.best.count == 0:
                 return
@@ -265,8 +270,16 @@ class Search:
         self, rng: np.random.Generator, widths: tuple[int, ...], noise: float, work: int, joint: bool
     ) -> Solver:
         return Solver(
-            self.state, rng, widths=widths, noise=noise, work=work, tick=self._tick, guard=self.guard, joint=joint,
+            self.state,
+            rng,
+            widths=widths,
+            noise=noise,
+            work=work,
+            tick=self._tick,
+            guard=self.guard,
+            joint=joint,
             wide=self.wide,
+            prices=self.prices,
         )
 
     def _settle(self, rng: np.random.Generator, goal: Goal, fresh: bool = False) -> None:
@@ -293,6 +306,22 @@ class Search:
         self.best.offer(fixed, needed_cone(state, self.target), state, tuple(state.values(*self.target)))
         if self.progress is not None:
             self.progress("searching", self.best.count)
+
+    def _follow(self, rng: np.random.Generator) -> None:
+        """Follow the run on a random input: fix what the output reads there, which forces it, and free what can be.
+
+        Needs no table and always succeeds: on an input every node that is read has one value.
+        """
+        state, symbols = self.state, len(self.state.alphabet)
+        word = rng.integers(symbols, size=self.at.n).tolist()
+        run = OnDemandState.of(self.at, {**dict(enumerate(word)), **{i: v[0] for i, v in state.pinned.items()}})
+        run.rows_of(state)
+        value = run.values(*self.target)[0]
+        read = run.read_tokens(self.target)
+        self._restart({i: v for i, v in run.tokens.items() if i in read or i in state.pinned})
+        state.facts, state.reads = dict(run.facts), dict(run.reads)
+        goal = next(g for g in self.goals if value in g.allowed)
+        self._settle(rng, goal, fresh=True)
 
     def _deletion(self, rng: np.random.Generator) -> None:
         """Fix a whole random input, which forces every node, and free what can be freed."""
