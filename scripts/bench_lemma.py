@@ -23,13 +23,14 @@ from typing import Any
 import numpy as np
 
 import restrict
-from restrict.cover.problem import solve
-from restrict.cover.sat import lower_bound
+from restrict.cover.lower_bound import lower_bound
+from restrict.cover.solve import solve
 from restrict.depth_reduction.ctransformer import CTransformer
 from restrict.depth_reduction.lemma4 import reduce_layer
 from restrict.depth_reduction.random_ctransformer import random_ctransformer
 from restrict.depth_reduction.selection import selection
-from restrict.depth_reduction.stages import cover_problem, stage1, stage3
+from restrict.depth_reduction.stage1 import stage1
+from restrict.depth_reduction.stage3 import cover_problem, stage3
 from restrict.depth_reduction.theorem1 import certify_all
 from restrict.errors import NotEstablished
 from restrict.restriction import Restriction
@@ -158,7 +159,7 @@ def stages(quick: bool, seed: int) -> list[Row]:
                 "degree (bound)": f"{a.degree_before} to {a.degree_after} ({float(a.degree_bound):.3g})",
                 "S2 rounds (bound)": f"{b.rounds} ({float(b.rounds_bound):.3g})",
                 "neighbours (bound)": f"{b.neighbours_after} ({float(b.neighbours_bound):.3g})",
-                "S3 set": d.set, "by": d.method, "redraws": d.resamplings,
+                "S3 set": d.spent, "by": d.method, "redraws": d.resamplings,
                 "lemma": d.lemma is not None and d.lemma.holds,
                 "free": found.restriction.free, "c' (bound)": f"{found.transformer.c} ({found.c_bound})"}  # fmt: skip
         rows.append(row)
@@ -179,7 +180,7 @@ def tribes(quick: bool, seed: int) -> list[Row]:
                 )
                 rows.append({"n": n, "width": width, "k": k, "method": method, "status": record.status,
                              "by": record.method,
-                             "uncaptured": int((~record.solution.captured).sum()), "set": record.set,
+                             "uncaptured": int((~record.solution.captured).sum()), "set": record.spent,
                              "budget": record.budget, "redraws": record.resamplings,
                              "s": clock.perf_counter() - start})  # fmt: skip
     show(rows)

@@ -15,11 +15,12 @@ from click.testing import CliRunner
 import restrict
 from restrict.certificate.certificate import Certificate
 from restrict.cli.main import cli
-from restrict.depth_reduction.balance import Exchange, Rows, exponential
 from restrict.depth_reduction.capture import Aim, capture
 from restrict.depth_reduction.ctransformer import CTransformer
+from restrict.depth_reduction.exchange import Exchange, Rows, exponential
 from restrict.depth_reduction.lists import Lists
-from restrict.depth_reduction.stages import stage1, stage3
+from restrict.depth_reduction.stage1 import stage1
+from restrict.depth_reduction.stage3 import stage3
 from restrict.depth_reduction.theorem1 import certify_all
 from restrict.errors import NotEstablished, ResourceLimit, RestrictError, UsageError
 from restrict.kernels import balance as kernels
@@ -27,6 +28,7 @@ from restrict.model.examples.hard import HARD
 from restrict.model.fileformat import dumps, loads
 from scripts.make_instances import INSTANCES
 from tests import naive
+from tests.marks import heavy_after
 from tests.random_programs import random_length, random_program, shortest
 
 
@@ -35,7 +37,7 @@ def lowered(certificate: Certificate) -> Certificate:
     return replace(certificate, claim=replace(certificate.claim, c=certificate.c - 1))
 
 
-@pytest.mark.parametrize("block", range(3))
+@pytest.mark.parametrize("block", heavy_after(range(3), 1))
 def test_certificates_pass_the_checker_and_are_tight(block: int) -> None:
     """On random programs of every feature: verified as written, refused with one dependency less."""
     count = 0

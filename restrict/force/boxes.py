@@ -92,8 +92,8 @@ class BoxFinder:
         known: dict[Wish, float] | None = None,
     ) -> None:
         self.state, self.weight, self.rng, self.noise, self.symbols = state, weight, rng, noise, symbols
-        self.at = state.at
-        self.variables = state.at.model.by_name
+        self.instance = state.instance
+        self.variables = state.instance.model.by_name
         self.known: dict[Wish, float] = {} if known is None else known
         self.quiet = BoxFinder(state, weight, rng, 0.0, symbols, self.known) if noise else self
 
@@ -122,8 +122,8 @@ class BoxFinder:
     def _scores(self, variable: Variable) -> int:
         """About the scores that one look at a node takes, for each choice of the roots."""
         if isinstance(variable, Head):
-            key = self.at.key(variable)
-            return self.at.n * (self.at.domains[key] if key else 1)
+            key = self.instance.key(variable)
+            return self.instance.n * (self.instance.domains[key] if key else 1)
         return sum(self._scores(self.variables[a]) for a in variable.args if a in self.variables)
 
     def prices(self, name: str, i: int, given: Mapping[str, int], most: int) -> Prices:
@@ -148,7 +148,7 @@ class BoxFinder:
         return {int(values[(start + t) % len(values)]): 1.0 for t in range(min(most, len(values)))}
 
     def _head(self, head: Head, i: int, given: Mapping[str, int]) -> Prices:
-        query = self.at.query(head)
+        query = self.instance.query(head)
         found: Prices = {}
         for u, price in self.prices(query, i, given, QUERIES).items() if query else ((0, 0.0),):
             for v, more in self.row_prices(head, i, u).items():
@@ -157,14 +157,14 @@ class BoxFinder:
 
     def row_prices(self, head: Head, i: int, u: int) -> Prices:
         """Values of a row by its first pairs: the anchor's price, and that of excluding the pairs above it."""
-        state, key = self.state, self.at.key(head)
-        first, stop = self.at.visible(head, i)
+        state, key = self.state, self.instance.key(head)
+        first, stop = self.instance.visible(head, i)
         if first >= stop:
             return {head.default: 0.0}
         found: Prices = {}
         above: dict[int, dict[int, set[int]]] = {}
         for j, w in islice(feasible(state, head, i, u), PAIRS):
-            own = j == i and key == self.at.query(head)
+            own = j == i and key == self.instance.query(head)
             anchor = 0.0 if key is None or own else self.price(key, j, frozenset((w,)))
             results = self._values_of(head, i, u, j, w)
             for v, price in results.items():
@@ -176,7 +176,7 @@ class BoxFinder:
 
     def _threat(self, head: Head, j: int, pairs: dict[int, set[int]], v: int) -> float:
         """What making the pairs at ``j`` harmless takes where only ``v`` is wanted."""
-        key = self.at.key(head)
+        key = self.instance.key(head)
         bad = {w for w, results in pairs.items() if results != {v}}
         if not bad:
             return 0.0
@@ -188,9 +188,9 @@ class BoxFinder:
 
     def _values_of(self, head: Head, i: int, u: int, j: int, w: int) -> Prices:
         """What a win of the pair gives, and what forcing that takes besides the key."""
-        if head.value == self.at.key(head):
+        if head.value == self.instance.key(head):
             return {w: 0.0}
-        if j == i and head.value == self.at.query(head):
+        if j == i and head.value == self.instance.query(head):
             return {u: 0.0}
         values = self.state.values(head.value, j)
         if len(values) == 1:
@@ -203,7 +203,7 @@ class BoxFinder:
         found: Prices = {}
         for axes in self.axes(variable, i, given):
             points, price = cheapest_combinations(axes, max(64, 4 * most))
-            values = self.at.map_points(variable, i, points)
+            values = self.instance.map_points(variable, i, points)
             self.state.work += 20 + len(points) // 16
             for v, p in zip(values.tolist(), price.tolist(), strict=True):
                 if p < found.get(v, np.inf):
@@ -216,7 +216,7 @@ class BoxFinder:
 
     def roots(self, variable: Map) -> tuple[str, ...]:
         """The arguments that are the query of another one."""
-        read = {self.at.query(v) for a in variable.args if isinstance(v := self.variables.get(a), Head)}
+        read = {self.instance.query(v) for a in variable.args if isinstance(v := self.variables.get(a), Head)}
         return tuple(a for a in variable.args if a in read)
 
     def axes(self, variable: Map, i: int, given: Mapping[str, int]) -> Iterator[Axes]:
@@ -285,7 +285,7 @@ class Growth:
         rng: np.random.Generator,
     ) -> Growth:
         """For the goal that ``variable`` at ``i`` be ``allowed``."""
-        inside = np.zeros(state.at.domains[variable.name], dtype=bool)
+        inside = np.zeros(state.instance.domains[variable.name], dtype=bool)
         inside[list(allowed)] = True
         full = tuple(np.asarray(state.values(a, i), dtype=np.int64) for a in variable.args)
         loose = tuple(t for t, a in enumerate(variable.args) if a not in roots and 1 < len(full[t]) <= LINE)
@@ -294,7 +294,7 @@ class Growth:
     def good(self, points: I64) -> NDArray[np.bool_]:
         """Whether the map is within the goal at points of shape (m, arguments)."""
         self.state.work += 40 + len(points) // 16
-        return self.inside[self.state.at.map_points(self.variable, self.i, points)]
+        return self.inside[self.state.instance.map_points(self.variable, self.i, points)]
 
     # ---- small products: all boxes
 
@@ -383,7 +383,8 @@ class Growth:
             return np.zeros(0, dtype=bool)
         grid = np.repeat(boxes, len(points), axis=0)
         grid[:, list(out)] = np.tile(points, (len(boxes), 1))
-        return self.good(grid).reshape(len(boxes), -1).all(axis=1)
+        fine: NDArray[np.bool_] = np.all(self.good(grid).reshape(len(boxes), -1), axis=1)
+        return fine
 
 
 def feasible(state: ForcingState, head: Head, i: int, u: int) -> Iterator[tuple[int, int]]:
@@ -392,7 +393,7 @@ def feasible(state: ForcingState, head: Head, i: int, u: int) -> Iterator[tuple[
     A map is *thin* where its arguments have fewer combinations than its domain has values: then most values are
     impossible at any position even with nothing fixed, and a look costs no token.
     """
-    key = state.at.key(head)
+    key = state.instance.key(head)
     thin = key is not None and is_thin(state, key)
     for j, w in state.walk(head, i, u):
         if thin and key is not None:
@@ -404,13 +405,16 @@ def feasible(state: ForcingState, head: Head, i: int, u: int) -> Iterator[tuple[
 
 def is_thin(state: ForcingState, name: str) -> bool:
     """Whether a variable is a map of fewer combinations than values."""
-    variable = state.at.model.by_name.get(name)
-    return isinstance(variable, Map) and prod(state.at.domains[a] for a in variable.args) < state.at.domains[name]
+    variable = state.instance.model.by_name.get(name)
+    return (
+        isinstance(variable, Map)
+        and prod(state.instance.domains[a] for a in variable.args) < state.instance.domains[name]
+    )
 
 
 def look(state: ForcingState, name: str, i: int) -> None:
     """Examine a map, and the maps that it reads, where that has not been done."""
-    variable = state.at.model.by_name.get(name)
+    variable = state.instance.model.by_name.get(name)
     if isinstance(variable, Map) and (name, i) not in state.facts:
         for arg in variable.args:
             look(state, arg, i)

@@ -25,14 +25,14 @@ def combinations(sets: Sequence[Sequence[int]]) -> int:
     return prod(map(len, sets))
 
 
-def image(at: Instance, variable: Map, i: int, sets: Sequence[Sequence[int]]) -> tuple[int, ...]:
+def image(instance: Instance, variable: Map, i: int, sets: Sequence[Sequence[int]]) -> tuple[int, ...]:
     """The values of a map on a box, sorted; the whole domain where the box has more than ``MAX_IMAGE`` points."""
     if combinations(sets) > MAX_IMAGE:
-        return tuple(range(at.domains[variable.name]))
-    return tuple(np.unique(at.map_values(variable, i, sets)).tolist())
+        return tuple(range(instance.domains[variable.name]))
+    return tuple(np.unique(instance.map_values(variable, i, sets)).tolist())
 
 
-def box_points(sets: Sequence[Sequence[int]]) -> I64:
+def box_points(sets: Sequence[Sequence[int] | I64]) -> I64:
     """All points of a box, shape (points, axes), the last axis fastest."""
     grids = np.meshgrid(*(np.asarray(s, dtype=np.int64) for s in sets), indexing="ij")
     return np.stack([g.reshape(-1) for g in grids], axis=-1)
