@@ -12,6 +12,7 @@ import click
 from restrict.cli import common
 from restrict.cli.certificate_words import report
 from restrict.cli.common import check_writable, leave_interrupted, make_folder, progress_on, trusted_line
+from restrict.cli.every_length import STATES, certify_pattern
 from restrict.cli.everywhere import certify_everywhere
 from restrict.errors import UsageError
 
@@ -73,7 +74,7 @@ class Wish:
 
 @click.command()
 @common.MODEL
-@common.LENGTH
+@common.length_or_all
 @click.option(
     "--target",
     type=common.TargetType(),
@@ -126,11 +127,18 @@ class Wish:
     "repeats, or the best of these.",
 )
 @click.option("--trace", is_flag=True, help="With --target all: print what each removed layer came to.")
+@STATES
 @common.JSON
-def certify(model: str, **options: Any) -> None:
-    """Find a restriction under which MODEL's output depends on at most c inputs, and certify it."""
+def certify(model: str, all_lengths: bool, states: int, **options: Any) -> None:
+    """Find a restriction under which MODEL's output depends on at most c inputs, and certify it.
+
+    With --all-lengths: a pattern of fixed symbols that forces the output at every length, with a proof.
+    """
     from restrict.model.source import load
 
+    if all_lengths:
+        certify_pattern(load(model), states, options["output"], options["as_json"])
+        return
     wish = Wish(**options)
     wish.check()
     if not wish.pareto:
