@@ -103,7 +103,8 @@ class Proved:
     """The claim holds at every length ``n >= first`` at which the model is defined.
 
     ``proof``: the bytes of a ``restrict-automaton/1`` file, verified by the trusted checker, whose line is ``line``;
-    ``None`` where the proof format does not cover the program, with the ``reason``.
+    ``None`` where the proof format does not cover the program, with the ``reason``. ``other``: where two models were
+    compared, the same claim about the second one, and the same automaton.
     """
 
     what: str
@@ -112,6 +113,7 @@ class Proved:
     proof: bytes | None = field(default=None, repr=False)
     line: str | None = None
     reason: str = ""
+    other: Proved | None = field(default=None, repr=False)
 
     def __bool__(self) -> bool:
         return True
@@ -173,7 +175,11 @@ def verify(
         exact = isinstance(other, Regular)
         claim |= {"kind": "differs", "word": list(wrong.word), "shortest": int(exact)}
         return Counterexample(what, wrong, found, *proved(model, found, claim))
-    return Proved(what, first, found, *proved(model, found, claim))
+    second = None
+    if equals is not None:
+        mirror = automaton(equals, states=states, keep=True)
+        second = Proved(what, first, mirror, *proved(equals, mirror, claim))
+    return Proved(what, first, found, *proved(model, found, claim), second)
 
 
 def named(language: Language | str) -> Language:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -84,8 +85,8 @@ def facts(found: Automaton) -> dict[str, Any]:
         out["dfa_states"] = dfa.states
         out["star_free"] = _tried(lambda: _star_free(dfa))
         for label in ("accept", "reject"):
-            out[f"cost_{label}"] = _tried(lambda label=label: _cost(found, label))  # type: ignore[misc]
-            out[f"pattern_{label}"] = _tried(lambda label=label: _pattern(found, label))  # type: ignore[misc]
+            out[f"cost_{label}"] = _tried(partial(_cost, found, label))
+            out[f"pattern_{label}"] = _tried(partial(_pattern, found, label))
     return out
 
 
@@ -137,9 +138,7 @@ def lines(content: dict[str, Any]) -> list[str]:
             out.append(f"  cost of forcing {label!r}: {_said(content[f'cost_{label}'], lambda c: c['text'])}")
             pattern = content[f"pattern_{label}"]
             if pattern is not None and "text" in pattern:
-                out.append(
-                    f"    {pattern['text']} forces it at every n >= {pattern['from']} ({pattern['fixed']} fixed)"
-                )
+                out.append(f"    {pattern['text']} forces it at every n >= {pattern['from']}")
     return out
 
 
@@ -158,7 +157,7 @@ def dfa_bytes(found: Automaton) -> bytes:
     from restrict.strictjson import one_line_lists
 
     dfa = found.dfa()
-    content = {
+    content: dict[str, Any] = {
         "format": "restrict-dfa/1",
         "name": f"what {found.model.name} recognises",
         "alphabet": list(dfa.alphabet),
@@ -213,7 +212,7 @@ def _draw(found: Automaton, path: Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    graph = nx.DiGraph()
+    graph: nx.DiGraph[int] = nx.DiGraph()
     graph.add_nodes_from(range(one.states))
     graph.add_edges_from(edges(found))
     place = nx.circular_layout(graph)

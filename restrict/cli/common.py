@@ -123,7 +123,7 @@ def length_or_all(command: Any) -> Any:
         "--all-lengths",
         is_flag=True,
         is_eager=True,
-        help="For every length at once, instead of -n (order-only models).",
+        help="Every length at once, instead of -n (order-only models).",
     )
     length = click.option(
         "-n", "n", type=click.IntRange(1, LONGEST), default=None, callback=given, help="Length, markers included."

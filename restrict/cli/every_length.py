@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,9 +34,17 @@ def stages_on(title: str) -> Iterator[Progress]:
 
 
 def write_proof(path: Path | None, found: Proved | Counterexample) -> str:
-    """Write the proof where there is one; a line about it, and about what the checker said."""
+    """Write the proof where there is one; a line about it, and about what the checker said.
+
+    Of two models that agree there are two proofs, of one automaton; the second goes to ``NAME.other.json``.
+    """
     from restrict.files import write_bytes
 
+    other = getattr(found, "other", None)
+    if other is not None:
+        beside = None if path is None else path.with_name(f"{path.stem}.other{path.suffix}")
+        found = replace(found, other=None)  # type: ignore[arg-type]
+        return "\n".join([write_proof(path, found), write_proof(beside, other)])
     if found.proof is None:
         return f"  no proof file: {found.reason}"
     lines = []
@@ -70,7 +79,7 @@ def certify_pattern(program: Model, states: int, output: Path | None, as_json: b
         click.echo(json.dumps(content))
         return
     click.echo(f"{program.name}: the label {pattern.label!r} is forced at every n >= {pattern.first} by")
-    click.echo(f"  pattern {pattern.text()}   ({pattern.cost} fixed symbols, the rest free)")
+    click.echo(f"  pattern {pattern.text()}   ({pattern.cost} fixed, the rest free)")
     click.echo(lines)
 
 

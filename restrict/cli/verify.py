@@ -19,11 +19,9 @@ from restrict.cli.every_length import STATES, document, shown, stages_on, write_
     "spec",
     type=common.Text(),
     default=None,
-    help="The language: regex:(ab)*, dyck:1, model:FILE ...",
+    help="The language: dyck:1, model:FILE, ...",
 )
-@click.option(
-    "--equals", type=common.Text(), default=None, metavar="MODEL2", help="Another model instead of a language."
-)
+@click.option("--equals", type=common.Text(), default=None, metavar="MODEL2", help="Instead of a language, a model.")
 @click.option(
     "--from", "first", type=click.IntRange(0, 1_000_000), default=0, help="Only lengths from here on, markers counted."
 )
