@@ -163,7 +163,7 @@ def _components(graph: list[list[int]]) -> list[int]:
     """The strongly connected component of each node."""
     import networkx as nx
 
-    edges = nx.DiGraph()
+    edges: nx.DiGraph[int] = nx.DiGraph()
     edges.add_nodes_from(range(len(graph)))
     edges.add_edges_from((at, to) for at, row in enumerate(graph) for to in row)
     out = [0] * len(graph)
@@ -177,7 +177,7 @@ def _topological(direct: dict[int, set[int]]) -> list[int]:
     """Components with everything below before them."""
     import networkx as nx
 
-    edges = nx.DiGraph()
+    edges: nx.DiGraph[int] = nx.DiGraph()
     edges.add_nodes_from(direct)
     edges.add_edges_from((c, d) for c, below in direct.items() for d in below if c != d)
     return list(reversed(list(nx.topological_sort(edges))))
@@ -251,20 +251,19 @@ class _Builder:
         named: dict[tuple[Set, int], Set] = {}
         for s, number in sets.items():
             for tile, t in tiles.items():
-                to = s
-                if structure.height(s) == height:
-                    if tile is None or not tile < structure.whole(s):
-                        continue
-                    to = structure.place(s, tile)
+                here = structure.height(s) == height
+                if here and (tile is None or not tile < structure.whole(s)):
+                    continue
+                to = structure.place(s, tile) if here and tile is not None else s
                 named[s, t] = to
                 down[number, t] = below.setdefault(to, len(below))
         after: Front = set()
         for a, s, r in front:
             chosen = event[a, sets[s], sets[r]]
             for t in range(len(tiles)):
-                to = named.get((r, chosen - 1 if chosen else t))
-                if (s, t) in named and to is not None:
-                    after.add((a, named[s, t], to))
+                new = named.get((r, chosen - 1 if chosen else t))
+                if (s, t) in named and new is not None:
+                    after.add((a, named[s, t], new))
             if len(after) > MAX_TRIPLES:
                 raise ResourceLimit(f"a level of the cascade has more than {MAX_TRIPLES} cases")
         shown = tuple(t if t is not None else frozenset[int]() for t in tiles)

@@ -7,6 +7,7 @@ tile is t" says "no reset since the last reset to t".
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from restrict.all_lengths.cascade import Cascade, Level, decompose
@@ -54,10 +55,11 @@ def cascade_of(dfa: Dfa, what: str) -> Cascade:
     found = star_free(dfa)
     if not found.aperiodic:
         cycle = ", ".join(map(str, found.states))
-        word = "" if found.word is None else f": the word {' '.join(found.word)} permutes the states {cycle} of its automaton"
+        word = "" if found.word is None else f": the word {' '.join(found.word)} permutes the states {cycle}"
+        order = f"of order {len(found.states)}" if found.states else "of some order over 1"
         raise NotEstablished(
-            f"{what} is not star-free{word}, a group of order {len(found.states) or 'over 1'}; no model whose scores compare "
-            "query and key only recognises it"
+            f"{what} is not star-free{word}, a group {order}; no model whose scores compare query and key only "
+            "recognises it"
         )
     return decompose(dfa)
 
@@ -90,22 +92,28 @@ def _level(level: Level, at: int, old: str, new: str, cascade: Cascade) -> list[
     event, tile = f"event{at}", f"tile{at}"
     if letters * sets * sets > MAX_TABLE:
         raise ResourceLimit(f"level {at} of the cascade has {sets} sets; its table is over the limit")
-    sources, shape = ([("token", letters)], []) if not old else ([("token", letters), (old, sets), (new, sets)], [])
-    shape = [size for _, size in sources]
-    values = _table(shape, lambda p: level.event.get((p[0], *(p[1:] or (0, 0))), 0))
-    chain = [] if not old else [(old, sets)]
-    down = lambda p: level.down.get(((p[0], p[1]) if old else (0, p[0])), 0)  # noqa: E731
-    again = [] if not new else [(new, sets)]
-    choice = lambda e, t: e - 1 if e else t  # noqa: E731
-    step = lambda p: level.down.get((p[0] if new else 0, choice(p[-2], p[-1])), 0)  # noqa: E731
-    head = {"name": tile, "kind": "head", "key": event, "value": event, "score": "k > 0"}
+    sources = [("token", letters)] + ([(old, sets), (new, sets)] if old else [])
+    values = _table(
+        [size for _, size in sources], lambda p: level.event.get((p[0], p[1], p[2]) if old else (p[0], 0, 0), 0)
+    )
+
+    def after_old(p: tuple[int, ...]) -> int:
+        return level.down.get((p[0] if old else 0, max(p[-1] - 1, 0)), 0)
+
+    def after_new(p: tuple[int, ...]) -> int:
+        chosen = p[-2] - 1 if p[-2] else max(p[-1] - 1, 0)
+        return level.down.get((p[0] if new else 0, chosen), 0)
+
+    head: dict[str, Any] = {"name": tile, "kind": "head", "key": event, "value": event, "score": "k > 0"}
     head |= {"mask": "strict_past", "ties": "right", "default": 0}
-    out = [_map(event, sources, values, tiles + 1), head]
-    before = [*chain, (tile, tiles + 1)]
-    out.append(_map(f"old{at}", before, _table([s for _, s in before], lambda p: down((*p[:-1], max(p[-1] - 1, 0)))), below))
-    after = [*again, (event, tiles + 1), (tile, tiles + 1)]
-    out.append(_map(f"new{at}", after, _table([s for _, s in after], lambda p: step((*p[:-1], max(p[-1] - 1, 0)))), below))
-    return out
+    before = ([(old, sets)] if old else []) + [(tile, tiles + 1)]
+    after = ([(new, sets)] if new else []) + [(event, tiles + 1), (tile, tiles + 1)]
+    return [
+        _map(event, sources, values, tiles + 1),
+        head,
+        _map(f"old{at}", before, _table([s for _, s in before], after_old), below),
+        _map(f"new{at}", after, _table([s for _, s in after], after_new), below),
+    ]
 
 
 def _map(name: str, args: list[tuple[str, int]], values: Any, size: int) -> dict[str, Any]:
@@ -114,7 +122,7 @@ def _map(name: str, args: list[tuple[str, int]], values: Any, size: int) -> dict
     return {"name": name, "kind": "map", "args": names, "domain": max(size, 1), "map": table}
 
 
-def _table(shape: list[int], entry: Any, point: tuple[int, ...] = ()) -> Any:
+def _table(shape: list[int], entry: Callable[[tuple[int, ...]], int], point: tuple[int, ...] = ()) -> Any:
     """Nested lists of ``entry`` at every point."""
     if len(point) == len(shape):
         return entry(point)
@@ -125,6 +133,7 @@ def _table(shape: list[int], entry: Any, point: tuple[int, ...] = ()) -> Any:
 
 
 MAX_NODES = 4_000
+MAX_TEXT = 200_000
 
 
 def formula_of(dfa: Dfa, what: str) -> Formula:
@@ -155,12 +164,12 @@ class _Writer:
 
     def __init__(self, builder: Builder, cascade: Cascade) -> None:
         self.builder, self.cascade = builder, cascade
+        self.true, self.false = builder.add("true"), builder.add("false")
         self.letters = [builder.add("symbol", (), a) for a in cascade.dfa.alphabet]
 
     def states(self) -> dict[int, int]:
         """The node of each state after the current position."""
-        truth = self.builder.add("true")
-        old, new = {0: truth}, {0: truth}
+        old, new = {0: self.true}, {0: self.true}
         for level in self.cascade.levels:
             old, new = self.level(level, old, new)
             if len(self.builder.nodes) > MAX_NODES:
@@ -174,10 +183,9 @@ class _Writer:
             if event and s in old and r in new:
                 resets.setdefault(event - 1, []).append(self.all([self.letters[a], old[s], new[r]]))
         reset = {tile: self.any(parts) for tile, parts in resets.items()}
-        stays = self.builder.add("not", (self.any(list(reset.values())),))
+        stays = self.negation(self.any(list(reset.values())))
         tile = {t: self.builder.add("strict since", (stays, node)) for t, node in reset.items()}
-        truth = self.builder.add("true")
-        never = self.builder.add("not", (self.builder.add("strict since", (truth, self.builder.add("not", (stays,)))),))
+        never = self.negation(self.builder.add("strict since", (self.true, self.negation(stays))))
         tile[0] = self.any([never, tile[0]]) if 0 in tile else never
         onward: dict[int, list[int]] = {}
         renewed: dict[int, list[int]] = {}
@@ -190,20 +198,49 @@ class _Writer:
                 renewed.setdefault(to, []).append(self.all([new[s], chosen]))
         return {to: self.any(p) for to, p in onward.items()}, {to: self.any(p) for to, p in renewed.items()}
 
+    def negation(self, part: int) -> int:
+        """A negation."""
+        node = self.builder.nodes[part]
+        if node.op == "not":
+            return node.args[0]
+        swapped = {self.true: self.false, self.false: self.true}
+        return swapped[part] if part in swapped else self.builder.add("not", (part,))
+
     def any(self, parts: list[int]) -> int:
-        """A disjunction."""
-        return self._join("or", "false", parts)
+        """A disjunction; all letters together are true."""
+        if self.true in parts or set(self.letters) <= set(parts):
+            return self.true
+        return self._join("or", self.false, parts)
 
     def all(self, parts: list[int]) -> int:
-        """A conjunction; what is true is left out."""
-        truth = self.builder.add("true")
-        return self._join("and", "true", [p for p in parts if p != truth])
+        """A conjunction."""
+        return self.false if self.false in parts else self._join("and", self.true, parts)
 
-    def _join(self, op: str, empty: str, parts: list[int]) -> int:
-        parts = list(dict.fromkeys(parts))
-        if not parts:
-            return self.builder.add(empty)
-        out = parts[0]
+    def _join(self, op: str, neutral: int, parts: list[int]) -> int:
+        parts = [p for p in dict.fromkeys(parts) if p != neutral]
+        out = parts[0] if parts else neutral
         for part in parts[1:]:
             out = self.builder.add(op, (out, part))
         return out
+
+
+def spelled(formula: Formula) -> str:
+    """A formula as text.
+
+    Args:
+        formula: a formula, whose parts may be shared.
+
+    Returns:
+        The text, in which a part stands as often as it is used.
+
+    Raises:
+        ResourceLimit: that is too long.
+    """
+    sizes: list[int] = []
+    for node in formula.nodes:
+        sizes.append(1 + sum(sizes[a] for a in node.args))
+    if sizes[-1] > MAX_TEXT:
+        raise ResourceLimit(
+            f"the formula has {len(formula.nodes)} different parts, but {sizes[-1]} where it is written out"
+        )
+    return str(formula)
