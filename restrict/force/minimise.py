@@ -79,7 +79,7 @@ class Minimiser:
 
 def needed_cone(state: ForcingState, target: Node) -> dict[str, tuple[int, ...]]:
     """The examined nodes on which the target's facts rest: those it reads, and they read, that say more than their
-    domain. Names come in program order: what is drawn from the cone must not depend on how strings hash."""
+    domain."""
     cone: dict[str, set[int]] = {}
     stack = [target]
     while stack:
@@ -91,4 +91,5 @@ def needed_cone(state: ForcingState, target: Node) -> dict[str, tuple[int, ...]]
             continue
         cone.setdefault(name, set()).add(i)
         stack.extend(state.reads.get(node, ()))
-    return {name: tuple(sorted(cone[name])) for name in sorted(cone, key=lambda name: state.order[name])}
+    # In program order: the order in which sets of names are gone through differs from process to process.
+    return {name: tuple(sorted(cone[name])) for name in sorted(cone, key=state.order.__getitem__)}
