@@ -39,6 +39,7 @@ class Wish:
     pareto: bool
     figure: Path | None
     trace: bool
+    method: str
     as_json: bool
 
     @property
@@ -54,6 +55,8 @@ class Wish:
         """
         if self.c is not None and self.free is not None:
             raise UsageError("give -c or --free, not both: -c bounds the dependencies, --free the free positions")
+        if self.method != "auto" and not self.everywhere:
+            raise UsageError("--method is for --target all without --restriction")
         if self.trace and not self.everywhere:
             raise UsageError("--trace is for --target all without --restriction")
         if self.everywhere and (self.exact or self.pareto or self.figure is not None):
@@ -114,6 +117,14 @@ class Wish:
     type=click.Path(dir_okay=False, path_type=Path),
     help="With --pareto: draw the front (needs matplotlib).",
 )
+@click.option(
+    "--method",
+    type=click.Choice(["auto", "lemma", "exchange", "repeating"]),
+    default="auto",
+    show_default=True,
+    help="With --target all: Stages 1 to 3 of the Depth Reduction Lemma, exchange of fixed inputs, a restriction that "
+    "repeats, or the best of these.",
+)
 @click.option("--trace", is_flag=True, help="With --target all: print what each removed layer came to.")
 @common.JSON
 def certify(model: str, **options: Any) -> None:
@@ -126,9 +137,7 @@ def certify(model: str, **options: Any) -> None:
         check_writable(wish.output)
     program = load(model)
     if wish.everywhere:
-        certify_everywhere(
-            program, wish.n, wish.c, wish.free, wish.output, wish.seed, wish.time, wish.trace, wish.as_json
-        )
+        certify_everywhere(program, wish)
     elif wish.pareto:
         _pareto(program, wish)
     else:
