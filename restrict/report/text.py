@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from restrict.abstract.run import AbstractRun, abstract_run
+from restrict.certificate.cases import leaves
 from restrict.certificate.certificate import Certificate
 from restrict.certificate.refutation import Refutation
 from restrict.model.examples.known import known_optimum
@@ -70,7 +71,7 @@ def summary(model: Model, certificate: Certificate) -> str:
         f"  rho     {fixed_list(certificate.restriction)}",
         f"  cone    {'every node' if size is None else f'{size} node' + 's' * (size != 1)} to examine",
     ]
-    if certificate.split:
+    if certificate.split or certificate.cases is not None:
         lines.append(cases_line(certificate))
     known = known_optimum(model, n) if certificate.target in ("last", n - 1) and certificate.c == 0 else None
     if known is not None:
@@ -81,7 +82,10 @@ def summary(model: Model, certificate: Certificate) -> str:
 
 
 def cases_line(certificate: Certificate) -> str:
-    """How a split certificate is proved."""
+    """How a certificate that is split, or has a tree of cases, is proved."""
+    if certificate.cases is not None:
+        paths = [path for path, _ in leaves(certificate.cases)]
+        return f"  cases   a tree of {len(paths)} cases over {len(set().union(*paths))} positions: proved case by case"
     return f"  split   over position{'s' * (len(certificate.split) > 1)} {span(certificate.split)}: proved case by case"
 
 
@@ -101,6 +105,8 @@ def certificate_picture(certificate: Certificate, model: Model | None = None) ->
         lines += ["    every node"] if cone == "all" else [f"    {name} at {span(p)}" for name, p in cone.items()]
         return "\n".join(lines)
     at = model.at(certificate.n)
+    if certificate.cases is not None:
+        return "\n".join([*lines, cases_line(certificate)])
     if certificate.split:
         lines += [cases_line(certificate), "  before the split:"]
     return "\n".join([*lines, "  cone", *_nodes(at, abstract_run(at, rho, certificate.cone), certificate)])
