@@ -11,7 +11,7 @@ import click
 
 from restrict.cli import common
 from restrict.cli.certificate_words import report
-from restrict.cli.common import check_writable, leave_interrupted, make_folder, progress_on, trusted_line
+from restrict.cli.common import check_writable, leave_interrupted, progress_on, result_folder, trusted_line
 from restrict.cli.everywhere import certify_everywhere
 from restrict.errors import UsageError
 
@@ -174,9 +174,7 @@ def _pareto(program: Model, wish: Wish) -> None:
             import matplotlib as _  # noqa: F401
         except ImportError:
             raise UsageError("--figure needs matplotlib: pip install 'restrict[report]'") from None
-    if folder is not None:
-        make_folder(folder)
-    with progress_on(f"{program.name[:40]}, n = {wish.n}") as progress:
+    with result_folder(folder), progress_on(f"{program.name[:40]}, n = {wish.n}") as progress:
         front = pareto(program, wish.n, target=wish.target, seed=wish.seed, time=wish.time, progress=progress)
     for point in front.points if folder is not None else ():
         assert folder is not None

@@ -145,14 +145,32 @@ def check_writable(path: Path | None) -> Path | None:
     return path
 
 
-def make_folder(path: Path) -> None:
-    """Make a folder that results are to go to."""
+@contextmanager
+def result_folder(path: Path | None) -> Iterator[None]:
+    """Make a folder that results are to go to; where the work fails it goes away again."""
     from restrict.errors import UsageError
 
+    made: list[Path] = []
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        for folder in () if path is None else [*reversed(path.parents), path]:
+            if not folder.is_dir():
+                folder.mkdir()
+                made.append(folder)
     except (OSError, ValueError) as error:
+        _remove(made)
         raise UsageError(f"{path}: cannot make the folder: {getattr(error, 'strerror', None) or error}") from None
+    try:
+        yield
+    except BaseException:
+        _remove(made)
+        raise
+
+
+def _remove(folders: list[Path]) -> None:
+    """Remove folders, the last one first; what has something in it stays."""
+    with suppress(OSError):
+        for folder in reversed(folders):
+            folder.rmdir()
 
 
 # ---------------------------------------------------------------- while it runs, and after

@@ -6,25 +6,41 @@ from pathlib import Path
 
 import click
 
+EXAMINED = 1_000_000
+"""Positions and nodes up to which the nodes of a certificate are examined again for a picture."""
+
 
 @click.command()
 @click.argument("certificate", type=click.Path(path_type=Path))
 @click.option("--model", default=None, metavar="MODEL", help="Also show what each examined node comes to.")
 def show(certificate: Path, model: str | None) -> None:
     """Draw a certificate, or a refutation: the witnesses, the restriction and the cone."""
-    from restrict.certificate.certificate import load_certificate
+    from restrict.certificate.certificate import read_certificate
+    from restrict.certificate.outline import read_outline
     from restrict.certificate.refutation import Refutation, is_refutation
     from restrict.errors import ModelError
+    from restrict.files import read_bytes
     from restrict.report.text import certificate_picture, witness_lines
+    from restrict.strictjson import Node, parse
 
     refutation = Refutation.load(certificate) if is_refutation(certificate) else None
-    found, program = refutation.certificate if refutation else load_certificate(certificate), None
+    root = Node(parse(read_bytes(certificate), str(certificate)), "top level")
+    if refutation is not None:
+        root = root.fields(root.value)["certificate"]
+    try:
+        outline = read_outline(root)
+    except ModelError as error:
+        raise ModelError(f"{certificate}: {error}") from None
+    program, found = None, None
     if model is not None:
         from restrict.model.source import load
 
         program = load(model)
-        if program.digest != found.sha256:
+        if program.digest != outline.sha256:
             raise ModelError(f"{certificate}: model.sha256: the certificate is for another model than {model}")
+        nodes = outline.n * len(program.variables) if outline.cone == "all" else 0
+        if outline.positions + nodes <= EXAMINED:
+            found = read_certificate(root)
     if refutation is not None:
         click.echo("\n".join([f"refutation of {refutation.language}", *witness_lines(refutation)]))
-    click.echo(certificate_picture(found, program))
+    click.echo(certificate_picture(outline, program, found))
