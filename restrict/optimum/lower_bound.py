@@ -1,0 +1,289 @@
+"""Lower bounds at any length: how many positions it takes, at least, to force the output.
+
+Level by level it is shown that no ``k`` positions force a label: the tree of :mod:`restrict.certificate.hitting_tree`
+is closed for the boxes that exclude the label, and where it stays open :mod:`restrict.optimum.box_search` finds another
+box for the place. This is implicit hitting sets, as in :mod:`restrict.optimum.exact`, but without an encoding of the
+model: a box comes from the abstract run, whose cost does not grow with the tree, and whose cone is the proof. So the
+length does not matter much, and the certificate (``restrict-lower-bound/1``) is a few dozen boxes.
+
+Where no box exists at a node, its positions force the label. Since all smaller numbers have been ruled out, they are a
+smallest restriction then: the search for a lower bound also finds optima.
+"""
+
+from __future__ import annotations
+
+import time as clock
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from restrict.certificate.certificate import Certificate, Target, position_of
+from restrict.certificate.hitting_tree import HittingTree, Open, Uncovered, disjoint, needed
+from restrict.certificate.lower_bound import Box, LowerBound, label_count
+from restrict.certificate.lower_bound_check import check_lower_bound_fast
+from restrict.errors import ResourceLimit, UsageError
+from restrict.force.cases import confirm_by_cases
+from restrict.model.program import Instance, Model
+from restrict.optimum.box_search import BoxSearch, FoundBox, Symbols
+from restrict.optimum.exact import OutOfTime, confirm
+from restrict.version import __version__
+
+Progress = Callable[[str, int | None], None]
+Stopped = Literal["optimal", "asked", "open", "budget", "time", "interrupted"]
+MANY_LABELS = 64
+"""With more labels than this only those that boxes show are named; the bound for the others is one number."""
+BOXES, NODES = 4_000, 400_000
+"""Boxes of one label and nodes of one tree, at most."""
+STEP = 6
+"""From this level on, the next one is at most twice as far, where an upper bound is known."""
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """What a search for lower bounds came to.
+
+    ``bound`` is the certificate, ``at_least`` its number for the output being forced at all, ``disjoint`` the part of
+    it that disjoint boxes alone prove. ``forcing`` fixes ``upper`` positions and forces the output, where the search
+    came across it (``None``: it did not). ``stopped``: ``optimal`` (the bound is reached by a restriction known),
+    ``asked`` (as far as was asked for), ``open`` (no box was found where one was needed), ``budget``, ``time`` or
+    ``interrupted``.
+    """
+
+    bound: LowerBound
+    at_least: int
+    disjoint: int
+    upper: int | None
+    forcing: Certificate | None
+    stopped: Stopped
+    nodes: int
+
+
+def lower_bound(
+    model: Model,
+    n: int,
+    *,
+    target: Target = "last",
+    k: int | None = None,
+    upper: int | None = None,
+    seed: int = 0,
+    time: float | None = None,
+    progress: Progress | None = None,
+) -> Bounds:
+    """Prove that few positions do not force the output.
+
+    Args:
+        model, n: the program and its length, markers included.
+        target: ``"last"``, or a position for a model with output at every position.
+        k: stop when no ``k`` positions force the output; by default go on to the optimum.
+        upper: so many positions are known to force it; the search stops when fewer are ruled out.
+        seed: the same seed gives the same bound, byte for byte (without ``time``).
+        time: seconds; the best bound by then is returned. Ctrl-C does the same.
+        progress: called with what is being done and the number of positions ruled out.
+
+    Returns:
+        The best bound; its certificate has passed the fast check.
+
+    Raises:
+        UsageError: a bad argument, or the target ``all``.
+
+    Cost: a search and some runs on demand for each box, milliseconds once rows are ordered, and the trees, which are
+    exponential in the bound.
+    """
+    at = model.at(n)
+    where = position_of(at, target)
+    if where is None:
+        raise UsageError("a lower bound is for one position, not for the target all")
+    for name, value in (("k", k), ("upper", upper), ("seed", seed)):
+        if value is not None and not 0 <= value < 2**63:
+            raise UsageError(f"{name} = {value} must be at least 0")
+    if time is not None and not time >= 0:
+        raise UsageError(f"time = {time} must be a number of seconds, at least 0")
+    search = _Search(at, target, where, seed, None if time is None else clock.monotonic() + time, progress)
+    stopped = search.run(k, upper)
+    return search.result(stopped)
+
+
+class _Forced(Exception):
+    """No box was found at a node: its positions force the label, or the search was not good enough."""
+
+    def __init__(self, node: Open, label: str | None) -> None:
+        super().__init__(f"{len(node.symbols)} positions, label {label}")
+        self.node, self.label = node, label
+
+
+@dataclass(eq=False)
+class _Search:
+    """The boxes so far, what they prove for each label, and the smallest restriction met."""
+
+    at: Instance
+    target: Target
+    where: int
+    seed: int
+    deadline: float | None
+    progress: Progress | None
+    boxes: list[FoundBox] = field(default_factory=list)
+    bits: list[dict[int, int]] = field(default_factory=list)
+    proved: dict[str | None, int] = field(default_factory=dict)
+    forcing: Certificate | None = None
+    upper: int | None = None
+    nodes: int = 0
+
+    def __post_init__(self) -> None:
+        model = self.at.model
+        self.search = BoxSearch(self.at, self.where, self.seed, self.tick)
+        self.everything = (1 << len(model.alphabet)) - 1
+        self.size = self.at.domains[model.output.variable]
+        self.many = label_count(model.output, self.size) > MANY_LABELS
+        self.letters = self.at.n - len(self.at.pinned)
+
+    def tick(self) -> None:
+        """Stop when time is up."""
+        if self.deadline is not None and clock.monotonic() > self.deadline:
+            raise OutOfTime
+
+    # ------------------------------------------------------------ levels
+
+    def run(self, k: int | None, upper: int | None) -> Stopped:
+        """Rule out 0, 1, 2 ... positions; ``proved`` grows on the way."""
+        self.upper, level = upper, 0
+        try:
+            while True:
+                if self.upper is not None and level >= self.upper:
+                    return "optimal"
+                if k is not None and level > k:
+                    return "asked"
+                if level > self.letters:
+                    return "optimal"
+                try:
+                    self._level(level)
+                except _Forced as stop:
+                    if not self._improved(stop, level):
+                        return "open"
+                    level = self._ruled_out() - 1
+                level = self._next(level, k)
+        except OutOfTime:
+            return "time"
+        except ResourceLimit:
+            return "budget"
+        except KeyboardInterrupt:
+            return "interrupted"
+
+    def _next(self, level: int, k: int | None) -> int:
+        """The level after this one: the next, but in larger steps where an upper bound lies far off."""
+        goal = min(x for x in (self.upper and self.upper - 1, k, self.letters) if x is not None)
+        return level + 1 if level < STEP else max(level + 1, min(2 * level, goal))
+
+    def _level(self, level: int) -> None:
+        """Show that no ``level`` positions force the output, or raise :class:`_Forced`."""
+        done: set[str | None] = set()
+        while left := [label for label in self._labels() if label not in done]:
+            for label in left:
+                if self.progress is not None:
+                    self.progress(f"lower bound, {len(self.boxes)} boxes", None)
+                if self.proved.get(label, -1) < level:
+                    self._close(label, level)
+                    self.proved[label] = level
+                done.add(label)
+
+    def _labels(self) -> list[str | None]:
+        """All labels, or those that boxes show and ``None`` for the others."""
+        output = self.at.model.output
+        if not self.many:
+            return list(dict.fromkeys(output.label(v) for v in range(self.size)))
+        return [*sorted(set().union(*(box.labels for box in self.boxes))), None]
+
+    def _close(self, label: str | None, level: int) -> None:
+        """Close the tree of one label, finding boxes where it is open."""
+        mine = [t for t, box in enumerate(self.boxes) if label not in box.labels]
+
+        def more(node: Open) -> Mapping[int, int]:
+            box = self.search.find(node, label)
+            if box is None:
+                raise _Forced(node, label)
+            if len(self.boxes) >= BOXES:
+                raise ResourceLimit(f"more than {BOXES} boxes")
+            self.boxes.append(box)
+            self.bits.append(box.bits)
+            return self.bits[-1]
+
+        tree = HittingTree([self.bits[t] for t in mine], self.everything, level, more, NODES, self.tick)
+        try:
+            tree.run()
+        finally:
+            self.nodes += tree.nodes
+
+    # ------------------------------------------------------------ optima met on the way
+
+    def _improved(self, stop: _Forced, level: int) -> bool:
+        """Whether the node's positions force the label, provably; then they are the best restriction so far."""
+        if stop.label is None:
+            return False
+        found = self.search.forced(stop.node, stop.label)
+        fixed = {p: bits.bit_length() - 1 for p, bits in stop.node.symbols.items()} if found is None else _first(found)
+        if self.upper is not None and len(fixed) >= self.upper:
+            return False
+        provenance = {"engine": __version__, "seed": self.seed, "strategy": "hitting sets"}
+        confirmed = confirm(self.at, fixed, self.target, provenance)
+        if confirmed is None and self.letters <= 200:
+            confirmed = confirm_by_cases(self.at, fixed, self.target, provenance)
+        if confirmed is None:
+            return False
+        self.forcing, self.upper = confirmed, len(fixed)
+        return True
+
+    def _ruled_out(self) -> int:
+        """No fewer positions than this force the output."""
+        labels = self._labels()
+        return min((self.proved.get(label, -1) + 1 for label in labels), default=0)
+
+    # ------------------------------------------------------------ the certificate
+
+    def result(self, stopped: Stopped) -> Bounds:
+        """The bound with the boxes that it needs, checked."""
+        kept: dict[int, None] = {}
+        apart = []
+        for label, level in self.proved.items():
+            mine = [t for t, box in enumerate(self.boxes) if label not in box.labels]
+            order, _ = needed([self.bits[t] for t in mine], self.everything, level)
+            kept.update(dict.fromkeys(mine[t] for t in order))
+            apart.append(disjoint(self.bits[t] for t in mine))
+        bound = self._certificate([self.boxes[t] for t in sorted(kept, key=lambda t: (len(self.bits[t]), t))])
+        if bound.labels or bound.others:
+            check_lower_bound_fast(self.at, bound)
+        least = bound.at_least(self.at.model)
+        return Bounds(
+            bound, least, min(least, *apart) if apart else 0, self.upper, self.forcing, stopped, self.nodes
+        )
+
+    def _certificate(self, boxes: Iterable[FoundBox]) -> LowerBound:
+        model = self.at.model
+        labels = {label: level + 1 for label, level in self.proved.items() if label is not None}
+        others = self.proved.get(None)
+        provenance: dict[str, Any] = {"engine": __version__, "seed": self.seed}
+        return LowerBound(
+            model.name,
+            model.digest,
+            self.at.n,
+            self.target,
+            tuple(_written(self.at, box) for box in boxes),
+            labels,
+            None if others is None else others + 1,
+            provenance,
+        )
+
+
+def _first(symbols: Symbols) -> dict[int, int]:
+    return {p: allowed[0] for p, allowed in symbols.items()}
+
+
+def _written(at: Instance, box: FoundBox) -> Box:
+    """A box with its symbols by name, allowed or ruled out, whichever are fewer."""
+    alphabet, only, never = at.model.alphabet, {}, {}
+    for p, allowed in box.symbols.items():
+        if 2 * len(allowed) <= len(alphabet):
+            only[p] = tuple(alphabet[a] for a in allowed)
+        else:
+            kept = set(allowed)
+            never[p] = tuple(symbol for a, symbol in enumerate(alphabet) if a not in kept)
+    cone = {v.name: tuple(box.cone[v.name]) for v in at.model.variables if box.cone.get(v.name)}
+    return Box(only, never, cone)
