@@ -21,13 +21,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from restrict.certificate.certificate import Certificate, Claim, certificate_of, load_certificate
     from restrict.certificate.check import check
-    from restrict.certificate.refutation import Errors, Immune, Refutation
+    from restrict.certificate.refutation import Errors, Refutation
     from restrict.certification import certify
     from restrict.corollary2.refute import refute
+    from restrict.corollary2.verdict import Immune, NoRefutation
     from restrict.depth_reduction.constants import theorem_bounds
     from restrict.depth_reduction.ctransformer import CTransformer
     from restrict.depth_reduction.lemma4 import reduce_layer
-    from restrict.depth_reduction.stages import stage1, stage2, stage3
+    from restrict.depth_reduction.stage1 import stage1
+    from restrict.depth_reduction.stage2 import stage2
+    from restrict.depth_reduction.stage3 import stage3
     from restrict.depth_reduction.theorem1 import certify_all
     from restrict.errors import ModelError, NotEstablished, ResourceLimit, RestrictError, UsageError
     from restrict.force.release import pareto
@@ -57,9 +60,9 @@ _HOME = {
     "certify": "restrict.certification",
     "exact": "restrict.optimum.exact",
     "reduce_layer": "restrict.depth_reduction.lemma4",
-    "stage1": "restrict.depth_reduction.stages",
-    "stage2": "restrict.depth_reduction.stages",
-    "stage3": "restrict.depth_reduction.stages",
+    "stage1": "restrict.depth_reduction.stage1",
+    "stage2": "restrict.depth_reduction.stage2",
+    "stage3": "restrict.depth_reduction.stage3",
     "certify_all": "restrict.depth_reduction.theorem1",
     "explain": "restrict.optimum.explain",
     "theorem_bounds": "restrict.depth_reduction.constants",
@@ -88,7 +91,8 @@ _HOME = {
     "Table": "restrict.model.rules",
     "load": "restrict.model.source",
     "Errors": "restrict.certificate.refutation",
-    "Immune": "restrict.certificate.refutation",
+    "Immune": "restrict.corollary2.verdict",
+    "NoRefutation": "restrict.corollary2.verdict",
     "Refutation": "restrict.certificate.refutation",
     "refute": "restrict.corollary2.refute",
     "Restriction": "restrict.restriction",
@@ -107,6 +111,7 @@ __all__ = [
     "Map",
     "Model",
     "ModelError",
+    "NoRefutation",
     "NotEstablished",
     "Output",
     "Predicate",

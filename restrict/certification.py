@@ -11,13 +11,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from restrict.certificate.certificate import Certificate, Target, certificate_of, position_of
+from restrict.certificate.certificate import Certificate, certificate_of
 from restrict.errors import NotEstablished, ResourceLimit, UsageError
 from restrict.force.release import least_free, relax
 from restrict.force.search import Progress, Search
 from restrict.model.program import Instance, Model
 from restrict.optimum.enumeration import by_enumeration, few_restrictions
 from restrict.restriction import Restriction
+from restrict.task import Target, position_of
 from restrict.version import __version__
 
 

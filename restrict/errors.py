@@ -32,6 +32,12 @@ class ResourceLimit(RestrictError):
     exit_code = 5
 
 
+class InternalError(RestrictError):
+    """Two parts of the package disagree: a bug, to be reported (exit 1)."""
+
+    exit_code = 1
+
+
 def quote(text: object, limit: int = 60) -> str:
     """``repr`` of a piece of somebody's file, on one line and not longer than ``limit``."""
     shown = repr(text)

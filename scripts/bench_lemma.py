@@ -23,13 +23,14 @@ from typing import Any
 import numpy as np
 
 import restrict
-from restrict.cover.problem import solve
-from restrict.cover.sat import lower_bound
+from restrict.cover.lower_bound import lower_bound
+from restrict.cover.solve import solve
 from restrict.depth_reduction.ctransformer import CTransformer
 from restrict.depth_reduction.lemma4 import reduce_layer
 from restrict.depth_reduction.random_ctransformer import random_ctransformer
 from restrict.depth_reduction.selection import selection
-from restrict.depth_reduction.stages import cover_problem, stage1, stage3
+from restrict.depth_reduction.stage1 import stage1
+from restrict.depth_reduction.stage3 import cover_problem, stage3
 from restrict.depth_reduction.theorem1 import certify_all
 from restrict.errors import NotEstablished
 from restrict.restriction import Restriction

@@ -20,13 +20,14 @@ from numpy.random import Generator
 
 import restrict.check  # noqa: F401 # the module, which import_module finds under this name
 from restrict.abstract.run import abstract_run
-from restrict.certificate.certificate import Certificate, Target, certificate_of, check_fast, read_certificate
+from restrict.certificate.certificate import Certificate, certificate_of, check_fast, read_certificate
 from restrict.errors import ModelError, NotEstablished, RestrictError
 from restrict.model.fileformat import loads
 from restrict.model.program import Instance
 from restrict.model.trace import run_batch
 from restrict.restriction import Restriction
 from restrict.strictjson import Node, parse
+from restrict.task import Target
 from tests import naive, random_programs
 
 check = import_module("restrict.check")

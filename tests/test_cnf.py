@@ -7,9 +7,10 @@ import pytest
 from pysat.solvers import Solver
 
 from restrict import Model, ResourceLimit, Restriction, load
+from restrict.force.on_demand import OnDemandState
 from restrict.model.fileformat import dumps, loads
 from restrict.optimum import cnf
-from restrict.optimum.cnf import Encoding, encode, lazy_state
+from restrict.optimum.cnf import Encoding, encode
 from tests import naive, random_programs
 
 SEEDS = range(300)
@@ -96,7 +97,7 @@ def test_a_large_domain_is_exactly_one_hot() -> None:
 
 def test_a_lazy_state_reads_only_what_it_needs() -> None:
     model = load("random:layers=2,seed=1")
-    state = lazy_state(model.at(2000), dict.fromkeys(range(2000), 0))
+    state = OnDemandState.of(model.at(2000), dict.fromkeys(range(2000), 0))
     (value,) = state.values("y2", 1999)
     assert model.run("0" * 2000).values["y2"][1999] == value
     assert len(state.read_tokens(("y2", 1999))) < 100

@@ -21,13 +21,14 @@ import numpy as np
 import pytest
 
 from restrict.abstract.run import AbstractRun, abstract_run, positions_of
-from restrict.certificate.certificate import Certificate, Claim, Target, certificate_of, check_fast, claim_of
+from restrict.certificate.certificate import Certificate, Claim, certificate_of, check_fast, claim_of
 from restrict.errors import NotEstablished
 from restrict.model.fileformat import loads
 from restrict.model.program import Instance
 from restrict.model.program import Model as Loaded
 from restrict.model.trace import Batch, run_batch
 from restrict.restriction import Restriction
+from restrict.task import Target
 from tests import naive, random_programs
 from tests.naive import Abstract, Model, Node
 

@@ -119,7 +119,7 @@ def test_syntax_variants_mean_the_same(tmp_path: Path) -> None:
     one.write_text(plain)
     two.write_text(fancy)
     assert parse(one).definitions[0].rule == parse(two).definitions[0].rule
-    assert import_brasp(one).model.variables[-1].rule.text == import_brasp(two).model.variables[-1].rule.text
+    assert import_brasp(one).model.variables[-1].map.text == import_brasp(two).model.variables[-1].map.text
 
 
 def test_precedence(tmp_path: Path) -> None:

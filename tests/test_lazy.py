@@ -6,7 +6,7 @@ import pytest
 import restrict
 from restrict.errors import ResourceLimit
 from restrict.model.fileformat import loads
-from restrict.model.on_demand import Lazy
+from restrict.model.on_demand import OnDemandRun
 from restrict.model.trace import run_batch
 from tests import mutations, random_programs
 
@@ -21,7 +21,7 @@ def test_every_node_of_random_programs() -> None:
         words = rng.integers(0, len(at.model.alphabet), (3, symbols))
         values = run_batch(at, words).values
         for word, row in zip(words, range(3), strict=True):
-            lazy = Lazy(at, word.tolist())
+            lazy = OnDemandRun(at, word.tolist())
             for variable in at.model.variables:
                 for i in rng.permutation(at.n)[:3].tolist():
                     assert lazy.value(variable.name, i) == values[variable.name][row, i]
@@ -37,16 +37,16 @@ def test_longer_words(model: str) -> None:
     rng = np.random.default_rng(1)
     words = rng.integers(0, 2, (5, at.n - len(at.pinned)))
     values = run_batch(at, words).values[at.model.output.variable][:, -1]
-    assert [Lazy(at, w).value(at.model.output.variable, at.n - 1) for w in words.tolist()] == values.tolist()
+    assert [OnDemandRun(at, w).value(at.model.output.variable, at.n - 1) for w in words.tolist()] == values.tolist()
 
 
 def test_a_deep_program_needs_no_deep_stack() -> None:
     model = restrict.load("parity-attempt:layers=1500")
     word = [0, 1] * 20 + [1]
-    assert Lazy(model.at(43), word).label(42) == "accept"
+    assert OnDemandRun(model.at(43), word).label(42) == "accept"
 
 
 def test_the_limit_is_kept() -> None:
     at = restrict.load("random:seed=1").at(100)
     with pytest.raises(ResourceLimit, match="too long to evaluate"):
-        Lazy(at, [0] * 100, limit=150).label(99)
+        OnDemandRun(at, [0] * 100, limit=150).label(99)

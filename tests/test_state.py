@@ -8,7 +8,7 @@ import pytest
 import restrict
 from restrict.abstract.run import AbstractRun
 from restrict.errors import ModelError, ResourceLimit
-from restrict.force.state import State
+from restrict.force.state import ForcingState
 from restrict.model.fileformat import loads
 from restrict.model.program import Head
 from restrict.restriction import Restriction
@@ -24,7 +24,7 @@ def test_key_values_are_those_of_the_walk() -> None:
             at = model.at(n)
         except ModelError:
             continue
-        state = State(at)
+        state = ForcingState(at)
         for i in range(n):
             if i not in at.pinned and rng.random() < 0.4:
                 state.tokens[i] = (int(rng.integers(len(model.alphabet))),)
@@ -50,7 +50,7 @@ def test_a_row_of_equal_pairs_is_not_walked() -> None:
     model = restrict.compile_formula("historically 1", ["0", "1"])
     found = restrict.certify(model, 300_000)
     assert (len(found.restriction.fixed), found.c) == (1, 0)
-    state = State(model.at(300_000))
+    state = ForcingState(model.at(300_000))
     head = model.variables[-1]
     state.examine(head, 299_999)
     before = state.work

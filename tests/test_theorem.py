@@ -15,11 +15,12 @@ from click.testing import CliRunner
 import restrict
 from restrict.certificate.certificate import Certificate
 from restrict.cli.main import cli
-from restrict.depth_reduction.balance import Exchange, Rows, exponential
 from restrict.depth_reduction.capture import Aim, capture
 from restrict.depth_reduction.ctransformer import CTransformer
+from restrict.depth_reduction.exchange import Exchange, Rows, exponential
 from restrict.depth_reduction.lists import Lists
-from restrict.depth_reduction.stages import stage1, stage3
+from restrict.depth_reduction.stage1 import stage1
+from restrict.depth_reduction.stage3 import stage3
 from restrict.depth_reduction.theorem1 import certify_all
 from restrict.errors import NotEstablished, ResourceLimit, RestrictError, UsageError
 from restrict.kernels import balance as kernels

@@ -7,19 +7,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from restrict.abstract.run import AbstractRun, Cone, abstract_run, positions_of
 from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError, quote
 from restrict.model.program import MAX_N, Instance, Model
 from restrict.restriction import Restriction, read_runs, runs
 from restrict.strictjson import Node, one_line_lists, parse, read_bytes, write_bytes
+from restrict.task import Target, position_of
 
 FORMAT = "restrict-certificate/1"
 MAX_VALUES = 2**24
 MAX_SPLIT = 12
 """Positions that a certificate may be split over."""
-Target = Literal["last", "all"] | int
 
 
 @dataclass(frozen=True)
@@ -111,21 +111,6 @@ class Certificate:
 # ---------------------------------------------------------------- making and checking
 
 
-def position_of(at: Instance, target: Target) -> int | None:
-    """The position of a target, ``None`` for all. Raises :class:`UsageError` where the model has no such output."""
-    if target == "last":
-        return at.n - 1
-    if at.model.output.position != "every":
-        raise UsageError(
-            f"target {target}: {at.model.name!r} has its output at the last position only; use --target last"
-        )
-    if target == "all":
-        return None
-    if isinstance(target, str | bool) or not 0 <= target < at.n:
-        raise UsageError(f"target {target} is neither last, all nor a position 0..{at.n - 1}")
-    return target
-
-
 def claim_under(
     at: Instance, restriction: Restriction, cone: Cone, target: Target, split: tuple[int, ...] = ()
 ) -> Claim:
@@ -165,17 +150,19 @@ def _split_claim(at: Instance, restriction: Restriction, cone: Cone, target: Tar
 
 def claim_of(run: AbstractRun, target: Target) -> Claim:
     """The strongest claim that an abstract run supports."""
-    where = position_of(run.at, target)
-    output = run.at.model.output.variable
-    if run.at.domains[output] > MAX_VALUES and output != "position":
+    where = position_of(run.instance, target)
+    output = run.instance.model.output.variable
+    if run.instance.domains[output] > MAX_VALUES and output != "position":
         raise ResourceLimit(
-            f"the output {output!r} has {run.at.domains[output]} values, more than 2^24, which cannot be listed"
+            f"the output {output!r} has {run.instance.domains[output]} values, more than 2^24, which cannot be listed"
         )
     if where is None:
-        worst = max(run.label_depends(i).bit_count() for i in range(run.at.n))
+        worst = max(run.label_depends(i).bit_count() for i in range(run.instance.n))
         return Claim(run.restriction.free, worst, None, None)
     depends = positions_of(run.label_depends(where))
-    return Claim(run.restriction.free, len(depends), depends, tuple(run.values(run.at.model.output.variable, where)))
+    return Claim(
+        run.restriction.free, len(depends), depends, tuple(run.values(run.instance.model.output.variable, where))
+    )
 
 
 def certificate_of(

@@ -141,28 +141,6 @@ class Refutation:
         return f"Refutation({c.model_name!r} is not {self.language!r}, n={c.n}, free={c.free}, c={c.c})"
 
 
-@dataclass(frozen=True)
-class Immune:
-    """No refutation: every restriction that forces the model's output decides membership, as far as was seen.
-
-    ``proved``: there is none at this length and target (``reason`` says by what); otherwise only none was found.
-    ``exact``: the model recognises the language at this length, which was seen on every word. ``example``: a forcing
-    restriction that decides membership, if one was met.
-    """
-
-    model_name: str
-    language: str
-    n: int
-    reason: str
-    proved: bool
-    exact: bool = False
-    example: Certificate | None = None
-
-    def __repr__(self) -> str:
-        how = "proved" if self.proved else "none found"
-        return f"Immune({self.model_name!r}, {self.language!r}, n={self.n}, {how})"
-
-
 # ---------------------------------------------------------------- languages in the file
 
 

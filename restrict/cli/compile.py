@@ -116,11 +116,6 @@ def _text(formula: str) -> str:
 def summary(model: Model) -> dict[str, int]:
     """Numbers of heads and maps, and the depth of the output: the most heads on a path to it."""
     from restrict.model.program import Head
-    from restrict.model.validate import references
 
-    depth = {"token": 0, "position": 0}
-    for variable in model.variables:
-        below = max((depth[name] for _, name in references(variable)), default=0)
-        depth[variable.name] = below + isinstance(variable, Head)
     heads = sum(isinstance(v, Head) for v in model.variables)
-    return {"heads": heads, "maps": len(model.variables) - heads, "depth": depth[model.output.variable]}
+    return {"heads": heads, "maps": len(model.variables) - heads, "depth": model.depth}

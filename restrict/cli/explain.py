@@ -61,7 +61,7 @@ def explain(
         target=target_of(target),
         exact=exact,
         all=count,
-        pinned=pin,
+        given=pin,
         weights=dict(_weight(w) for w in weight),
         time=time,
         seed=seed,

@@ -11,7 +11,8 @@ import click
 from restrict.cli.common import check_writable, progress_on, target_of, trusted_line
 
 if TYPE_CHECKING:
-    from restrict.certificate.refutation import Immune, Refutation
+    from restrict.certificate.refutation import Refutation
+    from restrict.corollary2.verdict import Immune, NoRefutation
     from restrict.model.program import Model
 
 
@@ -44,7 +45,7 @@ def refute(
     Exit 0 where a refutation was found. Where there is none (immune), exit 3 and the reason; `proved` says whether that
     is a proof.
     """
-    from restrict.certificate.refutation import Immune
+    from restrict.certificate.refutation import Refutation
     from restrict.corollary2.refute import refute as run
     from restrict.errors import NotEstablished
     from restrict.model.source import load
@@ -55,8 +56,8 @@ def refute(
         found = run(
             program, spec, n, target=target_of(target), c=c, seed=seed, time=time, exact=exact, progress=progress
         )
-        line = None if isinstance(found, Immune) else trusted_line(program, found)
-    if isinstance(found, Immune):
+        line = trusted_line(program, found) if isinstance(found, Refutation) else None
+    if not isinstance(found, Refutation):
         if as_json:
             click.echo(json.dumps(immune_document(found)))
         text = f"immune ({'proved' if found.proved else 'not proved'}): {found.language} at n = {n}: {found.reason}"
@@ -115,7 +116,7 @@ def differences(found: Refutation) -> int:
     return sum(a != b for a, b in zip(found.member, found.nonmember, strict=True))
 
 
-def immune_document(found: Immune) -> dict[str, Any]:
+def immune_document(found: Immune | NoRefutation) -> dict[str, Any]:
     """An immune answer as JSON."""
     return {
         "immune": True,

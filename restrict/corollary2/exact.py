@@ -13,15 +13,15 @@ label is added. Otherwise it is the answer; where nothing is proposed, ``k`` gro
 from __future__ import annotations
 
 import time as clock
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby, islice
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from restrict.certificate.certificate import Certificate, Target
-from restrict.certificate.refutation import Immune
+from restrict.certificate.certificate import Certificate
+from restrict.corollary2.verdict import Immune
 from restrict.errors import NotEstablished
 from restrict.force.cases import confirm_by_cases
 from restrict.force.search import Progress
@@ -32,6 +32,7 @@ from restrict.model.trace import run_batch
 from restrict.optimum.cnf import encode
 from restrict.optimum.exact import Cube, Oracle, Problem, confirm
 from restrict.restriction import Restriction
+from restrict.task import Target
 
 WORDS, CELLS = 1 << 20, 20_000_000
 """Words and restrictions that are enumerated, at most."""
@@ -45,10 +46,10 @@ MIXED = -1
 
 
 def refute_exact(
-    at: Instance,
+    instance: Instance,
     language: Language,
     target: Target,
-    where: int,
+    position: int,
     seed: int,
     time: float | None,
     provenance: dict[str, Any],
@@ -60,29 +61,29 @@ def refute_exact(
     :class:`NotEstablished` where it confirms none at all, :class:`OutOfTime` past ``time`` (SAT only), and
     :class:`ResourceLimit` where a completion is not known.
     """
-    symbols, m = len(at.model.alphabet), at.n - len(at.pinned)
+    symbols, m = len(instance.model.alphabet), len(instance.unpinned)
     if symbols**m <= WORDS and (symbols + 1) ** m <= CELLS:
-        return by_table(at, language, target, where, provenance)
+        return by_table(instance, language, target, position, provenance)
     deadline = None if time is None else clock.monotonic() + time
-    return by_sat(at, language, target, where, seed, deadline, provenance, progress)
+    return by_sat(instance, language, target, position, seed, deadline, provenance, progress)
 
 
 # ---------------------------------------------------------------- every restriction
 
 
 def by_table(
-    at: Instance, language: Language, target: Target, where: int, provenance: dict[str, Any]
+    instance: Instance, language: Language, target: Target, position: int, provenance: dict[str, Any]
 ) -> Found | Immune:
     """By enumeration. Cost: every word is run and tested, and one pass over ``(s+1)^m`` entries for each position."""
-    cells = [i for i in range(at.n) if i not in at.pinned]
-    symbols = len(at.model.alphabet)
-    labels, names = all_labels(at, where)
-    members = all_members(at, language, len(cells))
+    cells = instance.unpinned
+    symbols = len(instance.model.alphabet)
+    labels, names = all_labels(instance, position)
+    members = all_members(instance, language, len(cells))
     free, order = open_cubes(labels, members, symbols, len(cells))
     if not len(order):
-        return _immune_by_table(at, language, labels, names, members)
+        return _immune_by_table(instance, language, labels, names, members)
     restrictions = (_cube(index, symbols, cells) for index in order)
-    found = _first_confirmed(at, zip(restrictions, free.tolist(), strict=True), target, provenance)
+    found = _first_confirmed(instance, zip(restrictions, free.tolist(), strict=True), target, provenance)
     if found is None:
         raise NotEstablished(
             f"a restriction with {int(free[0])} free positions refutes the model on all words, but the abstract run "
@@ -91,21 +92,21 @@ def by_table(
     return found, int(free[0])
 
 
-def all_labels(at: Instance, where: int) -> tuple[npt.NDArray[np.int16], list[str]]:
+def all_labels(instance: Instance, position: int) -> tuple[npt.NDArray[np.int16], list[str]]:
     """The label of every word at the target, as an index into the labels' names; words in the order of their digits."""
-    symbols, m = len(at.model.alphabet), at.n - len(at.pinned)
+    symbols, m = len(instance.model.alphabet), len(instance.unpinned)
     parts, names = [], dict[str, int]()
     for start in range(0, symbols**m, CHUNK):
         words = digits(np.arange(start, min(symbols**m, start + CHUNK)), symbols, m)
-        values = run_batch(at, words).values[at.model.output.variable][:, where]
-        each = {int(v): names.setdefault(at.label(int(v)), len(names)) for v in np.unique(values)}
+        values = run_batch(instance, words).values[instance.model.output.variable][:, position]
+        each = {int(v): names.setdefault(instance.label(int(v)), len(names)) for v in np.unique(values)}
         parts.append(np.array([each[v] for v in values.tolist()], dtype=np.int16))
     return np.concatenate(parts), list(names)
 
 
-def all_members(at: Instance, language: Language, m: int) -> npt.NDArray[np.bool_]:
+def all_members(instance: Instance, language: Language, m: int) -> npt.NDArray[np.bool_]:
     """Whether each word is a member."""
-    alphabet, parts = at.model.alphabet, []
+    alphabet, parts = instance.model.alphabet, []
     for start in range(0, len(alphabet) ** m, CHUNK):
         words = digits(np.arange(start, min(len(alphabet) ** m, start + CHUNK)), len(alphabet), m)
         if isinstance(language, Regular):
@@ -145,98 +146,100 @@ def open_cubes(
     return free[order], index[order]
 
 
-def _cube(index: int, symbols: int, cells: list[int]) -> Cube:
+def _cube(index: int, symbols: int, cells: Sequence[int]) -> Cube:
     row = digits(np.array([index]), symbols + 1, len(cells))[0].tolist()
     return {i: a for i, a in zip(cells, row, strict=True) if a < symbols}
 
 
 def _first_confirmed(
-    at: Instance, restrictions: Iterator[tuple[Cube, int]], target: Target, provenance: dict[str, Any]
+    instance: Instance, restrictions: Iterator[tuple[Cube, int]], target: Target, provenance: dict[str, Any]
 ) -> Certificate | None:
     """A certificate with the most free positions: of each size ``TRIES`` restrictions as they are, some by cases."""
     for _, group in groupby(restrictions, key=lambda r: r[1]):
-        found = _confirmed_one(at, [cube for cube, _ in islice(group, TRIES)], target, provenance)
+        found = _confirmed_one(instance, [cube for cube, _ in islice(group, TRIES)], target, provenance)
         if found is not None:
             return found
     return None
 
 
-def _confirmed_one(at: Instance, cubes: list[Cube], target: Target, provenance: dict[str, Any]) -> Certificate | None:
+def _confirmed_one(
+    instance: Instance, cubes: list[Cube], target: Target, provenance: dict[str, Any]
+) -> Certificate | None:
     for cube in cubes:
-        if (found := confirm(at, cube, target, provenance)) is not None:
+        if (found := confirm(instance, cube, target, provenance)) is not None:
             return found
-    by_cases = (confirm_by_cases(at, cube, target, provenance) for cube in cubes[:CASES])
+    by_cases = (confirm_by_cases(instance, cube, target, provenance) for cube in cubes[:CASES])
     return next((found for found in by_cases if found is not None), None)
 
 
 def _immune_by_table(
-    at: Instance,
+    instance: Instance,
     language: Language,
     labels: npt.NDArray[np.int16],
     names: list[str],
     members: npt.NDArray[np.bool_],
 ) -> Immune:
     """Proved: no entry of the table is constant and open."""
-    count, m = len(labels), at.n - len(at.pinned)
+    count, m = len(labels), len(instance.unpinned)
     mixed = [t for t in range(len(names)) if len(set(members[labels == t].tolist())) == 2]
     if not mixed:
         text = f"the model's label tells members from non-members on all {count} words of this length"
-        output = at.model.output
+        output = instance.model.output
         if output.accept is not None and any(
             bool(members[labels == t].any()) != (s == "accept") for t, s in enumerate(names)
         ):
             text += " (though it does not accept just the members)"
-        return Immune(at.model.name, language.name, at.n, text, True, True)
-    alphabet, t = at.model.alphabet, mixed[0]
+        return Immune(instance.model.name, language.name, instance.n, text, exact=True)
+    alphabet, t = instance.model.alphabet, mixed[0]
     chosen = [int(np.flatnonzero((labels == t) & (members == kind))[0]) for kind in (True, False)]
     x, y = (" ".join(alphabet[a] for a in digits(np.array([c]), len(alphabet), m)[0]) for c in chosen)
     text = (
         f"the model errs (the label {names[t]} for the member {x} and the non-member {y}), but none of the "
         f"{(len(alphabet) + 1) ** m} restrictions has one label and leaves membership open"
     )
-    return Immune(at.model.name, language.name, at.n, text, True)
+    return Immune(instance.model.name, language.name, instance.n, text)
 
 
 # ---------------------------------------------------------------- implicit hitting sets
 
 
 def by_sat(
-    at: Instance,
+    instance: Instance,
     language: Language,
     target: Target,
-    where: int,
+    position: int,
     seed: int,
     deadline: float | None,
     provenance: dict[str, Any],
     progress: Progress | None,
 ) -> Found | Immune:
     """By implicit hitting sets. Cost: SAT calls, which grow steeply with the number of fixed positions needed."""
-    oracle = Oracle(encode(at, Restriction.of(at), [where]), where, deadline)
+    oracle = Oracle(encode(instance, Restriction.of(instance), [position]), position, deadline)
     problems = [Problem(oracle, label) for label in oracle.same]
     rng = np.random.default_rng(seed)
     optimum: int | None = None
     seen: list[Cube] = []
-    for h in _open_forcing(at, language, oracle, problems, rng, progress):
-        optimum = at.n - len(at.pinned) - len(h) if optimum is None else optimum
-        found = confirm(at, h, target, provenance)
+    for h in _open_forcing(instance, language, oracle, problems, rng, progress):
+        optimum = len(instance.unpinned) - len(h) if optimum is None else optimum
+        found = confirm(instance, h, target, provenance)
         if found is not None:
             return found, optimum
         seen.append(h)
         if len(seen) == TRIES:
             break
     if optimum is not None:
-        found = _confirmed_one(at, seen, target, provenance)
+        found = _confirmed_one(instance, seen, target, provenance)
         if found is not None:
             return found, optimum
         raise NotEstablished(
             f"a restriction with {optimum} free positions refutes the model by SAT, but the abstract run confirms none"
         )
     reason = "no restriction forces the output and leaves membership open, by SAT with implicit hitting sets"
-    return Immune(at.model.name, language.name, at.n, reason, True)
+    return Immune(instance.model.name, language.name, instance.n, reason)
 
 
 def _open_forcing(
-    at: Instance,
+    instance: Instance,
     language: Language,
     oracle: Oracle,
     problems: list[Problem],
@@ -258,7 +261,7 @@ def _open_forcing(
             if progress is not None:
                 progress(f"exact: at least {min(p.lower for p in problems)} fixed", None)
             continue
-        core = decided_part(at, language, h)
+        core = decided_part(instance, language, h)
         if core is not None:
             for other in problems:
                 other.block(core)
@@ -272,11 +275,11 @@ def _open_forcing(
             problem.add(oracle.shrink(x, oracle.same[problem.label], order))
 
 
-def decided_part(at: Instance, language: Language, fixed: Cube) -> Cube | None:
+def decided_part(instance: Instance, language: Language, fixed: Cube) -> Cube | None:
     """A subset-minimal part of a restriction that decides membership; ``None`` where it leaves it open."""
 
     def has(cube: Cube, member: bool) -> bool:
-        return language.complete(Restriction.of(at, dict(cube)), {}, member) is not None
+        return language.complete(Restriction.of(instance, dict(cube)), {}, member) is not None
 
     kind = next((member for member in (True, False) if not has(fixed, member)), None)
     if kind is None:

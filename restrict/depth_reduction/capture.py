@@ -1,7 +1,7 @@
 """Capturing the heads of one layer with at most B more inputs, whatever their keys take to be forced.
 
 Two searches, both untrusted, both measured afterwards by collapsing the layer: where every key value is forced by one
-input, the exchange of :mod:`restrict.depth_reduction.balance`; else rounds of greedy forcing by cheap cubes
+input, the exchange of :mod:`restrict.depth_reduction.exchange`; else rounds of greedy forcing by cheap cubes
 (:mod:`restrict.depth_reduction.forcing`), each followed by a refinement of all facts, because an input that is set for
 one cube makes other activations constant, too.
 """
@@ -16,8 +16,9 @@ from typing import Literal
 import numpy as np
 
 from restrict.arrays import F64, I64
-from restrict.depth_reduction.balance import Exchange, Rows, exponential, walled
-from restrict.depth_reduction.ctransformer import CTransformer, possible_values
+from restrict.depth_reduction.activations import possible_values
+from restrict.depth_reduction.ctransformer import CTransformer
+from restrict.depth_reduction.exchange import Exchange, Rows, exponential, walled
 from restrict.depth_reduction.forcing import Cubes, forcing_cubes
 from restrict.depth_reduction.lists import Lists
 from restrict.kernels import balance as kernels
@@ -74,7 +75,7 @@ def capture(
 
 def widest_query(t: CTransformer) -> int:
     """The most query values that a head of layer 1 has at a position."""
-    queries = [t.at.query(head) for head in t.heads]
+    queries = [t.instance.query(head) for head in t.heads]
     return max((int(t.base[q].sizes.max()) for q in queries if q is not None), default=1)
 
 
@@ -88,7 +89,7 @@ def single(t: CTransformer, cubes: dict[str, Cubes], lists: list[Lists]) -> list
     """For each head of layer 1: whether every pair of its lists is forced by at most one input."""
     out = []
     for head, found in zip(t.heads, lists, strict=True):
-        key = t.at.key(head)
+        key = t.instance.key(head)
         length = cubes[key].length if key else None
         known = length is not None and (length.shape[1] == t.base[key].values.domain if key else False)
         out.append(
@@ -103,7 +104,7 @@ def _exchange(
 ) -> I64:  # fmt: skip
     parts = []
     for head, found in zip(t.heads, lists, strict=True):
-        key, query = t.at.key(head), t.at.query(head)
+        key, query = t.instance.key(head), t.instance.query(head)
         guard = cubes[query] if query is not None and cubes[query].length.shape[1] else None
         if key is not None:
             parts.append((found, _literals(cubes[key]), None if guard is None else _literals(guard)))
@@ -150,17 +151,17 @@ def _forcing(
 
 
 def _again(t: CTransformer, at: int, lists: Lists) -> Lists:
-    query, key = t.at.query(t.heads[at]), t.at.key(t.heads[at])
-    return lists.under(possible_values(t.at, query, t.base), possible_values(t.at, key, t.base))
+    query, key = t.instance.query(t.heads[at]), t.instance.key(t.heads[at])
+    return lists.under(possible_values(t.instance, query, t.base), possible_values(t.instance, key, t.base))
 
 
 def _by_key(t: CTransformer, lists: list[Lists]) -> list[tuple[str, list[tuple[Lists, bool]]]]:
     """The lists of the heads that share a key, each with whether its query is that variable, too."""
     keys: dict[str, list[tuple[Lists, bool]]] = {}
     for head, found in zip(t.heads, lists, strict=True):
-        key = t.at.key(head)
+        key = t.instance.key(head)
         if key is not None:
-            keys.setdefault(key, []).append((found, t.at.query(head) == key))
+            keys.setdefault(key, []).append((found, t.instance.query(head) == key))
     return list(keys.items())
 
 
@@ -177,7 +178,7 @@ def _cover(
     rows = Rows.of(t.n, domain, [(found, literal, literal if same else None) for found, same in lists])
     weight = t.base[key].degrees
     for head in t.heads:
-        if t.at.key(head) == key and head.value != key:
+        if t.instance.key(head) == key and head.value != key:
             weight = np.maximum(weight, t.base[head.value].degrees)
     spent = kernels.cover_pairs(
         len(t.symbols), domain, rows.row_ptr, rows.row_lit, rows.group, *rows.occurrences(), *rows.guarded(),

@@ -15,7 +15,8 @@ from itertools import combinations, product
 import numpy as np
 
 from restrict.arrays import I32, I64
-from restrict.depth_reduction.ctransformer import Activation, Attended, CTransformer, Mapped, Truth, full_table
+from restrict.depth_reduction.activations import Activation, Attended, Mapped, Truth, full_table
+from restrict.depth_reduction.ctransformer import CTransformer
 from restrict.kernels import forcing as kernels
 
 LONGEST = 12
@@ -124,7 +125,7 @@ def _truth(t: CTransformer, activation: Activation, source: Truth, cubes: Cubes)
 
 
 def _map(t: CTransformer, source: Mapped, found: dict[str, Cubes], cubes: Cubes) -> None:
-    args, table = source.variable.args, full_table(t.at, source.variable)
+    args, table = source.variable.args, full_table(t.instance, source.variable)
     wide = any(found[a].length.shape[1] != t.base[a].values.domain for a in args)
     if table is None or wide or not 0 < len(args) <= MOST_ARGS:
         return
@@ -132,8 +133,8 @@ def _map(t: CTransformer, source: Mapped, found: dict[str, Cubes], cubes: Cubes)
     widest = max(sizes)
     arg_cubes = np.zeros((len(args), t.n, widest, LONGEST), np.int32)
     arg_length = np.full((len(args), t.n, widest), -1, np.int64)
-    for at, a in enumerate(args):
-        arg_cubes[at, :, : sizes[at]], arg_length[at, :, : sizes[at]] = found[a].literal, found[a].length
+    for p, a in enumerate(args):
+        arg_cubes[p, :, : sizes[p]], arg_length[p, :, : sizes[p]] = found[a].literal, found[a].length
     strides = np.array([int(np.prod(sizes[p + 1 :])) for p in range(len(sizes))], dtype=np.int64)
     values = [t.base[a].values for a in args]
     offsets = np.cumsum([0, *(len(v.flat) for v in values)])

@@ -4,7 +4,7 @@
 there is a refinement with at least ``C' n`` free under which it is computed by a c'-transformer with L - 1 layers,
 ``c' <= c (s^c k H + 1)``.
 
-:func:`reduce_layer` runs Stages 1, 2 and 3 (:mod:`restrict.depth_reduction.stages`) and collapses the layer. What it
+:func:`reduce_layer` runs Stages 1, 2 and 3 and collapses the layer. What it
 returns is equal to the original on every input that agrees, whatever the stages did: that is Theorem A, not their
 success.
 """
@@ -16,16 +16,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from restrict.depth_reduction.ctransformer import CTransformer
-from restrict.depth_reduction.selection import check_parameters, fraction, need_length
-from restrict.depth_reduction.stages import (
-    Method,
-    Stage1Record,
-    Stage2Record,
-    Stage3Record,
-    stage1,
-    stage2,
-    stage3,
-)
+from restrict.depth_reduction.parameters import check_parameters, fraction, need_length
+from restrict.depth_reduction.stage1 import Stage1Record, stage1
+from restrict.depth_reduction.stage2 import Stage2Record, stage2
+from restrict.depth_reduction.stage3 import Method, Stage3Record, stage3
 from restrict.errors import NotEstablished, UsageError
 from restrict.restriction import Restriction
 
@@ -98,7 +92,7 @@ def reduce_layer(
 
 def _shortfall(t: CTransformer, record: Stage3Record) -> str:
     """Why Stage 3 failed, with the nearest feasible value."""
-    from restrict.cover.problem import solve
+    from restrict.cover.solve import solve
 
     what = f"Stage 3: {record.pairs} pairs cannot be captured with k = {record.k} and {record.budget} more fixed inputs"
     if record.status != "impossible":

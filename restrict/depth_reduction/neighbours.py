@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def dependents(t: CTransformer, chosen: Selection, target: int = -1) -> tuple[I64, I64]:
     """(n,): how many uncaptured heads (i, h) k-depend on each layer-0 activation; and how often each value is the
     maximiser of the activation ``target``."""
-    domain = max((t.base[k].values.domain for h in t.heads if (k := t.at.key(h)) is not None), default=1)
+    domain = max((t.base[k].values.domain for h in t.heads if (k := t.instance.key(h)) is not None), default=1)
     counts, last, values = np.zeros(t.n, np.int64), np.zeros(t.n, np.int64), np.zeros(domain, np.int64)
     head_of = chosen.head * t.n + chosen.position
     kernels.dependents(chosen.ends, chosen.chosen, chosen.captured, head_of, counts, last, values, target)
@@ -48,7 +48,7 @@ def k_inputs(t: CTransformer, chosen: Selection) -> tuple[I64, I64, I64]:
 def _inputs_of(t: CTransformer, h: int) -> tuple[I64, I64]:
     """(pointers, inputs) of the layer-0 activations as head ``h`` reads them, by position."""
     head = t.heads[h]
-    key = t.at.key(head)
+    key = t.instance.key(head)
     bits = t.base[head.value].depends if key is None else t.base[key].depends | t.base[head.value].depends
     where: list[I64] = []
     counts = np.zeros(t.n, np.int64)

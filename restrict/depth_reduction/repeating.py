@@ -43,13 +43,13 @@ class Pattern:
     period: tuple[int, ...]
     end: tuple[int, ...]
 
-    def restriction(self, at: Instance) -> Restriction:
+    def restriction(self, instance: Instance) -> Restriction:
         """The pattern at a length; markers keep their positions."""
-        inner = [i for i in range(at.n) if i not in at.pinned]
+        inner = [i for i in range(instance.n) if i not in instance.pinned]
         head, tail = len(self.start), max(len(self.start), len(inner) - len(self.end))
         cells = [*self.start, *(self.period[t % len(self.period)] for t in range(tail - head)), *self.end]
         fixed = {i: a for i, a in zip(inner, cells, strict=False) if a != FREE}
-        return Restriction.of(at, fixed)
+        return Restriction.of(instance, fixed)
 
     def text(self, alphabet: Sequence[str]) -> str:
         """Start, ``(period)*`` and end, with ``-`` for nothing."""
@@ -75,7 +75,7 @@ class Pattern:
 
 
 def periodic(
-    at: Instance,
+    instance: Instance,
     *,
     c: int | None = None,
     free: int | None = None,
@@ -90,10 +90,10 @@ def periodic(
     short length and a few at ``at.n``, O(n) each. Raises :class:`NotEstablished` where no pattern does it.
     """
     rng = np.random.default_rng(seed)
-    inner = at.n - len(at.pinned)
+    inner = instance.n - len(instance.pinned)
     spare = Fraction(1) if free is None else Fraction(max(0, inner - free), max(1, inner))
-    starts = list(_starts(rng, len(at.model.alphabet), spare, c))
-    short = _short(at, max(SHORT, 6 * max(len(p.period) for p in starts)))
+    starts = list(_starts(rng, len(instance.model.alphabet), spare, c))
+    short = _short(instance, max(SHORT, 6 * max(len(p.period) for p in starts)))
     found: dict[Pattern, Cost] = {}
     for pattern in starts:
         best, cost = _climb(short, pattern, rng, c, spare)
@@ -102,11 +102,11 @@ def periodic(
             progress("searching patterns", None)
     looks = 0
     for pattern in sorted(found, key=lambda p: (found[p], len(p.period))):
-        rho = pattern.restriction(at)
+        rho = pattern.restriction(instance)
         if (free is not None and rho.free < free) or looks == LOOKS:
             continue
         looks += 1
-        depends = BulkRun(at, rho).label_sets().sizes()
+        depends = BulkRun(instance, rho).label_sets().sizes()
         if c is None or depends.max() <= c:
             return pattern, rho, depends
     wanted = f"c <= {c}" if c is not None else f"{free} free positions"
@@ -117,14 +117,14 @@ def periodic(
     )
 
 
-def _short(at: Instance, least: int) -> Instance:
+def _short(instance: Instance, least: int) -> Instance:
     """The program at a length at which a run is cheap, ``least`` or the next that it is defined at."""
-    for n in range(min(at.n, least), min(at.n, least + 64)):
+    for n in range(min(instance.n, least), min(instance.n, least + 64)):
         try:
-            return at.model.at(n)
+            return instance.model.at(n)
         except ModelError:
             continue
-    return at
+    return instance
 
 
 def _starts(rng: np.random.Generator, symbols: int, spare: Fraction, c: int | None) -> Iterator[Pattern]:
@@ -147,26 +147,26 @@ def _starts(rng: np.random.Generator, symbols: int, spare: Fraction, c: int | No
 
 
 def _climb(
-    at: Instance, pattern: Pattern, rng: np.random.Generator, c: int | None, spare: Fraction
+    instance: Instance, pattern: Pattern, rng: np.random.Generator, c: int | None, spare: Fraction
 ) -> tuple[Pattern, Cost]:
     """Change one cell at a time, keep what is no worse."""
-    cost = _cost(at, pattern, c, spare)
+    cost = _cost(instance, pattern, c, spare)
     for _ in range(TRIALS):
-        other = pattern.changed(rng, len(at.model.alphabet))
+        other = pattern.changed(rng, len(instance.model.alphabet))
         if other != pattern:
-            new = _cost(at, other, c, spare)
+            new = _cost(instance, other, c, spare)
             if new <= cost:
                 pattern, cost = other, new
     return pattern, cost
 
 
-def _cost(at: Instance, pattern: Pattern, c: int | None, spare: Fraction) -> Cost:
+def _cost(instance: Instance, pattern: Pattern, c: int | None, spare: Fraction) -> Cost:
     """(How far c is above what is wanted, positions fixed); with a wanted share, too many fixed positions count as
     dependencies of all."""
-    rho = pattern.restriction(at)
+    rho = pattern.restriction(instance)
     slack = len([a for a in pattern.start + pattern.end if a != FREE])  # the ends cost nothing at a great length
     repeated = Fraction(sum(a != FREE for a in pattern.period), len(pattern.period))
     if c is None and (repeated > spare or (repeated == spare and slack)):
-        return at.n, len(rho.fixed)
-    worst = int(BulkRun(at, rho).label_sets().sizes().max())
+        return instance.n, len(rho.fixed)
+    worst = int(BulkRun(instance, rho).label_sets().sizes().max())
     return (max(0, worst - c) if c is not None else worst), len(rho.fixed)

@@ -8,46 +8,13 @@ position is then covered by the selected ones, so the pair depends on at most c 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
-from restrict.arrays import I64
+from restrict.arrays import I64, offsets
 from restrict.depth_reduction.ctransformer import CTransformer
-from restrict.errors import UsageError
+from restrict.depth_reduction.parameters import check_parameters
 from restrict.kernels import lemma as kernels
-
-
-def fraction(value: float | Fraction) -> Fraction:
-    """The number a person means: 0.1 is one tenth."""
-    return value if isinstance(value, Fraction) else Fraction(str(value))
-
-
-def check_parameters(
-    *, eta: float | Fraction | None = None, k: int | None = None, q: float | Fraction | None = None,
-    delta: float | Fraction | None = None, C: float | Fraction | None = None, C_next: float | Fraction | None = None,
-) -> None:  # fmt: skip
-    """Refuse parameters outside the ranges of the lemma.
-
-    Raises :class:`UsageError` that names the nearest feasible value.
-    """
-    if eta is not None and not 0 < eta < Fraction(1, 2):
-        raise UsageError(
-            f"eta = {eta} must lie strictly between 0 and 1/2; take eta = {'0.01' if eta <= 0 else '0.49'}"
-        )
-    if k is not None and k < 1:
-        raise UsageError(f"k = {k} must be at least 1; take k = 1")
-    if q is not None and not 0 < q < 1:
-        raise UsageError(f"q = {q} must lie strictly between 0 and 1; take q = {'0.01' if q <= 0 else '0.99'}")
-    if delta is not None and not 0 < delta <= 1:
-        raise UsageError(f"delta = {delta} must be above 0 and at most 1; take delta = {'0.1' if delta <= 0 else '1'}")
-    if C is not None and not 0 < C <= 1:
-        raise UsageError(f"C = {float(C):g} must be above 0 and at most 1; take C = {'0.01' if C <= 0 else '1'}")
-    if C_next is not None and C is not None and not 0 <= C_next < C:
-        nearest = "0" if C_next < 0 else f"below {float(C):g}, such as {float(C) * 0.99:.4g}"
-        raise UsageError(
-            f"C' = {float(C_next):g} must be at least 0 and less than C = {float(C):g}; take C' = {nearest}"
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +23,7 @@ class Selection:
 
     Pair ``p`` is head ``head[p]`` at ``position[p]`` with query value ``query[p]``; it selects the positions
     ``chosen[0]`` with the maximising key values ``chosen[1]``, columns ``ends[p-1] .. ends[p]``; ``captured[p]`` as in
-    :func:`restrict.depth_reduction.stages.stage2`.
+    :func:`restrict.depth_reduction.stage2.stage2`.
     """
 
     k: int
@@ -100,18 +67,18 @@ def selection(t: CTransformer, k: int) -> Selection:
     if not parts:
         none = np.empty(0, np.int64)
         return Selection(k, none, none, none, none, np.empty((2, 0), np.int64), none)
-    offsets = np.cumsum([0, *(p.chosen.shape[1] for p in parts)])
+    starts = offsets([p.chosen.shape[1] for p in parts])
     return Selection(
         k, np.concatenate([p.head for p in parts]), np.concatenate([p.position for p in parts]),
         np.concatenate([p.query for p in parts]),
-        np.concatenate([p.ends + offset for p, offset in zip(parts, offsets[:-1], strict=True)]),
+        np.concatenate([p.ends + start for p, start in zip(parts, starts[:-1], strict=True)]),
         np.concatenate([p.chosen for p in parts], axis=1), np.concatenate([p.captured for p in parts]),
     )  # fmt: skip
 
 
 def _select(t: CTransformer, h: int, k: int) -> Selection:
     head = t.heads[h]
-    key = t.at.key(head)
+    key = t.instance.key(head)
     depends = t.base[head.value].depends if key is None else t.base[key].depends | t.base[head.value].depends
     limit = max(64, 8 * k) if t.n > 500 else 0
     while True:
@@ -129,15 +96,3 @@ def _select(t: CTransformer, h: int, k: int) -> Selection:
     return Selection(
         k, np.full(rows, h), lists.row_i, lists.row_u, ends, chosen[:, :used].copy(), (state == 1).astype(np.int64)
     )
-
-
-def need_length(t: CTransformer, k: int) -> None:
-    """Refuse n <= c k, where the selection cannot exist in general.
-
-    Raises :class:`UsageError` with the largest feasible k.
-    """
-    c = max(1, t.c)
-    if t.n <= c * k:
-        most = (t.n - 1) // c
-        advice = f"take k <= {most}, or n >= {c * k + 1}" if most else f"take n >= {c * k + 1}"
-        raise UsageError(f"n = {t.n} is too small for k = {k} selections of activations with c = {c} inputs: {advice}")

@@ -25,7 +25,8 @@ from typing import Any
 import numpy as np
 
 from restrict.abstract.all_positions import supported
-from restrict.certificate.certificate import Certificate, Claim, position_of
+from restrict.certificate.certificate import Certificate, Claim
+from restrict.depth_reduction.activations import Attended
 from restrict.depth_reduction.capture import Aim, capture
 from restrict.depth_reduction.ctransformer import CTransformer
 from restrict.depth_reduction.repeating import periodic
@@ -33,6 +34,7 @@ from restrict.errors import NotEstablished, RestrictError, UsageError
 from restrict.force.release import least_free
 from restrict.model.program import Instance
 from restrict.restriction import Restriction
+from restrict.task import position_of
 from restrict.version import __version__
 
 Progress = Callable[[str, int | None], None]
@@ -113,7 +115,7 @@ class Everywhere:
 
 
 def certify_all(
-    at: Instance, *, free: float | None = None, c: int | None = None, seed: int = 0, time: float | None = None,
+    instance: Instance, *, free: float | None = None, c: int | None = None, seed: int = 0, time: float | None = None,
     progress: Progress | None = None,
 ) -> Everywhere:  # fmt: skip
     """A restriction under which the label at *every* position depends on few inputs, with its certificate.
@@ -127,34 +129,38 @@ def certify_all(
     Raises :class:`UsageError` for bad input, :class:`NotEstablished` where ``c`` cannot be reached, with the least c
     found. Cost: a few scans of all score pairs; memory: about n^2 / 8 bytes per variable.
     """
-    if position_of(at, "all") is not None:
+    if position_of(instance, "all") is not None:
         raise UsageError("certify_all is for the target all")
-    if supported(at):
+    if supported(instance):
         with suppress(NotEstablished):
-            return _repeating(at, free, c, seed, progress)
+            return _repeating(instance, free, c, seed, progress)
     deadline = None if time is None else clock.monotonic() + time
     if c is None:
-        return _for_share(at, 0.9 if free is None else free, seed, deadline, progress)
-    return _for_c(at, c, seed, deadline, progress)
+        return _for_share(instance, 0.9 if free is None else free, seed, deadline, progress)
+    return _for_c(instance, c, seed, deadline, progress)
 
 
-def _repeating(at: Instance, free: float | None, c: int | None, seed: int, progress: Progress | None) -> Everywhere:
+def _repeating(
+    instance: Instance, free: float | None, c: int | None, seed: int, progress: Progress | None
+) -> Everywhere:
     """Where no score mentions the query's position: a restriction that repeats, at any length."""
-    wanted = None if c is not None else least_free(at, 0.9 if free is None else free)
-    pattern, rho, depends = periodic(at, c=c, free=wanted, seed=seed, progress=progress)
+    wanted = None if c is not None else least_free(instance, 0.9 if free is None else free)
+    pattern, rho, depends = periodic(instance, c=c, free=wanted, seed=seed, progress=progress)
     claim = Claim(rho.free, int(depends.max(initial=0)), None, None)
-    strategy = f"repeating: {pattern.text(at.model.alphabet)}"
+    strategy = f"repeating: {pattern.text(instance.model.alphabet)}"
     provenance = {"engine": __version__, "seed": seed, "strategy": strategy}
-    certificate = Certificate(at.model.name, at.model.digest, at.n, "all", rho, "all", claim, provenance)
+    certificate = Certificate(
+        instance.model.name, instance.model.digest, instance.n, "all", rho, "all", claim, provenance
+    )
     return Everywhere(certificate, (), depends, None)
 
 
-def _for_c(at: Instance, c: int, seed: int, deadline: float | None, progress: Progress | None) -> Everywhere:
+def _for_c(instance: Instance, c: int, seed: int, deadline: float | None, progress: Progress | None) -> Everywhere:
     """The largest free share, to one in 64, whose certificate has at most ``c`` dependencies."""
     best, least, low, high = None, None, 0, 64
     while high - low > 1:
         middle = (low + high) // 2
-        found = _for_share(at, middle / 64, seed, deadline, progress)
+        found = _for_share(instance, middle / 64, seed, deadline, progress)
         least = found if least is None or found.certificate.c < least.certificate.c else least
         best, low, high = (found, middle, high) if found.certificate.c <= c else (best, low, middle)
     if best is None:
@@ -166,16 +172,18 @@ def _for_c(at: Instance, c: int, seed: int, deadline: float | None, progress: Pr
     return best
 
 
-def _for_share(at: Instance, free: float, seed: int, deadline: float | None, progress: Progress | None) -> Everywhere:
-    budget = at.n - len(at.pinned) - least_free(at, free)
-    start = CTransformer.of_model(at)
-    plan = choose_plan(at, free, seed, progress)
+def _for_share(
+    instance: Instance, free: float, seed: int, deadline: float | None, progress: Progress | None
+) -> Everywhere:
+    budget = instance.n - len(instance.pinned) - least_free(instance, free)
+    start = CTransformer.of_model(instance)
+    plan = choose_plan(instance, free, seed, progress)
     best: Everywhere | None = None
     turn, stopped = 0, "budget" if deadline is None else "time"
     while best is None or (deadline is not None and clock.monotonic() < deadline):
         try:
             restriction, spent = spend(start, plan, budget, seed + turn, deadline if turn else None, progress)
-            found = _certified(at, restriction, plan, spent, seed, stopped)
+            found = _certified(instance, restriction, plan, spent, seed, stopped)
         except KeyboardInterrupt:
             if best is None:
                 raise
@@ -227,15 +235,15 @@ def plans(layers: int) -> Iterator[Plan]:
             yield Plan((*shares, 1.0), (*(below for _ in shares), last))
 
 
-def choose_plan(at: Instance, free: float, seed: int, progress: Progress | None) -> Plan:
+def choose_plan(instance: Instance, free: float, seed: int, progress: Progress | None) -> Plan:
     """The plan with the least maximum, measured at a shorter length where there is one at which the model is
     defined."""
-    short = at
-    if at.n > MEASURE_AT:
+    short = instance
+    if instance.n > MEASURE_AT:
         try:
-            short = at.model.at(MEASURE_AT)
+            short = instance.model.at(MEASURE_AT)
         except RestrictError:
-            short = at
+            short = instance
     start = CTransformer.of_model(short)
     candidates = list(plans(start.layers))
     if len(candidates) == 1:
@@ -256,24 +264,26 @@ def choose_plan(at: Instance, free: float, seed: int, progress: Progress | None)
 # ---------------------------------------------------------------- certifying
 
 
-def _collapsed(at: Instance, restriction: Restriction) -> list[CTransformer]:
+def _collapsed(instance: Instance, restriction: Restriction) -> list[CTransformer]:
     """The c-transformers of all layers under one restriction, from the program itself to no layers."""
-    out = [CTransformer.of_model(at, None, restriction)]
+    out = [CTransformer.of_model(instance, None, restriction)]
     while out[-1].layers:
         out.append(out[-1].collapse())
     return out
 
 
 def _certified(
-    at: Instance, restriction: Restriction, plan: Plan, spent: list[int], seed: int, stopped: str
+    instance: Instance, restriction: Restriction, plan: Plan, spent: list[int], seed: int, stopped: str
 ) -> Everywhere:
-    stages = _collapsed(at, restriction)
+    stages = _collapsed(instance, restriction)
     depends = stages[-1].output_depends()
     claim = Claim(restriction.free, int(depends.max(initial=0)), None, None)
     provenance = {
         "engine": __version__, "seed": seed, "strategy": f"depth reduction: {plan.text()}", "stopped": stopped
     }  # fmt: skip
-    certificate = Certificate(at.model.name, at.model.digest, at.n, "all", restriction, "all", claim, provenance)
+    certificate = Certificate(
+        instance.model.name, instance.model.digest, instance.n, "all", restriction, "all", claim, provenance
+    )
     trace = tuple(_trace(layer, *pair, spent) for layer, pair in enumerate(pairwise(stages), 1))
     return Everywhere(certificate, trace, depends, plan)
 
@@ -295,8 +305,6 @@ def _trace(layer: int, below: CTransformer, above: CTransformer, spent: list[int
 
 def _cut(below: CTransformer, above: CTransformer, name: str) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """(n,): whether every list of the head at the position ends at a constant key (or it sees nothing)."""
-    from restrict.depth_reduction.ctransformer import Attended
-
     source = above.base[name].source
     assert isinstance(source, Attended)
     lists = source.lists

@@ -11,18 +11,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from restrict.abstract.run import Cone
-from restrict.certificate.certificate import MAX_SPLIT, Certificate, Target, certificate_of, position_of
+from restrict.certificate.certificate import MAX_SPLIT, Certificate, certificate_of
 from restrict.force.minimise import needed_cone
+from restrict.force.on_demand import OnDemandState
 from restrict.model.program import Instance
-from restrict.optimum.cnf import Lazy, lazy_state
 from restrict.restriction import Restriction
+from restrict.task import Target, position_of
 
 MOST = 8
 """Positions that the search splits over; the branches grow exponentially."""
 BRANCHES = 256
 """Branches of a split that is looked for."""
 WORK = 1_000_000
-"""Lazy abstract runs that one search may take, times n^2 (what a run may cost): about a second."""
+"""OnDemandState abstract runs that one search may take, times n^2 (what a run may cost): about a second."""
 
 
 def confirm_by_cases(
@@ -47,7 +48,7 @@ def find_split(at: Instance, fixed: dict[int, int], where: int, most: int) -> tu
     """Positions, and the nodes that the branches need."""
     symbols = range(len(at.model.alphabet))
     cones: dict[str, set[int]] = {}
-    labels, cone = _look(shared := lazy_state(at, {}), fixed, where)
+    labels, cone = _look(shared := OnDemandState.of(at, {}), fixed, where)
     if len(labels) == 1:
         return (), cone
     open_branches, split = [fixed], tuple[int, ...]()
@@ -81,7 +82,7 @@ def find_split(at: Instance, fixed: dict[int, int], where: int, most: int) -> tu
     return None
 
 
-def _look(shared: Lazy, fixed: dict[int, int], where: int) -> tuple[set[str], dict[str, tuple[int, ...]]]:
+def _look(shared: OnDemandState, fixed: dict[int, int], where: int) -> tuple[set[str], dict[str, tuple[int, ...]]]:
     """The labels that are possible under a restriction, and the cone that shows it."""
     at, state = shared.at, shared.under(fixed)
     node = (at.model.output.variable, where)
@@ -89,7 +90,7 @@ def _look(shared: Lazy, fixed: dict[int, int], where: int) -> tuple[set[str], di
     return labels, needed_cone(state, node) if len(labels) == 1 else {}
 
 
-def _read(shared: Lazy, fixed: dict[int, int], where: int) -> set[int]:
+def _read(shared: OnDemandState, fixed: dict[int, int], where: int) -> set[int]:
     """The positions whose symbols an open branch rests on."""
     state = shared.under(fixed)
     node = (shared.at.model.output.variable, where)

@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from restrict.arrays import I64
 from restrict.force.joint import meet_together, recurring
-from restrict.force.state import LONG_WALK, MAX_IMAGE, Box, State
+from restrict.force.state import LONG_WALK, MAX_IMAGE, Box, ForcingState
 from restrict.model.program import Head, Map
 
 
@@ -53,7 +53,7 @@ GUARDED = 4
 class Guard(Protocol):
     """A condition on restrictions that is lost when too much is fixed: membership in a language stays open."""
 
-    def allows(self, state: State, i: int, symbol: int) -> bool:
+    def allows(self, state: ForcingState, i: int, symbol: int) -> bool:
         """Whether position ``i`` may be fixed to the symbol besides what is fixed; may err towards true."""
 
     def accepts(self, fixed: Mapping[int, int]) -> bool:
@@ -65,16 +65,16 @@ class OutOfBudget(Exception):
 
 
 class Solver:
-    """One search over a :class:`State`, deterministic for a generator ``rng``.
+    """One search over a :class:`ForcingState`, deterministic for a generator ``rng``.
 
-    ``work`` bounds the effort (in units of :attr:`State.work`); with ``symbols`` a position may only be fixed to its
-    symbol there, with ``guard`` only to what the guard allows; with ``joint`` goals that recur at many positions are
-    met together (:mod:`restrict.force.joint`; not under a guard, which sees one token at a time).
+    ``work`` bounds the effort (in units of :attr:`ForcingState.work`); with ``symbols`` a position may only be fixed to
+    its symbol there, with ``guard`` only to what the guard allows; with ``joint`` goals that recur at many positions
+    are met together (:mod:`restrict.force.joint`; not under a guard, which sees one token at a time).
     """
 
     def __init__(
         self,
-        state: State,
+        state: ForcingState,
         rng: np.random.Generator,
         *,
         widths: tuple[int, ...],

@@ -10,14 +10,14 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable
 
-from restrict.force.state import Node, State
+from restrict.force.state import ForcingState, Node
 
 
 class Minimiser:
-    """Works on a solved :class:`State`, of which it keeps the target's cone; ``holds`` says whether the claim
+    """Works on a solved :class:`ForcingState`, of which it keeps the target's cone; ``holds`` says whether the claim
     stands."""
 
-    def __init__(self, state: State, target: Node, holds: Callable[[], bool], fresh: bool = False) -> None:
+    def __init__(self, state: ForcingState, target: Node, holds: Callable[[], bool], fresh: bool = False) -> None:
         self.state, self.holds = state, holds
         self.users: dict[Node, set[Node]] = {}
         for node in () if fresh else sorted(state.facts, key=self._rank):
@@ -77,7 +77,7 @@ class Minimiser:
             self._examine(node)  # a refused trial leaves its own notes of what was read
 
 
-def needed_cone(state: State, target: Node) -> dict[str, tuple[int, ...]]:
+def needed_cone(state: ForcingState, target: Node) -> dict[str, tuple[int, ...]]:
     """The examined nodes on which the target's facts rest: those it reads, and they read, that say more than their
     domain."""
     cone: dict[str, set[int]] = {}

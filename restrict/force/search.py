@@ -16,7 +16,7 @@ import numpy as np
 
 from restrict.force.goal import Goal, Guard, OutOfBudget, Solver
 from restrict.force.minimise import Minimiser, needed_cone
-from restrict.force.state import Node, State
+from restrict.force.state import ForcingState, Node
 from restrict.model.program import Instance
 
 Progress = Callable[[str, int | None], None]
@@ -61,7 +61,7 @@ class Best:
         return None if self.fixed is None else len(self.fixed)
 
     def offer(
-        self, fixed: dict[int, int], cone: dict[str, tuple[int, ...]], state: State, values: tuple[int, ...]
+        self, fixed: dict[int, int], cone: dict[str, tuple[int, ...]], state: ForcingState, values: tuple[int, ...]
     ) -> None:
         """Keep it if it is no worse."""
         size = sum(map(len, cone.values()))
@@ -94,7 +94,7 @@ class Search:
         self.progress = progress
         self.best = Best()
         self.refused = 0
-        self.state = State(at, base)
+        self.state = ForcingState(at, base)
         self._ticks = 0
         self._last_work = 0
         self._first = 0

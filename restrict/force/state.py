@@ -111,7 +111,7 @@ def depths(at: Instance) -> dict[str, int]:
     return depth
 
 
-class State:
+class ForcingState:
     """Tokens and value sets under the restriction so far, with a trail so that a trial can be undone.
 
     Value sets only shrink as tokens are fixed, so a fact stays true (if not tight) until the trail is undone past it.

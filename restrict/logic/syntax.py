@@ -1,4 +1,4 @@
-"""Text to formula and back. The grammar, from loose to tight (docs/logic.md):
+"""Text to formula. The grammar, from loose to tight (docs/logic.md):
 
     formula  = implies { ("iff" | "<->") implies }
     implies  = or [ ("implies" | "->") implies ]
@@ -20,35 +20,9 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from restrict.errors import ResourceLimit, UsageError, quote
-from restrict.logic.formula import (
-    ARITY,
-    BINARY_TEMPORAL,
-    BOOLEAN,
-    NULLARY,
-    SYMBOL,
-    Builder,
-    Formula,
-    Node,
-)
-
-MAX_TEXT = 4_000_000
-"""Characters of a formula, read or written."""
-
-ALIASES = {
-    **{"!": "not", "~": "not", "¬": "not", "&": "and", "&&": "and", "∧": "and", "|": "or", "||": "or", "∨": "or"},
-    **{"^": "xor", "->": "implies", "→": "implies", "<->": "iff", "↔": "iff", "⊤": "true", "⊥": "false"},
-    **{"Y": "previous", "Z": "weak previous", "O": "once", "H": "historically", "S": "since", "B": "weak since"},
-    **{"X": "next", "N": "weak next", "F": "eventually", "G": "always", "U": "until", "W": "weak until"},
-    **{"T": "trigger", "R": "release", "M": "strong release"},
-}
-"""Short forms; the letters are those of the literature."""
-MODIFIERS = ("strict", "weak", "strong")
-LEVEL = {"iff": 1, "implies": 2, "or": 3, "xor": 3, "and": 4, **dict.fromkeys(BINARY_TEMPORAL, 5)}
-"""How tightly binary operators bind; unary ones bind tighter than all."""
-_UNARY = 6
-_ENDINGS = {op.rpartition(" ")[2] for op in ARITY}
-RESERVED = frozenset((*ALIASES, *MODIFIERS, *_ENDINGS)) - {SYMBOL}
-"""Words that are operators unless they are quoted."""
+from restrict.logic.formula import Builder, Formula
+from restrict.logic.operators import ALIASES, ARITY, LEVEL, MAX_TEXT, MODIFIERS, NULLARY, RESERVED, SYMBOL, TIGHTEST
+from restrict.logic.printing import quoted
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<word>\w+)|(?P<quoted>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
@@ -187,7 +161,7 @@ class _Parser:
         level = LEVEL.get(token.op, 0)
         while self.pending and self.pending[-1].op != "(":
             top = self.pending[-1]
-            tightness = LEVEL.get(top.op, _UNARY)
+            tightness = LEVEL.get(top.op, TIGHTEST)
             if tightness < level or (top.op == token.op == "implies"):
                 return
             if tightness == level and (level == LEVEL["since"] or top.op != token.op):
@@ -240,62 +214,3 @@ def _shown(token: _Token) -> str:
 
 def _printable(text: str) -> str:
     return "".join(c if c.isprintable() else " " if c.isspace() else "?" for c in text)
-
-
-# ---------------------------------------------------------------- printing
-
-
-def quoted(symbol: str) -> str:
-    """A symbol in quotes."""
-    return "'" + re.sub(r"(['\\])", r"\\\1", symbol) + "'"
-
-
-def written(symbol: str) -> str:
-    """A symbol as :func:`parse` reads it: bare where it is a word, otherwise in quotes."""
-    return symbol if re.fullmatch(r"\w+", symbol) and symbol not in RESERVED else quoted(symbol)
-
-
-def to_text(formula: Formula) -> str:
-    """The formula with full operator names and the fewest parentheses; ``parse(to_text(f)) == f``.
-
-    Raises :class:`ResourceLimit` beyond 4 million characters: a formula with shared subformulas can be a far larger
-    tree.
-    """
-    _check_length(formula)
-    out: list[str] = []
-    stack: list[int | str] = [len(formula.nodes) - 1]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, str):
-            out.append(item)
-            continue
-        stack.extend(reversed(_pieces(formula, formula.nodes[item])))
-    return "".join(out)
-
-
-def _pieces(formula: Formula, node: Node) -> list[int | str]:
-    """A node as words, with operands still to be written."""
-    if not node.args:
-        return [written(node.symbol) if node.op == SYMBOL else node.op]
-    operands = [_bracketed(formula, node, side) for side in range(len(node.args))]
-    if len(operands) == 1:
-        return [node.op, " ", *operands[0]]
-    return [*operands[0], f" {node.op} ", *operands[1]]
-
-
-def _bracketed(formula: Formula, node: Node, side: int) -> list[int | str]:
-    """An operand, in parentheses where the grammar needs them."""
-    inner, index = formula.nodes[node.args[side]].op, node.args[side]
-    outer, level = LEVEL.get(node.op, _UNARY), LEVEL.get(inner, _UNARY)
-    chains = node.op == inner and node.op in BOOLEAN and side == (node.op == "implies")
-    return [index] if level > outer or (level == outer == _UNARY) or chains else ["(", index, ")"]
-
-
-def _check_length(formula: Formula) -> None:
-    lengths: list[int] = []
-    for node in formula.nodes:
-        lengths.append(len(node.op) + 2 + len(node.symbol) + sum(2 + lengths[a] for a in node.args))
-    if lengths[-1] > MAX_TEXT:
-        raise ResourceLimit(
-            f"the formula would have more than {MAX_TEXT} characters written out; its size is in 'nodes'"
-        )

@@ -13,6 +13,7 @@ from restrict.arrays import I64
 from restrict.errors import ModelError, UsageError, quote
 from restrict.model.program import Head, Map, Model, Output, Size, Variable
 from restrict.model.rules import Dot, Formula, Rule, Table
+from restrict.model.validate import has_control
 from restrict.strictjson import Node, one_line_lists, parse, read_bytes, write_bytes
 
 FORMAT = "restrict-model/1"
@@ -31,11 +32,23 @@ def load(path: str | Path) -> Model:
 
 def loads(content: bytes, source: str = "model", folder: Path | None = None, path: Path | None = None) -> Model:
     """A model from the bytes of a file; ``folder`` is where its tensor files lie."""
+    if content[8:9] == b"{" and content[:1] != b"{":
+        raise ModelError(f"{source}: {_weights_message(content)}")
     root = Node(parse(content, source), "top level")
     try:
         return _model(root, folder or Path(), content, path)
     except ModelError as error:
         raise ModelError(f"{source}: {error}") from None
+
+
+def _weights_message(content: bytes) -> str:
+    """What to do with a safetensors file, which is never a hard-attention program."""
+    if b"restrict-soft/" in content[: 2**16]:
+        return (
+            "a softmax model (restrict-soft/1); Theorem 1 and Corollary 2 hold for attention to one position only; "
+            "use the soft commands (restrict soft ...)"
+        )
+    return f"a safetensors file, not {FORMAT!r}; `restrict import weights` reads hard-attention weights"
 
 
 def _model(root: Node, folder: Path, content: bytes, path: Path | None) -> Model:
@@ -114,8 +127,6 @@ def _output(node: Node) -> Output:
 
 
 def _label(node: Node) -> str:
-    from restrict.model.validate import has_control
-
     text = node.text()
     if not text or has_control(text):
         node.fail("a label is a non-empty string without control characters")
@@ -213,7 +224,7 @@ def _dump_variable(variable: Variable) -> dict[str, Any]:
             "kind": "map",
             "args": list(variable.args),
             "domain": _dump_size(variable.domain),
-            "map": _dump_rule(variable.rule, variable.name),
+            "map": _dump_rule(variable.map, variable.name),
         }
     optional = {"query": variable.query, "key": variable.key}
     head: dict[str, Any] = {"name": variable.name, "kind": "head"} | {

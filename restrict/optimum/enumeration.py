@@ -13,40 +13,41 @@ from typing import Any
 import numpy as np
 
 from restrict.arrays import I64
-from restrict.certificate.certificate import Certificate, Target, position_of
+from restrict.certificate.certificate import Certificate
 from restrict.force.cases import confirm_by_cases
 from restrict.model.program import Instance
 from restrict.model.trace import run_batch
 from restrict.optimum.exact import confirm
+from restrict.task import Target, position_of
 
 RESTRICTIONS = 2_500_000
 WORDS = 2**14
 LABELS = 60
 
 
-def few_restrictions(at: Instance) -> bool:
+def few_restrictions(instance: Instance) -> bool:
     """Whether all restrictions can be tabulated in well under a second."""
-    m, symbols = at.n - len(at.pinned), len(at.model.alphabet)
+    m, symbols = len(instance.unpinned), len(instance.model.alphabet)
     return m <= 30 and (symbols + 1) ** m <= RESTRICTIONS and symbols**m <= WORDS
 
 
-def truth_table(at: Instance, where: int) -> tuple[I64, list[str]]:
+def truth_table(instance: Instance, position: int) -> tuple[I64, list[str]]:
     """The index of the output's label for every word, shape ``(symbols,) * m``, and the labels. Cost: every input."""
-    m, symbols = at.n - len(at.pinned), len(at.model.alphabet)
+    m, symbols = len(instance.unpinned), len(instance.model.alphabet)
     words = np.array(list(itertools.product(range(symbols), repeat=m)), dtype=np.int64).reshape(symbols**m, m)
-    values = run_batch(at, words).values[at.model.output.variable][:, where]
+    values = run_batch(instance, words).values[instance.model.output.variable][:, position]
     seen = np.unique(values)
-    names = sorted({at.label(int(v)) for v in seen})
-    place = np.array([names.index(at.label(int(v))) for v in seen], dtype=np.int64)
+    names = sorted({instance.label(int(v)) for v in seen})
+    place = np.array([names.index(instance.label(int(v))) for v in seen], dtype=np.int64)
     return place[np.searchsorted(seen, values)].reshape((symbols,) * m), names
 
 
-def forcing(at: Instance, where: int) -> Iterator[dict[int, int]]:
+def forcing(instance: Instance, position: int) -> Iterator[dict[int, int]]:
     """All restrictions that force the output's label at ``where``, those that fix the fewest positions first."""
-    table, names = truth_table(at, where)
+    table, names = truth_table(instance, position)
     if len(names) > LABELS:
         return
-    letters, symbols = [i for i in range(at.n) if i not in at.pinned], len(at.model.alphabet)
+    letters, symbols = instance.unpinned, len(instance.model.alphabet)
     sets = np.int64(1) << table
     for axis in range(len(letters)):
         free = np.bitwise_or.reduce(sets, axis=axis, keepdims=True)
@@ -62,7 +63,7 @@ def forcing(at: Instance, where: int) -> Iterator[dict[int, int]]:
 
 
 def by_enumeration(
-    at: Instance, target: Target, most: int, provenance: Mapping[str, Any], tries: int = 12
+    instance: Instance, target: Target, most: int, provenance: Mapping[str, Any], tries: int = 12
 ) -> tuple[int, Certificate | None]:
     """The optimum (exact), and a certificate of the smallest restriction below ``most`` fixed positions that the
     checker can confirm, if need be by cases.
@@ -70,17 +71,17 @@ def by_enumeration(
     Of each size ``tries`` restrictions are tried: first whether the abstract run confirms one as it is, then the split
     over the fewest positions.
     """
-    where = position_of(at, target)
+    where = position_of(instance, target)
     assert where is not None
-    groups = itertools.groupby(forcing(at, where), key=len)
+    groups = itertools.groupby(forcing(instance, where), key=len)
     size, group = next(groups)
     optimum = size
     while size < most:
         some = list(itertools.islice(group, tries))
         for fixed in some:
-            if (found := confirm(at, fixed, target, provenance)) is not None:
+            if (found := confirm(instance, fixed, target, provenance)) is not None:
                 return optimum, found
-        split = [f for fixed in some if (f := confirm_by_cases(at, fixed, target, provenance)) is not None]
+        split = [f for fixed in some if (f := confirm_by_cases(instance, fixed, target, provenance)) is not None]
         if split:
             return optimum, min(split, key=lambda f: len(f.split))
         size, group = next(groups)

@@ -32,14 +32,16 @@ from pysat.examples.rc2 import RC2
 from pysat.formula import WCNF
 from pysat.solvers import Solver as Sat
 
-from restrict.certificate.certificate import Certificate, Target, certificate_of, position_of
+from restrict.certificate.certificate import Certificate, certificate_of
 from restrict.errors import ResourceLimit
 from restrict.force.cases import confirm_by_cases
 from restrict.force.minimise import needed_cone
+from restrict.force.on_demand import OnDemandState
 from restrict.model.program import Instance, Model
 from restrict.model.trace import run_batch
-from restrict.optimum.cnf import Encoding, encode, lazy_state
+from restrict.optimum.cnf import Encoding, encode
 from restrict.restriction import Restriction
+from restrict.task import Target, position_of
 
 Cube = dict[int, int]
 """Positions with symbol indices."""
@@ -77,12 +79,12 @@ class Oracle:
     A *selector* (``self.same[L]``, ``self.other[L]``) is a literal that demands the label ``L``, or another one.
     """
 
-    def __init__(self, code: Encoding, where: int, deadline: float | None = None, name: str = "glucose4") -> None:
+    def __init__(self, code: Encoding, position: int, deadline: float | None = None, name: str = "glucose4") -> None:
         self.code, self.inputs, self.deadline = code, code.inputs, deadline
         self.solver = Sat(name, bootstrap_with=code.clauses)
         self.same: dict[str, int] = {}
         self.other: dict[str, int] = {}
-        self.label_lits = code.labels(where)
+        self.label_lits = code.labels(position)
         for t, (label, literals) in enumerate(self.label_lits.items()):
             self.same[label], self.other[label] = code.top + 2 * t + 1, code.top + 2 * t + 2
             self.solver.add_clause([-self.same[label], *literals])
@@ -122,14 +124,14 @@ class Oracle:
         return cube
 
 
-def confirm(at: Instance, fixed: Cube, target: Target, provenance: Mapping[str, Any]) -> Certificate | None:
+def confirm(instance: Instance, fixed: Cube, target: Target, provenance: Mapping[str, Any]) -> Certificate | None:
     """The certificate that this restriction forces the label at the target, if the abstract run establishes it."""
-    where = position_of(at, target)
-    assert where is not None
-    state, node = lazy_state(at, fixed), (at.model.output.variable, where)
-    if len({at.label(v) for v in state.values(*node)}) != 1:
+    position = position_of(instance, target)
+    assert position is not None
+    state, node = OnDemandState.of(instance, fixed), (instance.model.output.variable, position)
+    if len({instance.label(v) for v in state.values(*node)}) != 1:
         return None
-    found = certificate_of(at, Restriction.of(at, fixed), needed_cone(state, node), target, provenance)
+    found = certificate_of(instance, Restriction.of(instance, fixed), needed_cone(state, node), target, provenance)
     return found if found.c == 0 else None
 
 
@@ -342,22 +344,22 @@ def exact(
     return Exact(n, target, 0, lower, search.upper, rho, _witnesses(at, search), certificate)
 
 
-def _confirmed(at: Instance, search: _Search, target: Target, provenance: dict[str, Any]) -> Certificate | None:
+def _confirmed(instance: Instance, search: _Search, target: Target, provenance: dict[str, Any]) -> Certificate | None:
     """A certificate of optimal size, from the optimum found or from others; by cases where it must be."""
     assert search.best is not None
     seen: list[Cube] = []
     for rho in itertools.islice(itertools.chain([search.best], search.optima()), CONFIRM_TRIES):
-        if (found := confirm(at, rho, target, provenance)) is not None:
+        if (found := confirm(instance, rho, target, provenance)) is not None:
             return found
         seen.append(rho)
     for rho in seen[:CASES_TRIES]:
-        if (found := confirm_by_cases(at, rho, target, provenance)) is not None:
+        if (found := confirm_by_cases(instance, rho, target, provenance)) is not None:
             return found
     return None
 
 
-def _witnesses(at: Instance, search: _Search) -> tuple[Witness, ...]:
-    named = at.model.alphabet
+def _witnesses(instance: Instance, search: _Search) -> tuple[Witness, ...]:
+    named = instance.model.alphabet
     return tuple(
         Witness(
             p.label,
@@ -417,22 +419,22 @@ def least_hitting_set(cubes: Iterable[Cube], symbols: int, limit: int) -> int:
 # ---------------------------------------------------------------- c > 0, by brute force
 
 
-def _by_table(at: Instance, target: Target, where: int, c: int, provenance: dict[str, Any]) -> Exact:
+def _by_table(instance: Instance, target: Target, position: int, c: int, provenance: dict[str, Any]) -> Exact:
     """For every set of fixed positions, by size: how many free positions still matter in each of its cells.
 
     Cost: 2^m times m times the ``|alphabet|^m`` inputs, for ``m`` positions that are not pinned.
     """
-    letters, symbols = [i for i in range(at.n) if i not in at.pinned], len(at.model.alphabet)
+    letters, symbols = instance.unpinned, len(instance.model.alphabet)
     if symbols ** len(letters) > TABLE or len(letters) * (2 * symbols) ** len(letters) > SPLITS:
         raise ResourceLimit(
             f"c = {c}: the optimum for c > 0 is by brute force, and {symbols}^{len(letters)} inputs are too many"
         )
     words = np.array(list(itertools.product(range(symbols), repeat=len(letters))), dtype=np.int64)
-    values = run_batch(at, words.reshape(symbols ** len(letters), len(letters))).values[at.model.output.variable][
-        :, where
-    ]
-    names = sorted({at.label(int(v)) for v in np.unique(values)})
-    lookup = {int(v): names.index(at.label(int(v))) for v in np.unique(values)}
+    values = run_batch(instance, words.reshape(symbols ** len(letters), len(letters))).values[
+        instance.model.output.variable
+    ][:, position]
+    names = sorted({instance.label(int(v)) for v in np.unique(values)})
+    lookup = {int(v): names.index(instance.label(int(v))) for v in np.unique(values)}
     table = np.array([lookup[int(v)] for v in values]).reshape((symbols,) * len(letters))
     matters = [(table != table.take([0], axis=p)).any(axis=p, keepdims=True) for p in range(len(letters))]
     for size in range(len(letters) + 1):
@@ -444,7 +446,7 @@ def _by_table(at: Instance, target: Target, where: int, c: int, provenance: dict
             if count.min() <= c:
                 cell = np.unravel_index(int(count.argmin()), count.shape)
                 fixed = {letters[p]: int(a) for p, a in zip(chosen, cell, strict=True)}
-                rho = Restriction.of(at, dict(fixed))
-                found = certificate_of(at, rho, "all", target, provenance)
-                return Exact(at.n, target, c, size, size, rho, (), found if found.c <= c else None)
+                rho = Restriction.of(instance, dict(fixed))
+                found = certificate_of(instance, rho, "all", target, provenance)
+                return Exact(instance.n, target, c, size, size, rho, (), found if found.c <= c else None)
     raise AssertionError("fixing everything leaves nothing that matters")

@@ -26,15 +26,17 @@ import numpy as np
 from pysat.examples.hitman import Hitman
 from pysat.solvers import Solver as Sat
 
-from restrict.certificate.certificate import Certificate, Target, position_of
+from restrict.certificate.certificate import Certificate
 from restrict.errors import ResourceLimit, UsageError
 from restrict.force.cases import confirm_by_cases
 from restrict.force.goal import Goal
+from restrict.force.on_demand import OnDemandState
 from restrict.model.program import Instance, Model
-from restrict.optimum.cnf import Lazy, encode, lazy_state
+from restrict.optimum.cnf import encode
 from restrict.optimum.exact import Cube, Oracle, OutOfTime, confirm
 from restrict.optimum.sensitivity import force, input_of, sensitive_block
 from restrict.restriction import Restriction
+from restrict.task import Target, position_of
 
 ORDERS, SAT_ORDERS = 6, 4
 """Orders of deletion tried for one explanation, by the abstract run and by SAT."""
@@ -48,7 +50,7 @@ Test = Callable[[Cube], Cube | None]
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """``restriction`` (the positions chosen and those pinned) forces ``label``; ``weight`` counts the chosen ones.
+    """``restriction`` (the positions chosen and those given) forces ``label``; ``weight`` counts the chosen ones.
 
     ``certificate``: the abstract run confirms it; without one, only SAT does (``exact``). ``minimal``: whether, by SAT,
     no chosen position can be left out (``None``: not decided). ``lower``: no explanation weighs less (for ``exact``;
@@ -73,26 +75,26 @@ class Explanation:
 class _Task:
     """One input to explain: its symbols by position, and what may be chosen at which price."""
 
-    at: Instance
+    instance: Instance
     target: Target
-    where: int
+    position: int
     word: Cube
-    pinned: Cube
+    given: Cube
     weights: Mapping[int, int]
     rng: np.random.Generator
     deadline: float | None
     seed: int
 
     def __post_init__(self) -> None:
-        self.state = lazy_state(self.at, {})
-        self.output = self.at.model.output.variable
+        self.state = OnDemandState.of(self.instance, {})
+        self.output = self.instance.model.output.variable
         run = self.state.under(self.word)
-        (value,) = run.values(self.output, self.where)
-        self.label = self.at.label(value)
+        (value,) = run.values(self.output, self.position)
+        self.label = self.instance.label(value)
         self.read = {
             i: self.word[i]
-            for i in sorted(run.read_tokens((self.output, self.where)))
-            if i in self.word and i not in self.pinned
+            for i in sorted(run.read_tokens((self.output, self.position)))
+            if i in self.word and i not in self.given
         }
 
     def weight(self, cube: Collection[int]) -> int:
@@ -105,33 +107,33 @@ class _Task:
         return sorted(shuffled, key=lambda i: -self.weights.get(i, 1))
 
     def abstractly(self, cube: Cube) -> Cube | None:
-        """Whether the abstract run shows that the cube (and the pinned positions) explains; then what it read."""
+        """Whether the abstract run shows that the cube (and the given positions) explains; then what it read."""
         if self.deadline is not None and clock.monotonic() > self.deadline:
             raise OutOfTime
-        state: Lazy = self.state.under(self.pinned | cube)
-        if {self.at.label(v) for v in state.values(self.output, self.where)} != {self.label}:
+        state: OnDemandState = self.state.under(self.given | cube)
+        if {self.instance.label(v) for v in state.values(self.output, self.position)} != {self.label}:
             return None
-        read = state.read_tokens((self.output, self.where))
+        read = state.read_tokens((self.output, self.position))
         return {i: a for i, a in cube.items() if i in read}
 
     def certificate(self, fixed: Cube) -> Certificate | None:
         """The abstract run's confirmation, by cases if need be."""
         provenance = {"engine": "explain", "seed": self.seed}
-        found = confirm(self.at, fixed, self.target, provenance)
-        if found is None and self.at.n <= SAT_LENGTH:
-            found = confirm_by_cases(self.at, fixed, self.target, provenance)
+        found = confirm(self.instance, fixed, self.target, provenance)
+        if found is None and self.instance.n <= SAT_LENGTH:
+            found = confirm_by_cases(self.instance, fixed, self.target, provenance)
         return found
 
     def result(self, cube: Cube, oracle: Oracle | None, lower: int) -> Explanation:
         """Write an explanation down."""
-        fixed = self.pinned | cube
+        fixed = self.given | cube
         minimal = None if cube else True
         if cube and oracle is not None:
             oracle.deadline = None
             shorter = ({j: a for j, a in fixed.items() if j != i} for i in cube)
             minimal = all(oracle.find(rest, oracle.other[self.label]) is not None for rest in shorter)
         certificate = self.certificate(fixed)
-        rho = Restriction.of(self.at, dict(fixed))
+        rho = Restriction.of(self.instance, dict(fixed))
         return Explanation(self.label, tuple(sorted(cube)), self.weight(cube), rho, certificate, minimal, lower)
 
 
@@ -142,7 +144,7 @@ def explain(
     target: Target = "last",
     exact: bool = False,
     all: int | None = None,
-    pinned: Iterable[int] = (),
+    given: Iterable[int] = (),
     weights: Mapping[int, int] | None = None,
     time: float | None = None,
     seed: int = 0,
@@ -153,7 +155,7 @@ def explain(
         x: a word without markers; positions count markers.
         exact: a minimum-weight one, by SAT; it may lack a certificate where only SAT sees that it suffices.
         all: so many distinct subset-minimal ones (fewer where there are no more).
-        pinned: positions that are fixed in any case and cost nothing.
+        given: positions that are fixed in any case and cost nothing.
         weights: positive integer price of a position, 1 by default.
         time: seconds; what is known by then is returned (with ``exact``, ``lower`` below ``weight``).
         seed: the same seed gives the same answer (without ``time``).
@@ -161,7 +163,7 @@ def explain(
     Raises :class:`UsageError` for bad arguments, :class:`restrict.errors.ResourceLimit` where ``exact`` cannot encode
     the cone. Cost: an abstract run on demand, or a SAT call, per position read; more for ``exact`` and ``all``.
     """
-    task = _task(model, x, target, pinned, weights or {}, time, seed)
+    task = _task(model, x, target, given, weights or {}, time, seed)
     count = 1 if all is None else all
     if count < 1:
         raise UsageError(f"all = {all} must be at least 1")
@@ -181,23 +183,23 @@ def explain(
 
 
 def _oracle(task: _Task, exact: bool) -> Oracle | None:
-    """SAT on the cone under the pinned positions; where it is not ``exact`` that is asked for, only if it is cheap."""
-    if not exact and task.at.n > SAT_LENGTH:
+    """SAT on the cone under the given positions; where it is not ``exact`` that is asked for, only if it is cheap."""
+    if not exact and task.instance.n > SAT_LENGTH:
         return None
     try:
-        code = encode(task.at, Restriction.of(task.at, dict(task.pinned)), [task.where])
+        code = encode(task.instance, Restriction.of(task.instance, dict(task.given)), [task.position])
     except ResourceLimit:
         if exact:
             raise
         return None
-    return Oracle(code, task.where, task.deadline)
+    return Oracle(code, task.position, task.deadline)
 
 
 def _task(
     model: Model,
     x: str | Sequence[str],
     target: Target,
-    pinned: Iterable[int],
+    given: Iterable[int],
     weights: Mapping[int, int],
     time: float | None,
     seed: int,
@@ -207,9 +209,9 @@ def _task(
     if where is None:
         raise UsageError("an explanation is for one position, not for the target all")
     held = {}
-    for i in pinned:
+    for i in given:
         if i not in word:
-            raise UsageError(f"pinned position {i} is no position of the input (0..{at.n - 1} without the markers)")
+            raise UsageError(f"given position {i} is no position of the input (0..{at.n - 1} without the markers)")
         held[i] = word[i]
     for i, price in weights.items():
         if i not in word or price < 1:
@@ -236,14 +238,14 @@ def _minimal(task: _Task) -> Cube:
     weights, heavier positions are first given up from all of ``x``, so that lighter ones can stand in for them.
     """
     best = task.read
-    everything = {i: a for i, a in task.word.items() if i not in task.pinned}
+    everything = {i: a for i, a in task.word.items() if i not in task.given}
     try:
         heavy = [i for i in task.order(task.weights) if task.weights[i] > 1 and i in everything]
         light = _give_up(task, everything, heavy)
         start = (task.abstractly(light) or {}) if heavy else task.read
         for turn in range(ORDERS):
             part = start
-            if turn % 2 and task.at.n <= SAT_LENGTH:
+            if turn % 2 and task.instance.n <= SAT_LENGTH:
                 part = _give_up(task, light, task.order(light))
             best = min(best, shrink(task.abstractly, part, task.order(part)), key=task.weight)
         goals = _by_goals(task, len(best) - 1)
@@ -259,7 +261,7 @@ def _smaller_by_sat(task: _Task, oracle: Oracle | None, best: Cube) -> Cube:
     lightest that gets a certificate."""
     if oracle is None or not best:
         return best
-    other, everything = oracle.other[task.label], {i: a for i, a in task.word.items() if i not in task.pinned}
+    other, everything = oracle.other[task.label], {i: a for i, a in task.word.items() if i not in task.given}
     cubes = [best]
     try:
         for turn in range(1 + SAT_ORDERS):
@@ -268,7 +270,7 @@ def _smaller_by_sat(task: _Task, oracle: Oracle | None, best: Cube) -> Cube:
     except OutOfTime:
         pass
     lighter = sorted((c for c in cubes if task.weight(c) < task.weight(best)), key=task.weight)[:2]
-    return next((c for c in lighter if task.certificate(task.pinned | c) is not None), best)
+    return next((c for c in lighter if task.certificate(task.given | c) is not None), best)
 
 
 def _give_up(task: _Task, cube: Cube, order: Iterable[int]) -> Cube:
@@ -283,9 +285,9 @@ def _give_up(task: _Task, cube: Cube, order: Iterable[int]) -> Cube:
 
 def _by_goals(task: _Task, limit: int) -> Cube | None:
     """What the goal-directed search fixes, restricted to the symbols of the input."""
-    allowed = frozenset(v for v in range(task.at.domains[task.output]) if task.at.label(v) == task.label)
-    goal = Goal(task.output, task.where, allowed)
-    found = force(task.at, goal, task.pinned, limit, task.rng, symbols=task.word)
+    allowed = frozenset(v for v in range(task.instance.domains[task.output]) if task.instance.label(v) == task.label)
+    goal = Goal(task.output, task.position, allowed)
+    found = force(task.instance, goal, task.given, limit, task.rng, symbols=task.word)
     return None if found is None else task.abstractly(found)
 
 
@@ -315,7 +317,7 @@ def _marco(task: _Task) -> Iterator[Cube]:
 
 def _next_seed(task: _Task, solver: Sat, variables: dict[int, int]) -> Cube | None:
     """A part of the input that explains and includes no explanation blocked before."""
-    free = {i: a for i, a in task.word.items() if i not in task.pinned}
+    free = {i: a for i, a in task.word.items() if i not in task.given}
     while solver.solve():
         true = set(solver.get_model())
         out = [i for i, v in variables.items() if v not in true]

@@ -20,14 +20,15 @@ from dataclasses import dataclass, field
 import numpy as np
 from pysat.card import ITotalizer
 
-from restrict.certificate.certificate import Target, position_of
 from restrict.errors import ResourceLimit, UsageError
 from restrict.force.goal import Goal, OutOfBudget, Solver
-from restrict.force.state import State
+from restrict.force.on_demand import OnDemandState
+from restrict.force.state import ForcingState
 from restrict.model.program import Instance, Model
-from restrict.optimum.cnf import Lazy, encode, lazy_state
+from restrict.optimum.cnf import encode
 from restrict.optimum.exact import Cube, Oracle, OutOfTime
 from restrict.restriction import Restriction
+from restrict.task import Target, position_of
 
 SAT_LENGTH = 400
 """Beyond this length blocks are searched for without CNF."""
@@ -76,7 +77,7 @@ def input_of(model: Model, x: str | Sequence[str]) -> tuple[Instance, Cube]:
     return at, dict(zip((i for i in range(n) if i not in pinned), symbols, strict=True))
 
 
-def label_on(full: Lazy, where: int, changes: Mapping[int, int]) -> str:
+def label_on(full: OnDemandState, position: int, changes: Mapping[int, int]) -> str:
     """The label on the input that ``full`` holds, with changes: the abstract run with everything fixed. Cost: the
     nodes that the target reads."""
     before = {i: full.tokens[i] for i in changes}
@@ -84,7 +85,7 @@ def label_on(full: Lazy, where: int, changes: Mapping[int, int]) -> str:
     full.facts.clear()
     full.reads.clear()
     full.trail.clear()
-    (value,) = full.values(full.at.model.output.variable, where)
+    (value,) = full.values(full.at.model.output.variable, position)
     full.tokens.update(before)
     return full.at.label(value)
 
@@ -118,7 +119,7 @@ def sensitivity(
     if where is None:
         raise UsageError("sensitivity is for one position, not for the target all")
     deadline = None if time is None else clock.monotonic() + time
-    full = lazy_state(at, word)
+    full = OnDemandState.of(at, word)
     label = label_on(full, where, {})
     found: Iterator[Cube] | None = None
     if at.n <= SAT_LENGTH:
@@ -137,12 +138,12 @@ def sensitivity(
     return Sensitivity(label, tuple(blocks), exhausted)
 
 
-def _checked(full: Lazy, where: int, label: str, word: Cube, changes: Cube) -> Block:
+def _checked(full: OnDemandState, position: int, label: str, word: Cube, changes: Cube) -> Block:
     """Evaluate a block's witness again."""
     alphabet, changed = full.at.model.alphabet, word | changes
     witness = tuple(alphabet[changed[i]] for i in sorted(changed))
     short = full.at.n <= RUN_LENGTH
-    seen = full.at.model.run(witness).label(where) if short else label_on(full, where, changes)
+    seen = full.at.model.run(witness).label(position) if short else label_on(full, position, changes)
     if seen == label:
         raise AssertionError(f"the block {sorted(changes)} is not sensitive; please report the model")
     return Block(tuple(sorted(changes)), seen, witness)
@@ -177,20 +178,22 @@ def _by_sat(oracle: Oracle, word: Cube, label: str) -> Iterator[Cube]:
 # ---------------------------------------------------------------- by search
 
 
-def _by_search(full: Lazy, where: int, word: Cube, label: str, seed: int, deadline: float | None) -> Iterator[Cube]:
+def _by_search(
+    full: OnDemandState, position: int, word: Cube, label: str, seed: int, deadline: float | None
+) -> Iterator[Cube]:
     """Single changes of tokens that the target reads, then what forces another label."""
     rng = np.random.default_rng(seed)
     used: set[int] = set()
-    label_on(full, where, {})
-    for i in sorted(full.read_tokens((full.at.model.output.variable, where)) - set(full.at.pinned)):
+    label_on(full, position, {})
+    for i in sorted(full.read_tokens((full.at.model.output.variable, position)) - set(full.at.pinned)):
         _in_time(deadline)
         for a in full.alphabet:
-            if a != word[i] and i not in used and label_on(full, where, {i: a}) != label:
+            if a != word[i] and i not in used and label_on(full, position, {i: a}) != label:
                 used.add(i)
                 yield {i: a}
-    while (found := _other_label(full, where, word, used, label, rng)) is not None:
+    while (found := _other_label(full, position, word, used, label, rng)) is not None:
         _in_time(deadline)
-        block = _minimal(full, where, found, label)
+        block = _minimal(full, position, found, label)
         used.update(block)
         yield block
 
@@ -201,17 +204,17 @@ def _in_time(deadline: float | None) -> None:
 
 
 def _other_label(
-    full: Lazy, where: int, word: Cube, used: set[int], label: str, rng: np.random.Generator
+    full: OnDemandState, position: int, word: Cube, used: set[int], label: str, rng: np.random.Generator
 ) -> Cube | None:
     """Changes off ``used`` that, laid over the input, give another label; found by goal-directed search."""
     at, name = full.at, full.at.model.output.variable
     wanted = frozenset(v for v in range(at.domains[name]) if at.label(v) != label)
-    found = force(at, Goal(name, where, wanted), {i: word[i] for i in used}, at.n, rng)
+    found = force(at, Goal(name, position, wanted), {i: word[i] for i in used}, at.n, rng)
     return None if found is None else {i: a for i, a in found.items() if a != word[i]}
 
 
 def force(
-    at: Instance,
+    instance: Instance,
     goal: Goal,
     pinned: Cube,
     limit: int,
@@ -219,7 +222,7 @@ def force(
     symbols: Mapping[int, int] | None = None,
 ) -> Cube | None:
     """What one goal-directed search fixes besides ``pinned`` to meet a goal (only to ``symbols``, where given)."""
-    state = State(at)
+    state = ForcingState(instance)
     state.pinned.update({i: (a,) for i, a in pinned.items()})
     state.tokens = dict(state.pinned)
     solver = Solver(state, rng, widths=(WIDTH,), noise=0.0, work=WORK, tick=lambda: None, symbols=symbols)
@@ -231,10 +234,10 @@ def force(
     return {i: v[0] for i, v in state.tokens.items() if i not in state.pinned}
 
 
-def _minimal(full: Lazy, where: int, changes: Cube, label: str) -> Cube:
+def _minimal(full: OnDemandState, position: int, changes: Cube, label: str) -> Cube:
     """Undo every change without which the label is still another one."""
     for i in sorted(changes):
         rest = {j: a for j, a in changes.items() if j != i}
-        if label_on(full, where, rest) != label:
+        if label_on(full, position, rest) != label:
             changes = rest
     return changes

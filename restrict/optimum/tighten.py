@@ -21,13 +21,14 @@ from pathlib import Path
 
 from pysat.solvers import Solver as Sat
 
-from restrict.certificate.certificate import Certificate, position_of
+from restrict.certificate.certificate import Certificate
 from restrict.errors import ModelError, UsageError
 from restrict.model.program import Model
 from restrict.optimum.cnf import Encoding, encode
 from restrict.optimum.exact import OutOfTime, ask
 from restrict.restriction import Restriction
 from restrict.sat.rup import ProofError, check_refutation, dimacs
+from restrict.task import position_of
 
 PROOF_SOLVERS = ("cadical153", "glucose4", "lingeling")
 """Tried in this order for a proof that can be checked."""
@@ -77,13 +78,13 @@ class Tightened:
         return len(self.dependencies)
 
 
-def tighten_formula(code: Encoding, where: int, p: int) -> tuple[list[list[int]], Encoding]:
+def tighten_formula(code: Encoding, position: int, p: int) -> tuple[list[list[int]], Encoding]:
     """Clauses that are satisfiable iff a change of input ``p`` alone can change the label at ``where``; the second
     copy."""
     other = code.copy([i for i in code.inputs if i != p])
     clauses = [*code.clauses, *other.clauses[1:]]
-    for label, literals in code.labels(where).items():
-        clauses += [[-a, -b] for a in literals for b in other.labels(where)[label]]
+    for label, literals in code.labels(position).items():
+        clauses += [[-a, -b] for a in literals for b in other.labels(position)[label]]
     return clauses, other
 
 
@@ -125,9 +126,9 @@ def tighten(
     return Tightened(certificate, tuple(proof.position for proof in proofs), needed, tuple(proofs))
 
 
-def _decide(code: Encoding, where: int, p: int, deadline: float | None) -> Proof | tuple[list[str], list[str]]:
+def _decide(code: Encoding, position: int, p: int, deadline: float | None) -> Proof | tuple[list[str], list[str]]:
     """A proof that ``p`` never matters, or two inputs that show that it does."""
-    clauses, other = tighten_formula(code, where, p)
+    clauses, other = tighten_formula(code, position, p)
     with Sat("glucose4", bootstrap_with=clauses) as solver:
         if ask(solver, [], deadline):
             shown = solver.get_model()

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from restrict.model.brackets import brackets as alphabet_of
+
 
 def random_model(
     layers: int = 2,
@@ -44,8 +46,6 @@ def random_model(
     alphabet = [str(a) for a in range(symbols)] if symbols <= 10 else [f"s{a}" for a in range(symbols)]
     kind = f"symbols={symbols},classes={classes}"
     if brackets:
-        from restrict.languages.dyck import brackets as alphabet_of
-
         alphabet, kind = list(alphabet_of(brackets)), f"classes={classes},brackets={brackets}"
     position = "every" if every else "last"
     return {

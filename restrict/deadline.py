@@ -1,0 +1,54 @@
+"""Time limits and progress: one deadline for a whole piece of work, handed down, and split where work has parts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+Progress = Callable[[str, int | None], None]
+"""Called now and then with what is being done and the best number of fixed positions so far."""
+
+
+class OutOfTime(Exception):
+    """The deadline has passed."""
+
+
+@dataclass(frozen=True)
+class Deadline:
+    """A moment on the monotonic clock, in seconds; ``None`` never comes."""
+
+    moment: float | None = None
+
+    @staticmethod
+    def after(seconds: float | None) -> Deadline:
+        """So many seconds from now; never for ``None``."""
+        return Deadline(None if seconds is None else time.monotonic() + seconds)
+
+    @property
+    def passed(self) -> bool:
+        """Whether it has come."""
+        return self.moment is not None and time.monotonic() > self.moment
+
+    @property
+    def left(self) -> float | None:
+        """The seconds left, at least 0; ``None`` without a limit."""
+        return None if self.moment is None else max(0.0, self.moment - time.monotonic())
+
+    def check(self) -> None:
+        """Stop here when the time is over.
+
+        Raises:
+            OutOfTime: the deadline has passed.
+        """
+        if self.passed:
+            raise OutOfTime
+
+    def share(self, part: float) -> Deadline:
+        """A deadline after ``part`` (0 to 1) of the time that is left: for one of several pieces of work."""
+        left = self.left
+        return self if left is None else Deadline.after(part * left)
+
+
+NEVER = Deadline()
+"""The deadline that never comes."""

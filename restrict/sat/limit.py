@@ -1,0 +1,50 @@
+"""SAT calls that end in time: the solver is stopped every so many conflicts to look at the clock, and at Ctrl-C."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from threading import Timer
+from typing import Any
+
+from restrict.deadline import Deadline
+
+CONFLICTS = 20_000
+"""Conflicts of a SAT search between two looks at the clock: a fraction of a second on our formulas."""
+
+
+def ask(solver: Any, assumptions: Sequence[int], deadline: Deadline) -> bool:
+    """Whether the clauses are satisfiable under the assumptions.
+
+    Args:
+        solver: a PySAT solver with a conflict budget (Glucose, MiniSat and their kin).
+        assumptions: literals.
+        deadline: looked at every ``CONFLICTS`` conflicts.
+
+    Returns:
+        The answer; a model or a core is then in the solver.
+
+    Raises:
+        OutOfTime: the deadline has passed.
+    """
+    while True:
+        deadline.check()
+        solver.conf_budget(CONFLICTS)
+        answer = solver.solve_limited(assumptions=list(assumptions))
+        if answer is not None:
+            return bool(answer)
+
+
+@contextmanager
+def alarm(deadline: Deadline, ring: Callable[[], None]) -> Iterator[None]:
+    """Call ``ring`` at the deadline: for searches of PySAT (RC2) that can only be interrupted from another thread."""
+    if deadline.left is None:
+        yield
+        return
+    timer = Timer(deadline.left, ring)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

@@ -1,0 +1,205 @@
+"""Running a softmax transformer with numpy: batched over inputs and positions, in float64 or float32.
+
+The last layer is computed only at the positions that are read; score matrices are built in blocks of queries, so memory
+stays near ``block * n`` numbers per input at any length.
+"""
+
+# mypy: disable-error-code="no-any-return"
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from restrict.errors import ModelError, UsageError
+from restrict.soft.model import Floats, LayerNorm, SoftFeedForward, SoftHead, SoftLayer, SoftModel, visible
+
+Words = npt.NDArray[np.int64]
+Real = npt.NDArray[Any]
+"""Float64 or float32, as asked."""
+BLOCK = 2**23
+"""Scores held at once."""
+_GELU = 0.7978845608028654
+"""sqrt(2 / pi)"""
+
+
+def activations(
+    model: SoftModel, words: Words, *, at: npt.NDArray[np.int64] | None = None, dtype: type = np.float64
+) -> Real:
+    """The residual stream after the last layer (and the final LayerNorm).
+
+    Args:
+        model: the model.
+        words: (batch, n) indices into ``model.symbols``, markers included (see :meth:`SoftModel.encode`).
+        at: positions to read, ascending; all of them by default.
+        dtype: ``np.float64`` or ``np.float32``, used for all arithmetic.
+
+    Returns:
+        Shape (batch, positions read, d). Cost: ``n^2 (dk + dv) + n d^2`` operations per layer and input, the last
+        layer only for the positions read.
+
+    Raises:
+        UsageError: for indices that are no symbols.
+        ModelError: where the model is not defined at this length.
+    """
+    words = _checked(model, words)
+    n = words.shape[1]
+    x: Real = embedded(model, words).astype(dtype)
+    everywhere = np.arange(n)
+    rows = everywhere if at is None else np.asarray(at, dtype=np.int64)
+    for number, layer in enumerate(model.layers):
+        x = _layer(layer, x, rows if number == len(model.layers) - 1 else everywhere, n)
+    if not model.layers:
+        x = x[:, rows]
+    x = x if model.final_norm is None else _normed(model.final_norm, x)
+    if not np.isfinite(x).all():
+        raise ModelError(
+            f"{model.name}: the evaluation at n = {n} in {np.dtype(dtype).name} overflows or divides 0 by 0"
+        )
+    return x
+
+
+def logits(
+    model: SoftModel, words: Words, *, at: npt.NDArray[np.int64] | None = None, dtype: type = np.float64
+) -> Real:
+    """The read-out before softmax or sign.
+
+    Args:
+        model, words, dtype: as in :func:`activations`.
+        at: positions to read; by default those of the model's output (``first``, ``last`` or all).
+
+    Returns:
+        Shape (batch, positions read, rows of ``unembed``).
+    """
+    n = words.shape[1]
+    if at is None:
+        at = np.arange(n) if model.output.place == "every" else np.array([model.output_position(n)])
+    y = activations(model, words, at=at, dtype=dtype)
+    return y @ model.output.unembed.T.astype(dtype) + model.output.bias.astype(dtype)
+
+
+def probabilities(model: SoftModel, found: Real) -> Real:
+    """The labels' probabilities from logits: softmax, or the logistic function for a sign output; last axis labels."""
+    if model.output.kind == "sign":
+        found = np.concatenate([np.zeros_like(found), found], axis=-1)
+    return softmax(found)
+
+
+def labels(model: SoftModel, found: Real) -> npt.NDArray[np.int64]:
+    """The index of the label: the first greatest logit, or 1 where a sign output is positive."""
+    if model.output.kind == "sign":
+        return (found[..., 0] > 0).astype(np.int64)
+    return np.argmax(found, axis=-1)
+
+
+def softmax(x: Real) -> Real:
+    """Softmax along the last axis; zero where every entry is minus infinity."""
+    top = x.max(axis=-1, keepdims=True)
+    weights = np.exp(x - np.where(np.isfinite(top), top, 0))
+    total = weights.sum(axis=-1, keepdims=True)
+    return weights / np.where(total > 0, total, 1)
+
+
+def embedded(model: SoftModel, words: Words) -> Floats:
+    """Token embeddings with positions: (batch, n, d), float64."""
+    n = words.shape[1]
+    tokens = model.embed[words]
+    positions = model.positions.at(n)
+    if positions is None:
+        return tokens
+    if model.positions.combine == "add":
+        return tokens + positions
+    spread = np.broadcast_to(positions, (len(words), *positions.shape))
+    return np.concatenate([tokens, spread], axis=2)
+
+
+def _checked(model: SoftModel, words: Words) -> Words:
+    words = np.asarray(words)
+    if words.ndim != 2 or words.dtype.kind not in "iu" or words.shape[0] == 0:
+        raise UsageError("words must be an integer array of shape (batch, n), with at least one row")
+    if not (words.min() >= 0 and words.max() < len(model.symbols)):
+        raise UsageError(f"indices of symbols must be in 0 .. {len(model.symbols) - 1}")
+    model.check_length(words.shape[1])
+    return words
+
+
+def _layer(layer: SoftLayer, x: Real, rows: npt.NDArray[np.int64], n: int) -> Real:
+    """One layer at the positions ``rows``; ``x`` (batch, n, d) holds all of them."""
+    keys = _normed(layer.norm1, x) if layer.norm == "pre" and layer.norm1 is not None else x
+    here = x[:, rows]
+    seen = keys[:, rows]
+    moved = here + layer.attention_bias.astype(x.dtype)
+    for head in layer.heads:
+        moved = moved + attended(head, seen, keys, rows, n)
+    if layer.norm == "post" and layer.norm1 is not None:
+        moved = _normed(layer.norm1, moved)
+    if layer.ffn is None:
+        return moved
+    if layer.norm == "pre" and layer.norm2 is not None:
+        return moved + fed_forward(layer.ffn, _normed(layer.norm2, moved))
+    moved = moved + fed_forward(layer.ffn, moved)
+    return _normed(layer.norm2, moved) if layer.norm2 is not None else moved
+
+
+def attended(head: SoftHead, queries: Real, keys: Real, rows: npt.NDArray[np.int64], n: int) -> Real:
+    """What a head adds: ``queries`` (batch, r, d) at ``rows``, ``keys`` (batch, n, d); shape (batch, r, d)."""
+    kind = keys.dtype
+    q = queries @ head.query.T.astype(kind) + head.query_bias.astype(kind)
+    k = keys @ head.key.T.astype(kind) + head.key_bias.astype(kind)
+    v = keys @ head.value.T.astype(kind) + head.value_bias.astype(kind)
+    if is_uniform(head):
+        average = v.mean(axis=1, keepdims=True) @ head.output.T.astype(kind)
+        return np.broadcast_to(average, (*q.shape[:2], average.shape[2]))
+    out = np.empty((*q.shape[:2], v.shape[2]), dtype=kind)
+    step = max(1, BLOCK // (n * len(q) * (1 if head.score == "dot" else q.shape[2])))
+    for start in range(0, len(rows), step):
+        part = slice(start, start + step)
+        scores = scored(head, q[:, part], k) * kind.type(head.scale.value(0, n))
+        if head.mask != "none":
+            scores = np.where(visible(head.mask, rows[part], n), scores, kind.type(-np.inf))
+        out[:, part] = softmax(scores) @ v
+    return out @ head.output.T.astype(kind)
+
+
+def is_uniform(head: SoftHead) -> bool:
+    """Whether all scores are zero and everything is visible, so that the head averages."""
+    return head.mask == "none" and head.score == "dot" and not head.query.any() and not head.query_bias.any()
+
+
+def scored(head: SoftHead, q: Real, k: Real) -> Real:
+    """Scores before scale and mask: (batch, queries, keys)."""
+    if head.score == "dot":
+        return q @ k.swapaxes(1, 2)
+    assert head.additive is not None
+    return np.tanh(q[:, :, None, :] + k[:, None, :, :]) @ head.additive.astype(k.dtype)
+
+
+def fed_forward(ffn: SoftFeedForward, x: Real) -> Real:
+    """What the network adds."""
+    inner = x @ ffn.inner.T.astype(x.dtype) + ffn.inner_bias.astype(x.dtype)
+    return activated(ffn.activation, inner) @ ffn.outer.T.astype(x.dtype) + ffn.outer_bias.astype(x.dtype)
+
+
+def activated(kind: str, x: Real) -> Real:
+    """ReLU, or one of the two GELUs (``gelu`` with the error function, ``gelu_tanh`` as in GPT-2)."""
+    if kind == "relu":
+        return np.maximum(x, 0)
+    if kind == "gelu_tanh":
+        return 0.5 * x * (1 + np.tanh(_GELU * (x + 0.044715 * x**3)))
+    return x * 0.5 * (1 + _erf(x / np.sqrt(x.dtype.type(2))))
+
+
+def _erf(x: Real) -> Real:
+    from math import erf
+
+    return np.asarray(np.frompyfunc(erf, 1, 1)(x), dtype=x.dtype)
+
+
+def _normed(norm: LayerNorm | None, x: Real) -> Real:
+    assert norm is not None
+    kind = x.dtype
+    centred = x - x.mean(axis=-1, keepdims=True)
+    variance = (centred * centred).mean(axis=-1, keepdims=True)
+    scaled = centred / np.sqrt(variance + kind.type(norm.eps.value(0, 1)))
+    return scaled * norm.weight.astype(kind) + norm.bias.astype(kind)

@@ -1,0 +1,66 @@
+"""A softmax model from what a person types: a file, or a built-in one such as ``parity`` or ``random:seed=1``."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+
+from restrict.errors import ModelError, UsageError, quote
+from restrict.soft.format import is_soft, loads
+from restrict.soft.known import first, parity, random
+from restrict.soft.model import SoftModel
+from restrict.strictjson import read_bytes
+
+GENERATORS: dict[str, Callable[..., SoftModel]] = {"parity": parity, "first": first, "random": random}
+
+
+def load(source: str | Path) -> SoftModel:
+    """The softmax model in a file, or made by a generator: ``NAME`` or ``NAME:option=integer,...``.
+
+    Args:
+        source: a path or a specification.
+
+    Returns:
+        The model.
+
+    Raises:
+        UsageError: where there is neither such a file nor such a generator.
+        ModelError: for a malformed file, or one with another kind of model.
+    """
+    text = str(source)
+    if isinstance(source, Path) or _is_there(text):
+        content = read_bytes(Path(source))
+        if not is_soft(content) and content[:1] == b"{":
+            raise ModelError(
+                f"{text}: this is no restrict-soft/1 file (softmax weights in safetensors); for hard-attention models "
+                "leave out 'soft' (restrict certify, refute, ...)"
+            )
+        return loads(content, text, Path(source))
+    name, _, rest = text.partition(":")
+    if name not in GENERATORS:
+        known = ", ".join(sorted(GENERATORS))
+        raise UsageError(f"{quote(text)} is neither a file nor a built-in softmax model; built in are {known}")
+    return GENERATORS[name](**_options(name, rest))
+
+
+def _options(name: str, rest: str) -> dict[str, int]:
+    known = inspect.signature(GENERATORS[name]).parameters
+    found: dict[str, int] = {}
+    for part in rest.split(",") if rest else []:
+        key, _, value = part.partition("=")
+        if key not in known:
+            names = ", ".join(f"{p.name}={p.default}" for p in known.values()) or "none"
+            raise UsageError(f"{quote(key)} is not an option of {name}; its options are {names}")
+        switch = known[key].default == 0
+        if not value.isascii() or not value.isdigit() or len(value) > 9 or (int(value) < 1 and not switch):
+            raise UsageError(f"{name}: {key}={quote(value)} must be an integer of at least {0 if switch else 1}")
+        found[key] = int(value)
+    return found
+
+
+def _is_there(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,122 @@
+"""A task: which output of which model at which length, and how long and how to look for an answer.
+
+Every public search makes one, with one check of the arguments, and hands it down.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from restrict.arguments import the_integer, the_model, the_seed, the_time
+from restrict.deadline import NEVER, Deadline, Progress
+from restrict.errors import UsageError, quote
+from restrict.model.program import Instance, Model
+from restrict.version import __version__
+
+Target = Literal["last", "all"] | int
+
+
+def position_of(instance: Instance, target: Target) -> int | None:
+    """The position of a target, ``None`` for all.
+
+    Raises:
+        UsageError: the model has no such output.
+    """
+    if target == "last":
+        return instance.n - 1
+    if instance.model.output.position != "every":
+        raise UsageError(
+            f"target {target}: {quote(instance.model.name)} has its output at the last position only; use --target last"
+        )
+    if target == "all":
+        return None
+    if isinstance(target, str | bool) or not 0 <= target < instance.n:
+        raise UsageError(f"target {quote(target)} is neither last, all nor a position 0..{instance.n - 1}")
+    return target
+
+
+@dataclass(frozen=True)
+class Task:
+    """The output of ``instance`` at ``target``; the search's ``seed``, ``deadline`` and ``progress``.
+
+    The same seed gives the same answer where the deadline never comes. ``notes`` are what certificates made for this
+    task say about their origin besides the engine's version and the seed.
+    """
+
+    instance: Instance
+    target: Target = "last"
+    seed: int = 0
+    deadline: Deadline = NEVER
+    progress: Progress | None = field(default=None, repr=False)
+    notes: tuple[tuple[str, Any], ...] = ()
+
+    @staticmethod
+    def of(
+        model: Model,
+        n: int,
+        *,
+        target: Target = "last",
+        seed: int = 0,
+        time: float | None = None,
+        progress: Progress | None = None,
+    ) -> Task:
+        """The task of a public call; the clock starts.
+
+        Args:
+            model: the program.
+            n: its length, markers included.
+            target: ``"last"``, ``"all"`` or a position.
+            seed: 0 .. 2^63 - 1.
+            time: seconds, or ``None`` for a fixed budget of work.
+            progress: told what is being done.
+
+        Raises:
+            UsageError: a bad argument.
+            ModelError: the model is not defined at this length.
+        """
+        deadline, seed = Deadline.after(the_time(time)), the_seed(seed)
+        instance = the_model(model).at(the_integer("n", n, 1))
+        position_of(instance, target)
+        return Task(instance, target, seed, deadline, progress)
+
+    @property
+    def position(self) -> int | None:
+        """The position of the output, ``None`` for all."""
+        return position_of(self.instance, self.target)
+
+    def one_position(self, what: str) -> int:
+        """The position of the output.
+
+        Args:
+            what: the kind of answer, for the message.
+
+        Raises:
+            UsageError: the target is ``all``.
+        """
+        if self.position is None:
+            raise UsageError(f"target all: {what} is for one position")
+        return self.position
+
+    @property
+    def unpinned(self) -> int:
+        """The number of positions without a marker."""
+        return self.instance.n - len(self.instance.pinned)
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """What the certificates of this task say about where they come from."""
+        return {"engine": __version__, "seed": self.seed, **dict(self.notes)}
+
+    def noting(self, **notes: Any) -> Task:
+        """The same task with more notes, which replace older ones of the same name."""
+        return replace(self, notes=tuple({**dict(self.notes), **notes}.items()))
+
+    def until(self, deadline: Deadline) -> Task:
+        """The same task with another deadline: that of a part of the work."""
+        return replace(self, deadline=deadline)
+
+    def tell(self, what: str, best: int | None = None) -> None:
+        """Report progress."""
+        if self.progress is not None:
+            self.progress(what, best)

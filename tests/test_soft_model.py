@@ -1,0 +1,273 @@
+"""Softmax models: the format says what it reads, the evaluator computes what the format says, nothing else gets in."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import restrict
+from restrict.cli.main import cli
+from restrict.errors import ModelError, RestrictError, UsageError
+from restrict.soft import evaluate
+from restrict.soft.format import document_of, dumps, loads, tensors_of
+from restrict.soft.known import parity, random
+from restrict.soft.model import Positions, SoftModel
+from restrict.soft.source import load
+from restrict.soft.terms import Term
+from tests.naive_soft import run
+
+ROOT = Path(__file__).resolve().parent.parent
+SCHEMA = json.loads((ROOT / "docs/schema/restrict-soft-1.schema.json").read_text(encoding="utf-8"))
+VARIANTS = [
+    random(layers=2, heads=2, width=6, hidden=5, seed=1),
+    random(layers=2, heads=3, width=7, hidden=4, symbols=3, seed=2, causal=1),
+    random(layers=1, heads=1, width=4, hidden=3, seed=3, norm=1, percent=150),
+    random(layers=2, heads=2, width=5, hidden=3, seed=4, norm=2, gelu=1, labels=3),
+    random(layers=1, heads=2, width=4, hidden=3, seed=5, additive=1, percent=300),
+    load("parity"),
+    load("first:log=1"),
+]
+
+
+def masked(model: SoftModel, mask: Any) -> SoftModel:
+    layers = tuple(replace(la, heads=tuple(replace(h, mask=mask) for h in la.heads)) for la in model.layers)
+    return replace(model, layers=layers)
+
+
+def concatenated() -> SoftModel:
+    model = random(layers=1, heads=1, width=6, hidden=3, seed=8)
+    positions = Positions("table", "concat", (), np.arange(20.0).reshape(10, 2) / 7)
+    return replace(model, embed=model.embed[:, :4], positions=positions)
+
+
+@pytest.mark.parametrize("model", [*VARIANTS, masked(VARIANTS[0], "strict_past"), masked(VARIANTS[1], "future"),
+                                   masked(VARIANTS[4], "strict_future"), concatenated()])  # fmt: skip
+def test_evaluator_is_the_formula(model: SoftModel) -> None:
+    rng = np.random.default_rng(0)
+    for length in (1, 2, 5, 8):
+        words = model.encode(rng.integers(0, len(model.alphabet), (3, length)))
+        found = evaluate.logits(model, words, at=np.arange(words.shape[1]))
+        single = evaluate.logits(model, words, at=np.arange(words.shape[1]), dtype=np.float32)
+        for word, rows, small in zip(words, found, single, strict=True):
+            slow = run(model, [int(t) for t in word])
+            np.testing.assert_allclose(rows, slow, atol=1e-12, rtol=1e-12)
+            np.testing.assert_allclose(small, slow, atol=1e-4)
+    assert evaluate.logits(model, words).shape[1] == 1  # the read position alone
+    read = found[:, [model.output_position(words.shape[1])]]
+    np.testing.assert_allclose(evaluate.logits(model, words), read, atol=1e-13)
+
+
+@pytest.mark.parametrize("model", [*VARIANTS, concatenated()])
+def test_file_round_trip(model: SoftModel, tmp_path: Path) -> None:
+    model.save(tmp_path / "m.safetensors")
+    again = load(tmp_path / "m.safetensors")
+    assert dumps(again) == dumps(model) == (tmp_path / "m.safetensors").read_bytes()
+    assert again.digest == model.digest
+    jsonschema.validate(document_of(model), SCHEMA)
+
+
+def test_documented_example_is_a_model() -> None:
+    text = (ROOT / "docs/soft-format.md").read_text(encoding="utf-8")
+    (example,) = (json.loads(block) for block in re.findall(r"^```json\n(.*?)^```$", text, re.DOTALL | re.MULTILINE))
+    jsonschema.validate(example, SCHEMA)
+    document = document_of(load("first:log=1"))
+    del document["description"]
+    assert example == document | {"name": "first"}
+
+
+# ---------------------------------------------------------------- malformed files
+
+
+def file(document: dict[str, Any], tensors: dict[str, Any]) -> bytes:
+    from safetensors.numpy import save
+
+    return bytes(save({k: np.ascontiguousarray(v) for k, v in tensors.items()}, {"restrict": json.dumps(document)}))
+
+
+DOCUMENT = document_of(VARIANTS[3])
+TENSORS = tensors_of(VARIANTS[3])
+HEAD = "layers.0.heads.0"
+
+
+def change(document: Any, path: str, value: Any) -> Any:
+    document = json.loads(json.dumps(document))
+    *parents, last = [int(p) if p.isdigit() else p for p in path.split("/")]
+    place = document
+    for step in parents:
+        place = place[step]
+    if value is None:
+        del place[last]
+    else:
+        place[last] = value
+    return document
+
+
+BAD_DOCUMENTS = [
+    ("format", "restrict-soft/2", "restrict-soft/1"),
+    ("format", "restrict-model/1", "restrict-soft/1"),
+    ("name", None, "'name' is missing"),
+    ("name", 3, "a string"),
+    ("extra", 1, "unknown key 'extra'"),
+    ("alphabet", [], "at least one symbol"),
+    ("alphabet", ["0", "0"], "twice"),
+    ("alphabet", ["0", "1", "2"], "2 rows; there are 3"),
+    ("alphabet", ["0", ""], "empty"),
+    ("start_marker", "0", "twice"),
+    ("position/kind", "learned", "not one of none, table, terms"),
+    ("position/kind", "none", "go together"),
+    ("position/terms", ["i/0"] * 8, "divides by zero"),
+    ("position/terms", ["i", "n"], "shape"),
+    ("position/terms", ["__import__('os').system('x')"] * 8, "cannot stand in a term"),
+    ("position/terms", ["i/"] * 8, "not an expression"),
+    ("position/combine", "multiply", "not one of add, concat"),
+    ("layers", {}, "a list"),
+    ("layers/0/heads/0/mask", "causal", "not one of none, past"),
+    ("layers/0/heads/0/attention", "average", "is not 'softmax'"),
+    ("layers/0/heads/0/attention", "hard", "is not 'softmax'"),
+    ("layers/0/heads/0/scale", "i", "uses i"),
+    ("layers/0/heads/0/scale", "1/(n-n)", "divides by zero"),
+    ("layers/0/heads/0/scale", 0.5, "not an integer"),
+    ("layers/0/heads/0/score", "additive", "additive"),
+    ("layers/0/heads/0/score", "cosine", "not one of dot, additive"),
+    ("layers/0/heads", [{}], "not part of the layout"),
+    ("layers/0/norm", "batch", "not one of none, pre, post"),
+    ("layers/0/eps", None, "'eps'"),
+    ("layers/0/eps", "0-1", "negative"),
+    ("layers/0/norm", "none", "'eps'"),
+    ("layers/0/activation", "swish", "not one of relu"),
+    ("final_norm/eps", None, "'eps' is missing"),
+    ("output/labels", ["a", "b"], "2 labels for 3 rows"),
+    ("output/labels", ["a", "a", "b"], "twice"),
+    ("output/kind", "sign", "sign needs one row"),
+    ("output/position", "middle", "not one of last, first, every"),
+    ("output/accept", [3], "not in 0 .. 2"),
+]
+BAD_TENSORS = [
+    ("embed", None, "'embed' is missing"),
+    ("unembed", None, "'unembed' is missing"),
+    (f"{HEAD}.query", None, f"'{HEAD}.query' is missing"),
+    (f"{HEAD}.value", np.zeros((2, 4)), "shape (2, 4), not (any, 5)"),
+    (f"{HEAD}.key", np.zeros((3, 5)), "shape (3, 5), not (2, 5)"),
+    (f"{HEAD}.output", np.zeros((5, 3)), "shape (5, 3), not (5, 2)"),
+    (f"{HEAD}.query", np.zeros(5), "shape (5,)"),
+    (f"{HEAD}.query", np.full((2, 5), np.nan), "infinite or not a number"),
+    ("embed", np.zeros(2), "shape (2,)"),
+    ("embed", np.full((2, 5), np.inf), "infinite or not a number"),
+    ("embed", np.zeros((2, 5), dtype=np.int64), "has type I64"),
+    ("position", np.zeros((9, 5)), "shape (9, 5), not (8, 5)"),
+    ("position", None, "'position' is missing"),
+    ("layers.0.ffn.out", np.zeros((5, 9)), "shape (5, 9), not (5, 3)"),
+    ("layers.0.ffn.out", None, "'layers.0.ffn.out' is missing"),
+    ("layers.1.norm2.weight", None, "'layers.1.norm2.weight' is missing"),
+    ("layers.7.ffn.in", np.zeros((2, 5)), "not part of the layout"),
+    ("unembed", np.zeros((3, 6)), "shape"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "message"), BAD_DOCUMENTS)
+def test_malformed_description(path: str, value: Any, message: str) -> None:
+    refused(file(change(DOCUMENT, path, value), TENSORS), message)
+
+
+@pytest.mark.parametrize(("name", "array", "message"), BAD_TENSORS)
+def test_malformed_tensor(name: str, array: Any, message: str) -> None:
+    tensors = {k: v for k, v in TENSORS.items() if k != name} | ({} if array is None else {name: array})
+    refused(file(DOCUMENT, tensors), message)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "not a safetensors file"),
+        (b"\xff" * 20, "not a safetensors file"),
+        (b"\x02\0\0\0\0\0\0\0{}", "no entry 'restrict'"),
+        (dumps(VARIANTS[0])[:-8], "not a safetensors file"),
+    ],
+)
+def test_malformed_container(content: bytes, message: str) -> None:
+    refused(content, message)
+
+
+def refused(content: bytes, message: str) -> None:
+    def used() -> None:
+        model = loads(content, "m.safetensors")
+        evaluate.logits(model, model.encode([["0", "1", "0"]]))
+
+    with pytest.raises(ModelError) as caught:
+        used()
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_length_beyond_the_table() -> None:
+    model = concatenated()
+    with pytest.raises(ModelError, match="n = 11 is beyond the position table, which has 10 rows"):
+        evaluate.logits(model, model.encode(np.zeros((1, 11), dtype=np.int64)))
+
+
+def test_wrong_words() -> None:
+    with pytest.raises(UsageError, match="'2' is not in the alphabet"):
+        parity().encode([["2"]])
+    with pytest.raises(UsageError, match="one length"):
+        parity().encode([["1"], ["1", "0"]])
+    with pytest.raises(UsageError, match=r"0 \.\. 2"):
+        evaluate.logits(parity(), np.array([[2, 7]]))
+
+
+# ---------------------------------------------------------------- not for Theorem 1
+
+
+@pytest.mark.parametrize("command", ["certify", "refute", "explain", "tighten", "run", "show"])
+def test_a_soft_model_is_refused_by_the_commands_of_theorem_1(command: str, tmp_path: Path) -> None:
+    path = tmp_path / "parity.safetensors"
+    parity().save(path)
+    more = {"refute": ["parity", "-n", "20"], "explain": ["0101"], "run": ["0101"], "show": []}.get(
+        command, ["-n", "9"]
+    )
+    result = CliRunner().invoke(cli, [command, str(path), *more])
+    assert isinstance(result.exception, RestrictError) or result.exit_code == 2
+    if isinstance(result.exception, RestrictError) and command in ("certify", "refute"):
+        assert "softmax model" in str(result.exception)
+
+
+def test_a_soft_model_is_refused_by_the_functions_of_theorem_1() -> None:
+    model: Any = parity()
+    for call in (
+        lambda: restrict.refute(model, "parity", 20),
+        lambda: restrict.certify(model, 20),
+        lambda: restrict.exact(model, 8),
+    ):
+        with pytest.raises(UsageError, match="softmax model: Theorem 1"):
+            call()
+
+
+# ---------------------------------------------------------------- terms
+
+
+def test_terms_enclose_their_value() -> None:
+    cases = {
+        "cospi(2*i/7)": lambda i, n: math.cos(2 * math.pi * i / 7),
+        "sinpi(i/n)": lambda i, n: math.sin(math.pi * i / n),
+        "log(i+1)*n": lambda i, n: math.log(i + 1) * n,
+        "sqrt(i)/3": lambda i, n: math.sqrt(i) / 3,
+        "(i*7 % 5 - 2)**3 / (n+1)": lambda i, n: (i * 7 % 5 - 2) ** 3 / (n + 1),
+        "1 if i >= n//2 else -0.1": lambda i, n: 1 if i >= n // 2 else -0.1,
+        "exp(0-i)": lambda i, n: math.exp(-i),
+    }
+    for text, function in cases.items():
+        term = Term(text)
+        for i, n in itertools.product(range(12), (12, 13)):
+            span, value = term.enclose(i, n), term.value(i, n)
+            assert span.low <= value <= span.high
+            assert span.high - span.low <= 1e-14 * max(1, abs(value))
+            assert value == pytest.approx(function(i, n), abs=1e-13)
