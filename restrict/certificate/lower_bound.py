@@ -2,10 +2,10 @@
 (docs/format.md).
 
 A box gives some positions a set of allowed symbols; whatever the other positions are, the output then lies in a set of
-values, by Theorem A for the box's cone. A restriction that forces the label ``y`` conflicts with every box none of whose
-values has the label ``y``: it fixes a position of the box to a symbol that is not allowed there. So where no ``k``
-positions conflict with all of these boxes (:mod:`restrict.certificate.hitting_tree`), forcing ``y`` takes more than ``k``
-(Theorem C of docs/trusted-base.md).
+values, by Theorem A for the box's cone. A restriction that forces the label ``y`` conflicts with every box none of
+whose values has the label ``y``: it fixes a position of the box to a symbol that is not allowed there. So where no
+``k`` positions conflict with all of these boxes (:mod:`restrict.certificate.hitting_tree`), forcing ``y`` takes more
+than ``k`` (Theorem C of docs/trusted-base.md).
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote as percent
 
-from restrict.certificate.certificate import Target
 from restrict.errors import ModelError, quote
 from restrict.model.program import MAX_N, Model, Output
 from restrict.restriction import read_runs, runs
 from restrict.strictjson import Node, one_line_lists, parse, read_bytes, write_bytes
+from restrict.task import Target
 
 FORMAT = "restrict-lower-bound/1"
 Symbols = Mapping[int, tuple[str, ...]]

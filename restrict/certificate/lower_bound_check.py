@@ -13,14 +13,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import numpy as np
 
 from restrict.abstract.rows import CONSTANT, Row, Values
-from restrict.certificate.certificate import position_of
 from restrict.certificate.hitting_tree import HittingTree, Uncovered
 from restrict.certificate.lower_bound import Box, LowerBound, has_label, symbol_bits
 from restrict.errors import ModelError, NotEstablished, UsageError, quote
 from restrict.model.program import Head, Instance, Map, mentions
+from restrict.task import position_of
 
 FIRST_PAIRS = 48
 Pairs = list[tuple[int, int]]
+Cone = Mapping[str, Sequence[int]]
 
 
 class _List:
@@ -42,8 +43,8 @@ class _List:
 class BoxRun:
     """The abstract run under boxes, at one instance; rows are shared between boxes."""
 
-    def __init__(self, at: Instance) -> None:
-        self.at = at
+    def __init__(self, instance: Instance) -> None:
+        self.instance = instance
         self.lists: dict[tuple[str, int, int], _List] = {}
         self.keys: dict[str, Values] = {}
         self.facts: dict[tuple[str, int], Collection[int]] = {}
@@ -54,41 +55,43 @@ class BoxRun:
             return (i,)
         fact = self.facts.get((name, i))
         if fact is None:
-            return range(len(self.at.model.alphabet) if name == "token" else self.at.domains[name])
+            return range(len(self.instance.model.alphabet) if name == "token" else self.instance.domains[name])
         return fact
 
-    def under(self, symbols: Mapping[int, Collection[int]], cone: Mapping[str, Sequence[int]], where: int) -> list[int]:
+    def under(
+        self, symbols: Mapping[int, Collection[int]], cone: Mapping[str, Sequence[int]], position: int
+    ) -> list[int]:
         """The values that the output can take at a position.
 
         Args:
             symbols: the allowed symbols (indices) at the box's positions.
             cone: the nodes to examine.
-            where: the position of the output.
+            position: where the output is.
 
         Returns:
             Ascending. Cost: a walk for each head of the cone and each value of its query; rows on first use.
         """
-        self.facts = {("token", i): (value,) for i, value in self.at.pinned.items()}
+        self.facts = {("token", i): (value,) for i, value in self.instance.pinned.items()}
         self.facts.update({("token", i): frozenset(allowed) for i, allowed in symbols.items()})
-        for variable in self.at.model.variables:
+        for variable in self.instance.model.variables:
             for i in cone.get(variable.name, ()):
                 found = self._head(variable, i) if isinstance(variable, Head) else self._map(variable, i)
                 self.facts[variable.name, i] = frozenset(found)
-        return sorted(self.values(self.at.model.output.variable, where))
+        return sorted(self.values(self.instance.model.output.variable, position))
 
     def _map(self, variable: Map, i: int) -> set[int]:
         sets = [sorted(self.values(a, i)) for a in variable.args]
-        return {int(v) for v in np.unique(self.at.map_values(variable, i, sets))}
+        return {int(v) for v in np.unique(self.instance.map_values(variable, i, sets))}
 
     def _head(self, head: Head, i: int) -> set[int]:
-        first, stop = self.at.visible(head, i)
+        first, stop = self.instance.visible(head, i)
         if first >= stop:
             return {head.default}
-        query, full = self.at.query(head), self.at.domains[head.value]
+        query, full = self.instance.query(head), self.instance.domains[head.value]
         found: set[int] = set()
         for u in sorted(self.values(query, i)) if query else (0,):
             for j, w in self._candidates(head, i, u):
-                if head.value == self.at.key(head):
+                if head.value == self.instance.key(head):
                     found.add(w)
                 elif j == i and head.value == query:
                     found.add(u)
@@ -100,8 +103,8 @@ class BoxRun:
 
     def _candidates(self, head: Head, i: int, u: int) -> Iterator[tuple[int, int]]:
         """The possible pairs of a row, best first, down to the floor."""
-        key, left, t = self.at.key(head), dict[int, int](), 0
-        own = key is not None and key == self.at.query(head)
+        key, left, t = self.instance.key(head), dict[int, int](), 0
+        own = key is not None and key == self.instance.query(head)
         row = self._list(head, i, u)
         while row.reaches(t):
             j, w = row.pairs[t]
@@ -115,10 +118,12 @@ class BoxRun:
                 return
 
     def _list(self, head: Head, i: int, u: int) -> _List:
-        shared = "i" not in mentions(head) and head.mask == "none" and self.at.query(head) != self.at.key(head)
+        shared = (
+            "i" not in mentions(head) and head.mask == "none" and self.instance.query(head) != self.instance.key(head)
+        )
         slot = (head.name, -1 if shared else i, u)
         if slot not in self.lists:
-            self.lists[slot] = _List(Row(self.at, head, i, u), self._keys(self.at.key(head)))
+            self.lists[slot] = _List(Row(self.instance, head, i, u), self._keys(self.instance.key(head)))
         return self.lists[slot]
 
     def _keys(self, key: str | None) -> Values:
@@ -127,12 +132,12 @@ class BoxRun:
             return CONSTANT
         if key not in self.keys:
             if key == "position":
-                self.keys[key] = Values.make(1, {j: (j,) for j in range(self.at.n)})
+                self.keys[key] = Values.make(1, {j: (j,) for j in range(self.instance.n)})
             elif key == "token":
-                pinned = {j: (value,) for j, value in self.at.pinned.items()}
-                self.keys[key] = Values.make(len(self.at.model.alphabet), pinned)
+                pinned = {j: (value,) for j, value in self.instance.pinned.items()}
+                self.keys[key] = Values.make(len(self.instance.model.alphabet), pinned)
             else:
-                self.keys[key] = Values.make(self.at.domains[key], {})
+                self.keys[key] = Values.make(self.instance.domains[key], {})
         return self.keys[key]
 
 
@@ -141,11 +146,11 @@ def indices(bits: int) -> tuple[int, ...]:
     return tuple(t for t, bit in enumerate(reversed(bin(bits)[2:])) if bit == "1")
 
 
-def check_lower_bound_fast(at: Instance, bound: LowerBound) -> str:
+def check_lower_bound_fast(instance: Instance, bound: LowerBound) -> str:
     """The checker's verdict by the fast run: the success line without the digest.
 
     Args:
-        at: the model at the bound's length.
+        instance: the model at the bound's length.
         bound: what is claimed.
 
     Raises:
@@ -155,20 +160,20 @@ def check_lower_bound_fast(at: Instance, bound: LowerBound) -> str:
 
     Cost: one scan of each row that a box needs, a walk for each box, and the trees.
     """
-    where = _check_form(at, bound)
-    run, output = BoxRun(at), at.model.output
-    families = [symbol_bits(at.model, box) for box in bound.boxes]
+    position = _check_form(instance, bound)
+    run, output = BoxRun(instance), instance.model.output
+    families = [symbol_bits(instance.model, box) for box in bound.boxes]
     labels = []
     for box, bits in zip(bound.boxes, families, strict=True):
-        symbols = {position: indices(allowed) for position, allowed in bits.items()}
-        labels.append({output.label(v) for v in run.under(symbols, box.cone, where)})
-    everything = (1 << len(at.model.alphabet)) - 1
-    claims: dict[str | None, int] = dict(bound.labels)
+        symbols = {p: indices(allowed) for p, allowed in bits.items()}
+        labels.append({output.label(v) for v in run.under(symbols, box.cone, position)})
+    everything = (1 << len(instance.model.alphabet)) - 1
+    claims: dict[str | None, int] = dict(bound.labels.items())
     if bound.others is not None:
         seen = set().union(*labels) - set(bound.labels)
         claims |= dict.fromkeys(seen, bound.others) | {None: bound.others}
     for label, least in claims.items():
-        boxes = [bits for bits, found in zip(families, labels, strict=True) if label not in found]
+        boxes: list[Mapping[int, int]] = [b for b, found in zip(families, labels, strict=True) if label not in found]
         try:
             HittingTree(boxes, everything, least - 1).run()
         except Uncovered as error:
@@ -177,31 +182,31 @@ def check_lower_bound_fast(at: Instance, bound: LowerBound) -> str:
                 f"{place}: {least} claimed, but {len(error.node.symbols)} positions conflict with all boxes "
                 f"without the label{'' if label is None else ' ' + quote(label)}"
             ) from None
-    return bound.text(at.model)
+    return bound.text(instance.model)
 
 
-def _check_form(at: Instance, bound: LowerBound) -> int:
+def _check_form(instance: Instance, bound: LowerBound) -> int:
     """What a bound must have in common with the model; returns the position of the target."""
-    if bound.sha256 != at.model.digest or bound.model_name != at.model.name:
+    if bound.sha256 != instance.model.digest or bound.model_name != instance.model.name:
         raise ModelError(f"model: the bound is for another model ({bound.model_name!r}, {bound.sha256})")
     try:
-        where = position_of(at, bound.target)
+        position = position_of(instance, bound.target)
     except UsageError as error:
         raise ModelError(f"target: {error}") from None
-    assert where is not None
-    size = at.domains[at.model.output.variable]
-    unknown = next((label for label in bound.labels if not has_label(at.model.output, size, label)), None)
+    assert position is not None
+    size = instance.domains[instance.model.output.variable]
+    unknown = next((label for label in bound.labels if not has_label(instance.model.output, size, label)), None)
     if unknown is not None:
         raise ModelError(f"claim.labels: {quote(unknown)} is no label of the output")
     for number, box in enumerate(bound.boxes):
-        _check_box(at, box, f"boxes[{number}]")
-    return where
+        _check_box(instance, box, f"boxes[{number}]")
+    return position
 
 
-def _check_box(at: Instance, box: Box, place: str) -> None:
-    pinned = next((p for p in (*box.only, *box.never) if p in at.pinned), None)
+def _check_box(instance: Instance, box: Box, place: str) -> None:
+    pinned = next((p for p in (*box.only, *box.never) if p in instance.pinned), None)
     if pinned is not None:
         raise ModelError(f"{place}: position {pinned} holds a marker")
-    unknown = next((name for name in box.cone if name not in at.model.by_name), None)
+    unknown = next((name for name in box.cone if name not in instance.model.by_name), None)
     if unknown is not None:
         raise ModelError(f"{place}.cone: {quote(unknown)} is no map or head of the model")

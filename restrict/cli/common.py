@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from restrict.certificate.certificate import Certificate
-    from restrict.certificate.refutation import Refutation
+    from restrict.certificate.check import Claimed
     from restrict.model.program import Model
 
 AUTOMATIC_CHECK = 20_000_000
@@ -70,7 +69,7 @@ def progress_on(title: str) -> Iterator[Callable[[str, int | None], None] | None
         )
 
 
-def trusted_line(program: Model, found: Certificate | Refutation) -> str | None:
+def trusted_line(program: Model, found: Claimed) -> str | None:
     """The trusted checker's line, where it can be had quickly."""
     from restrict.certificate.check import check
     from restrict.certificate.refutation import Refutation

@@ -16,6 +16,7 @@ from restrict.cli.compile import compile_command
 from restrict.cli.explain import explain
 from restrict.cli.import_ import import_
 from restrict.cli.language import language
+from restrict.cli.lower_bound import lower_bound
 from restrict.cli.new import new
 from restrict.cli.refute import refute
 from restrict.cli.run import run
@@ -23,7 +24,21 @@ from restrict.cli.show import show
 from restrict.cli.tighten import tighten
 from restrict.version import __version__
 
-COMMANDS = (bounds, certify, check, compile_command, explain, import_, language, new, refute, run, show, tighten)
+COMMANDS = (
+    bounds,
+    certify,
+    check,
+    compile_command,
+    explain,
+    import_,
+    language,
+    lower_bound,
+    new,
+    refute,
+    run,
+    show,
+    tighten,
+)
 
 
 def main() -> NoReturn:

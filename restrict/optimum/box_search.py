@@ -25,9 +25,10 @@ from restrict.certificate.lower_bound_check import indices
 from restrict.errors import ResourceLimit
 from restrict.force.goal import Goal, OutOfBudget, Solver
 from restrict.force.minimise import needed_cone
-from restrict.force.state import State
+from restrict.force.on_demand import OnDemandState
+from restrict.force.state import ForcingState
 from restrict.model.program import Instance
-from restrict.optimum.cnf import Lazy, encode, lazy_state
+from restrict.optimum.cnf import encode
 from restrict.optimum.exact import Oracle
 from restrict.restriction import Restriction
 
@@ -38,6 +39,8 @@ GOALS = ((2, 0.0), (3, 0.5), (3, 1.0), (3, 1.0))
 """Alternatives tried and noise of the goal-directed searches for one box."""
 WORK, MORE_WORK = 50_000, 2_000_000
 """Effort of one search, and of one more where all of these fail."""
+APART_WORK = 200_000
+"""Effort of the search for a box without given positions."""
 TOKENS = 24
 """Positions that these may fix."""
 WORDS, ENOUGH = 200, 3
@@ -60,7 +63,7 @@ class FoundBox:
         return {p: sum(1 << a for a in allowed) for p, allowed in self.symbols.items()}
 
 
-class _Word(Lazy):
+class _Word(OnDemandState):
     """A word drawn at random as it is read."""
 
     rng: np.random.Generator
@@ -73,36 +76,52 @@ class _Word(Lazy):
         return found
 
 
+@dataclass(frozen=True)
+class _Avoid:
+    """A guard of the goal-directed search: the positions ``used`` by so many ``boxes`` stay free."""
+
+    used: frozenset[int]
+    boxes: int
+
+    def allows(self, state: ForcingState, i: int, symbol: int) -> bool:
+        """Whether position ``i`` may be fixed."""
+        return i not in self.used
+
+    def accepts(self, fixed: Mapping[int, int]) -> bool:
+        """Whether all of these may be fixed."""
+        return self.used.isdisjoint(fixed)
+
+
 class BoxSearch:
     """Boxes at one instance and target, deterministic for a seed; ``tick`` is called now and then and may raise."""
 
-    def __init__(self, at: Instance, where: int, seed: int, tick: Callable[[], None]) -> None:
-        self.at, self.where, self.tick = at, where, tick
-        self.output = at.model.output.variable
+    def __init__(self, instance: Instance, position: int, seed: int, tick: Callable[[], None]) -> None:
+        self.instance, self.position, self.tick = instance, position, tick
+        self.output = instance.model.output.variable
         self.rng = np.random.default_rng(seed)
-        self.base = lazy_state(at, {})
+        self.base = OnDemandState(instance)
         self.alphabet = self.base.alphabet
-        self.pinned = set(at.pinned)
+        self.pinned = set(instance.pinned)
 
     # ------------------------------------------------------------ the abstract run
 
-    def run(self, symbols: Mapping[int, tuple[int, ...]]) -> tuple[frozenset[str], Symbols, Lazy]:
+    def run(self, symbols: Mapping[int, tuple[int, ...]]) -> tuple[frozenset[str], Symbols, OnDemandState]:
         """Labels under a box, the part of the box that was read, and the state."""
         self.tick()
-        state = lazy_state(self.at, {})
+        state = OnDemandState(self.instance)
         state.share(self.base)
         state.tokens.update(symbols)
         labels = self._labels(state)
-        read = state.read_tokens((self.output, self.where))
+        read = state.read_tokens((self.output, self.position))
         return labels, {p: allowed for p, allowed in symbols.items() if p in read}, state
 
-    def _labels(self, state: State) -> frozenset[str]:
-        return frozenset(self.at.label(v) for v in state.values(self.output, self.where))
+    def _labels(self, state: ForcingState) -> frozenset[str]:
+        return frozenset(self.instance.label(v) for v in state.values(self.output, self.position))
 
     def finished(self, symbols: Symbols) -> FoundBox:
         """A box with the nodes that prove it."""
         labels, read, state = self.run(symbols)
-        return FoundBox(dict(sorted(read.items())), labels, needed_cone(state, (self.output, self.where)))
+        return FoundBox(dict(sorted(read.items())), labels, needed_cone(state, (self.output, self.position)))
 
     # ------------------------------------------------------------ finding
 
@@ -133,6 +152,20 @@ class BoxSearch:
                 best = small
         return None if best is None else self.finished(self._widened(best, accepts))
 
+    def apart(self, label: str, used: Collection[int], boxes: int) -> FoundBox | None:
+        """A box that excludes the label and has no position ``used`` by so many others; ``None``: one search finds none.
+
+        So many disjoint boxes prove the optimum of models that are made of blocks, such as AND of ORs, at once.
+        """
+
+        def accepts(labels: frozenset[str]) -> bool:
+            return label not in labels
+
+        box = self._by_goal({}, label, 2, 0.0, self.instance.n, APART_WORK, _Avoid(frozenset(used), boxes))
+        if box is None or not accepts(self.run(box)[0]):
+            return None
+        return self.finished(self._widened(self._small(box, {}, accepts), accepts))
+
     def forced(self, node: Open, label: str) -> Symbols | None:
         """Symbols for the node's positions that force the label, by the abstract run; positions not needed are left
         out."""
@@ -157,20 +190,36 @@ class BoxSearch:
                 found = True
                 yield box
         if not found and label is not None:
-            box = self._by_goal(held, label, 3, 0.0, self.at.n, MORE_WORK) or self._by_sat(held, label)
+            box = self._by_goal(held, label, 3, 0.0, self.instance.n, MORE_WORK) or self._by_sat(held, label)
             if box is not None and accepts(self.run(box)[0]):
                 yield box
 
     def _by_goal(
-        self, held: Symbols, label: str | None, width: int, noise: float, limit: int, work: int
+        self,
+        held: Symbols,
+        label: str | None,
+        width: int,
+        noise: float,
+        limit: int,
+        work: int,
+        guard: _Avoid | None = None,
     ) -> Symbols | None:
-        state = State(self.at)
+        state = ForcingState(self.instance)
         state.share(self.base)
         state.tokens.update(held)
-        allowed = frozenset(v for v in range(self.at.domains[self.output]) if self.at.label(v) != label)
-        solver = Solver(state, self.rng, widths=(width,), noise=noise, work=work, tick=self.tick)
+        allowed = frozenset(v for v in range(self.instance.domains[self.output]) if self.instance.label(v) != label)
+        solver = Solver(
+            state,
+            self.rng,
+            widths=(width,),
+            noise=noise,
+            work=work,
+            tick=self.tick,
+            guard=guard,
+            guarded=0 if guard is None else 2 * guard.boxes + 4,
+        )
         try:
-            if not allowed or not solver.solve(Goal(self.output, self.where, allowed), limit):
+            if not allowed or not solver.solve(Goal(self.output, self.position, allowed), limit):
                 return None
         except OutOfBudget:
             return None
@@ -180,23 +229,23 @@ class BoxSearch:
         left = ENOUGH
         for _ in range(WORDS):
             self.tick()
-            word = _Word(self.at)
+            word = _Word(self.instance)
             word.rng = self.rng
             word.share(self.base)
             word.tokens.update(held)
             if accepts(self._labels(word)):
-                read = word.read_tokens((self.output, self.where))
+                read = word.read_tokens((self.output, self.position))
                 yield {p: tuple(word.tokens[p]) for p in sorted(read - self.pinned)}
                 left -= 1
                 if left == 0:
                     return
 
     def _by_sat(self, held: Symbols, label: str) -> Symbols | None:
-        if self.at.n > SAT_LENGTH:
+        if self.instance.n > SAT_LENGTH:
             return None
         fixed = {p: allowed[0] for p, allowed in held.items()}
         try:
-            oracle = Oracle(encode(self.at, Restriction.of(self.at, fixed), [self.where]), self.where)
+            oracle = Oracle(encode(self.instance, Restriction.of(self.instance, fixed), [self.position]), self.position)
         except ResourceLimit:
             return None
         if label not in oracle.other:

@@ -12,28 +12,34 @@ smallest restriction then: the search for a lower bound also finds optima.
 
 from __future__ import annotations
 
-import time as clock
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
-from restrict.certificate.certificate import Certificate, Target, position_of
+from restrict.arguments import the_integer
+from restrict.certificate.certificate import Certificate
 from restrict.certificate.hitting_tree import HittingTree, Open, Uncovered, disjoint, needed
 from restrict.certificate.lower_bound import Box, LowerBound, label_count
 from restrict.certificate.lower_bound_check import check_lower_bound_fast
-from restrict.errors import ResourceLimit, UsageError
+from restrict.deadline import OutOfTime, Progress
+from restrict.errors import ResourceLimit
 from restrict.force.cases import confirm_by_cases
 from restrict.model.program import Instance, Model
 from restrict.optimum.box_search import BoxSearch, FoundBox, Symbols
-from restrict.optimum.exact import OutOfTime, confirm
-from restrict.version import __version__
+from restrict.optimum.exact import confirm
+from restrict.task import Target, Task
 
-Progress = Callable[[str, int | None], None]
 Stopped = Literal["optimal", "asked", "open", "budget", "time", "interrupted"]
 MANY_LABELS = 64
 """With more labels than this only those that boxes show are named; the bound for the others is one number."""
 BOXES, NODES = 4_000, 400_000
 """Boxes of one label and nodes of one tree, at most."""
+MOST_APART = 256
+"""Disjoint boxes of one label that are looked for at first."""
+HARVEST = 20_000
+"""Nodes of one tree over the boxes at hand, when a search that took larger steps is over."""
+CASES_LENGTH = 200
+"""Up to so many positions a restriction met on the way is also confirmed by cases."""
 STEP = 6
 """From this level on, the next one is at most twice as far, where an upper bound is known."""
 
@@ -89,18 +95,12 @@ def lower_bound(
     Cost: a search and some runs on demand for each box, milliseconds once rows are ordered, and the trees, which are
     exponential in the bound.
     """
-    at = model.at(n)
-    where = position_of(at, target)
-    if where is None:
-        raise UsageError("a lower bound is for one position, not for the target all")
-    for name, value in (("k", k), ("upper", upper), ("seed", seed)):
-        if value is not None and not 0 <= value < 2**63:
-            raise UsageError(f"{name} = {value} must be at least 0")
-    if time is not None and not time >= 0:
-        raise UsageError(f"time = {time} must be a number of seconds, at least 0")
-    search = _Search(at, target, where, seed, None if time is None else clock.monotonic() + time, progress)
-    stopped = search.run(k, upper)
-    return search.result(stopped)
+    task = Task.of(model, n, target=target, seed=seed, time=time, progress=progress)
+    position = task.one_position("a lower bound")
+    asked = None if k is None else the_integer("k", k)
+    known = None if upper is None else the_integer("upper", upper)
+    search = _Search(task, position)
+    return search.result(search.run(asked, known))
 
 
 class _Forced(Exception):
@@ -115,31 +115,24 @@ class _Forced(Exception):
 class _Search:
     """The boxes so far, what they prove for each label, and the smallest restriction met."""
 
-    at: Instance
-    target: Target
-    where: int
-    seed: int
-    deadline: float | None
-    progress: Progress | None
+    task: Task
+    position: int
     boxes: list[FoundBox] = field(default_factory=list)
     bits: list[dict[int, int]] = field(default_factory=list)
     proved: dict[str | None, int] = field(default_factory=dict)
     forcing: Certificate | None = None
     upper: int | None = None
     nodes: int = 0
+    tried: int = 0
 
     def __post_init__(self) -> None:
-        model = self.at.model
-        self.search = BoxSearch(self.at, self.where, self.seed, self.tick)
+        self.instance = self.task.instance
+        model = self.instance.model
+        self.search = BoxSearch(self.instance, self.position, self.task.seed, self.task.deadline.check)
         self.everything = (1 << len(model.alphabet)) - 1
-        self.size = self.at.domains[model.output.variable]
+        self.size = self.instance.domains[model.output.variable]
         self.many = label_count(model.output, self.size) > MANY_LABELS
-        self.letters = self.at.n - len(self.at.pinned)
-
-    def tick(self) -> None:
-        """Stop when time is up."""
-        if self.deadline is not None and clock.monotonic() > self.deadline:
-            raise OutOfTime
+        self.letters = self.task.unpinned
 
     # ------------------------------------------------------------ levels
 
@@ -147,6 +140,7 @@ class _Search:
         """Rule out 0, 1, 2 ... positions; ``proved`` grows on the way."""
         self.upper, level = upper, 0
         try:
+            self._disjoint_boxes(k)
             while True:
                 if self.upper is not None and level >= self.upper:
                     return "optimal"
@@ -154,6 +148,7 @@ class _Search:
                     return "asked"
                 if level > self.letters:
                     return "optimal"
+                self.tried = level
                 try:
                     self._level(level)
                 except _Forced as stop:
@@ -168,6 +163,28 @@ class _Search:
         except KeyboardInterrupt:
             return "interrupted"
 
+    def _disjoint_boxes(self, k: int | None) -> None:
+        """Start with disjoint boxes for each label, while a single search finds one more."""
+        if self.many:
+            return
+        enough = min(x for x in (self.upper, None if k is None else k + 1, MOST_APART) if x is not None)
+        for label in self._labels():
+            used: set[int] = set()
+            for count in range(1, enough + 1):
+                self.task.tell(f"{count} disjoint boxes", self.upper)
+                box = None if label is None else self.search.apart(label, used, count)
+                if box is None:
+                    break
+                self._add(box)
+                used.update(box.symbols)
+
+    def _add(self, box: FoundBox) -> Mapping[int, int]:
+        if len(self.boxes) >= BOXES:
+            raise ResourceLimit(f"more than {BOXES} boxes")
+        self.boxes.append(box)
+        self.bits.append(box.bits)
+        return self.bits[-1]
+
     def _next(self, level: int, k: int | None) -> int:
         """The level after this one: the next, but in larger steps where an upper bound lies far off."""
         goal = min(x for x in (self.upper and self.upper - 1, k, self.letters) if x is not None)
@@ -178,8 +195,7 @@ class _Search:
         done: set[str | None] = set()
         while left := [label for label in self._labels() if label not in done]:
             for label in left:
-                if self.progress is not None:
-                    self.progress(f"lower bound, {len(self.boxes)} boxes", None)
+                self.task.tell(f"at least {level}, {len(self.boxes)} boxes", self.upper)
                 if self.proved.get(label, -1) < level:
                     self._close(label, level)
                     self.proved[label] = level
@@ -187,7 +203,7 @@ class _Search:
 
     def _labels(self) -> list[str | None]:
         """All labels, or those that boxes show and ``None`` for the others."""
-        output = self.at.model.output
+        output = self.instance.model.output
         if not self.many:
             return list(dict.fromkeys(output.label(v) for v in range(self.size)))
         return [*sorted(set().union(*(box.labels for box in self.boxes))), None]
@@ -200,13 +216,9 @@ class _Search:
             box = self.search.find(node, label)
             if box is None:
                 raise _Forced(node, label)
-            if len(self.boxes) >= BOXES:
-                raise ResourceLimit(f"more than {BOXES} boxes")
-            self.boxes.append(box)
-            self.bits.append(box.bits)
-            return self.bits[-1]
+            return self._add(box)
 
-        tree = HittingTree([self.bits[t] for t in mine], self.everything, level, more, NODES, self.tick)
+        tree = HittingTree([self.bits[t] for t in mine], self.everything, level, more, NODES, self.task.deadline.check)
         try:
             tree.run()
         finally:
@@ -222,10 +234,10 @@ class _Search:
         fixed = {p: bits.bit_length() - 1 for p, bits in stop.node.symbols.items()} if found is None else _first(found)
         if self.upper is not None and len(fixed) >= self.upper:
             return False
-        provenance = {"engine": __version__, "seed": self.seed, "strategy": "hitting sets"}
-        confirmed = confirm(self.at, fixed, self.target, provenance)
-        if confirmed is None and self.letters <= 200:
-            confirmed = confirm_by_cases(self.at, fixed, self.target, provenance)
+        provenance = self.task.noting(strategy="hitting sets").provenance
+        confirmed = confirm(self.instance, fixed, self.task.target, provenance)
+        if confirmed is None and self.letters <= CASES_LENGTH:
+            confirmed = confirm_by_cases(self.instance, fixed, self.task.target, provenance)
         if confirmed is None:
             return False
         self.forcing, self.upper = confirmed, len(fixed)
@@ -238,8 +250,21 @@ class _Search:
 
     # ------------------------------------------------------------ the certificate
 
+    def _harvest(self) -> None:
+        """What the boxes at hand prove beyond the levels that were finished."""
+        for label, level in self.proved.items():
+            mine = [bits for bits, box in zip(self.bits, self.boxes, strict=True) if label not in box.labels]
+            while level + 1 < self.tried:
+                try:
+                    HittingTree(list(mine), self.everything, level + 1, None, HARVEST).run()
+                except (Uncovered, ResourceLimit):
+                    break
+                level += 1
+            self.proved[label] = level
+
     def result(self, stopped: Stopped) -> Bounds:
         """The bound with the boxes that it needs, checked."""
+        self._harvest()
         kept: dict[int, None] = {}
         apart = []
         for label, level in self.proved.items():
@@ -249,26 +274,23 @@ class _Search:
             apart.append(disjoint(self.bits[t] for t in mine))
         bound = self._certificate([self.boxes[t] for t in sorted(kept, key=lambda t: (len(self.bits[t]), t))])
         if bound.labels or bound.others:
-            check_lower_bound_fast(self.at, bound)
-        least = bound.at_least(self.at.model)
-        return Bounds(
-            bound, least, min(least, *apart) if apart else 0, self.upper, self.forcing, stopped, self.nodes
-        )
+            check_lower_bound_fast(self.instance, bound)
+        least = bound.at_least(self.instance.model)
+        return Bounds(bound, least, min(least, *apart) if apart else 0, self.upper, self.forcing, stopped, self.nodes)
 
     def _certificate(self, boxes: Iterable[FoundBox]) -> LowerBound:
-        model = self.at.model
+        model = self.instance.model
         labels = {label: level + 1 for label, level in self.proved.items() if label is not None}
         others = self.proved.get(None)
-        provenance: dict[str, Any] = {"engine": __version__, "seed": self.seed}
         return LowerBound(
             model.name,
             model.digest,
-            self.at.n,
-            self.target,
-            tuple(_written(self.at, box) for box in boxes),
+            self.instance.n,
+            self.task.target,
+            tuple(_written(self.instance, box) for box in boxes),
             labels,
             None if others is None else others + 1,
-            provenance,
+            self.task.provenance,
         )
 
 
@@ -276,14 +298,14 @@ def _first(symbols: Symbols) -> dict[int, int]:
     return {p: allowed[0] for p, allowed in symbols.items()}
 
 
-def _written(at: Instance, box: FoundBox) -> Box:
+def _written(instance: Instance, box: FoundBox) -> Box:
     """A box with its symbols by name, allowed or ruled out, whichever are fewer."""
-    alphabet, only, never = at.model.alphabet, {}, {}
+    alphabet, only, never = instance.model.alphabet, {}, {}
     for p, allowed in box.symbols.items():
         if 2 * len(allowed) <= len(alphabet):
             only[p] = tuple(alphabet[a] for a in allowed)
         else:
             kept = set(allowed)
             never[p] = tuple(symbol for a, symbol in enumerate(alphabet) if a not in kept)
-    cone = {v.name: tuple(box.cone[v.name]) for v in at.model.variables if box.cone.get(v.name)}
+    cone = {v.name: tuple(box.cone[v.name]) for v in instance.model.variables if box.cone.get(v.name)}
     return Box(only, never, cone)
