@@ -13,9 +13,7 @@ Names are imported on first use, so ``import restrict`` is instant and the trust
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -33,7 +31,6 @@ if TYPE_CHECKING:
     from restrict.depth_reduction.stage3 import stage3
     from restrict.depth_reduction.theorem1 import certify_all
     from restrict.errors import ModelError, NotEstablished, ResourceLimit, RestrictError, UsageError
-    from restrict.force.release import pareto
     from restrict.importers import Imported, import_brasp, import_transformer_program, import_weights
     from restrict.languages.facts import facts
     from restrict.languages.predicate import Predicate
@@ -48,6 +45,7 @@ if TYPE_CHECKING:
     from restrict.optimum.sensitivity import sensitivity
     from restrict.optimum.tighten import tighten
     from restrict.restriction import Restriction
+    from restrict.tradeoff import pareto
 
 from restrict.version import __version__
 
@@ -68,7 +66,7 @@ _HOME = {
     "theorem_bounds": "restrict.depth_reduction.constants",
     "tighten": "restrict.optimum.tighten",
     "sensitivity": "restrict.optimum.sensitivity",
-    "pareto": "restrict.force.release",
+    "pareto": "restrict.tradeoff",
     "ModelError": "restrict.errors",
     "NotEstablished": "restrict.errors",
     "ResourceLimit": "restrict.errors",
@@ -159,25 +157,3 @@ def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
     raise AttributeError(f"module 'restrict' has no attribute {name!r}")
-
-
-class _CallableModule(ModuleType):
-    """The trusted checker's module, callable as the function of the same name."""
-
-    def __call__(self, *args: Any, **options: Any) -> Any:
-        return import_module("restrict.certificate.check").check(*args, **options)
-
-
-class _Package(ModuleType):
-    """This package. ``restrict.check`` is by contract both a module (the trusted checker) and a function.
-
-    Importing the module sets the attribute of the package; it stays callable, so both readings work in any order.
-    """
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name == "check" and isinstance(value, ModuleType):
-            value.__class__ = _CallableModule
-        super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

@@ -159,7 +159,7 @@ def stages(quick: bool, seed: int) -> list[Row]:
                 "degree (bound)": f"{a.degree_before} to {a.degree_after} ({float(a.degree_bound):.3g})",
                 "S2 rounds (bound)": f"{b.rounds} ({float(b.rounds_bound):.3g})",
                 "neighbours (bound)": f"{b.neighbours_after} ({float(b.neighbours_bound):.3g})",
-                "S3 set": d.set, "by": d.method, "redraws": d.resamplings,
+                "S3 set": d.spent, "by": d.method, "redraws": d.resamplings,
                 "lemma": d.lemma is not None and d.lemma.holds,
                 "free": found.restriction.free, "c' (bound)": f"{found.transformer.c} ({found.c_bound})"}  # fmt: skip
         rows.append(row)
@@ -180,7 +180,7 @@ def tribes(quick: bool, seed: int) -> list[Row]:
                 )
                 rows.append({"n": n, "width": width, "k": k, "method": method, "status": record.status,
                              "by": record.method,
-                             "uncaptured": int((~record.solution.captured).sum()), "set": record.set,
+                             "uncaptured": int((~record.solution.captured).sum()), "set": record.spent,
                              "budget": record.budget, "redraws": record.resamplings,
                              "s": clock.perf_counter() - start})  # fmt: skip
     show(rows)

@@ -149,6 +149,7 @@ def test_enumeration_by_sat_finds_every_minimal_explanation_by_weight() -> None:
         assert [e.weight for e in found] == sorted(e.weight for e in found)
 
 
+@pytest.mark.heavy
 def test_enumeration_by_the_abstract_run_finds_all_that_it_confirms() -> None:
     several = 0
     for case in CASES[36:]:

@@ -1,11 +1,10 @@
 """Expressions: the grammar of docs/format.md and nothing beyond it, honest intervals, a register machine that agrees.
 
-The oracles are `tests/naive.py` for values and `restrict/check.py` for what is refused.
+The oracles are `tests/naive.py` for values and `restrict/checker` for what is refused.
 """
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import math
 
@@ -21,8 +20,7 @@ from restrict.model.expr import Expr, bind, const, interval, name, parse, signed
 from restrict.model.program import at_length
 from restrict.model.rules import evaluate
 from tests import naive
-
-check = importlib.import_module("restrict.check")
+from tests import trusted as check
 
 NAMES = ("n", "i", "j", "q", "k")
 ALLOWED = frozenset(NAMES)
@@ -220,7 +218,7 @@ BEYOND_THE_GRAMMAR = [
 def test_what_the_grammar_does_not_give_is_refused_here_and_by_the_checker(text: str) -> None:
     message = refusal(text)
     with pytest.raises(check.Reject):
-        check.Parser(text, check.Place("test"), ENV)
+        check.parse(text, check.Place("test"), ENV)
     assert text[:20].strip() in message or repr(text)[1:20] in message, message
 
 
@@ -285,7 +283,7 @@ def test_the_parser_and_the_checker_agree_on_texts_at_the_border_of_the_grammar(
 def both_accept(text: str) -> bool:
     """Whether the parser, and so the checker, accepts a text."""
     try:
-        check.Parser(text, check.Place("test"), ENV)
+        check.parse(text, check.Place("test"), ENV)
         accepted = True
     except check.Reject:
         accepted = False
@@ -305,7 +303,7 @@ def test_the_border_of_the_nesting_limit_is_that_of_the_checker(height: int, dee
     for _ in range(height - 1):
         text = deepen.format(text)
     try:
-        check.Parser(text, check.Place("test"), ENV)
+        check.parse(text, check.Place("test"), ENV)
         parse(text, ALLOWED)
     except check.Reject:
         refusal(text)
@@ -384,7 +382,7 @@ def test_intervals_and_refusals_are_those_of_the_checker(text: str, spans: dict[
     except ModelError:
         mine = None
     try:
-        theirs: object = check.interval(check.Parser(text, check.Place("test"), ENV).tree, spans, check.Place("test"))
+        theirs: object = check.interval(check.parse(text, check.Place("test"), ENV), spans, check.Place("test"))
     except check.Reject:
         theirs = None
     assert mine == theirs

@@ -30,6 +30,7 @@ from restrict.model.fileformat import dumps, loads
 from restrict.model.program import Head, Model, Output
 from restrict.restriction import Restriction
 from tests import naive
+from tests.marks import heavy_after
 from tests.random_programs import random_length, random_program, random_restriction
 
 
@@ -53,7 +54,7 @@ def small(seed: int) -> CTransformer:
 # --- c-transformers ---
 
 
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", heavy_after(range(4), 1))
 def test_collapsing_gives_the_abstract_run(block: int) -> None:
     """V and D of every node are those of the abstract run, whether the lists were scanned or refined."""
     for seed in range(40 * block, 40 * block + 40):
@@ -105,7 +106,7 @@ def test_hashed_lists_agree_with_single_rows() -> None:
                 assert bool(lists.complete[lists.row_list[r]]) == (limit == 0 or len(whole) <= limit)
 
 
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", heavy_after(range(4), 1))
 def test_cubes_force_what_they_say(block: int) -> None:
     for seed in range(60 * block, 60 * block + 60):
         t = small(seed)
@@ -329,12 +330,12 @@ def test_stage3_against_enumeration() -> None:
         if optimum is None:
             assert record.status == "impossible"
             continue
-        assert (record.status, record.set) == ("captured", optimum), seed
+        assert (record.status, record.spent) == ("captured", optimum), seed
         assert selection(t.restrict(rho), k).pairs <= selection(t, k).pairs
         check_captured(t, rho, k)
         rho, record = stage3(t, method="resample", seed=seed, **arguments)  # type: ignore[arg-type]
         if record.status == "captured":
-            assert record.set >= optimum
+            assert record.spent >= optimum
             check_captured(t, rho, k)
         if optimum:
             tight = arguments | {"C": 1, "C_next": Fraction(t.restriction.free - optimum + 1, t.n)}

@@ -5,7 +5,6 @@ import itertools
 import json
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +24,9 @@ from restrict.model.fileformat import loads
 from restrict.model.program import Model
 from restrict.restriction import Restriction
 from tests import mutations, naive, random_programs
+from tests import trusted as check
+from tests.marks import heavy_after
 
-check = import_module("restrict.check")
 OVER_BITS = ["parity", "majority", "1*", "first", "palindromes:01", "regex[01]:(01)*", "regex[01]:0*1(0|1)*"]
 
 
@@ -101,7 +101,7 @@ def examine(found: Refutation, model: Model, spec: str) -> None:
 # ---------------------------------------------------------------- small n: as strong as possible
 
 
-@pytest.mark.parametrize("spec", OVER_BITS)
+@pytest.mark.parametrize("spec", heavy_after(OVER_BITS, 3))
 def test_exact_is_the_best_of_all_restrictions(spec: str) -> None:
     """Random programs over bits, with and without markers, at n <= 6: the optimum, or the proof that there is none."""
     rng = np.random.default_rng(sum(map(ord, spec)))
@@ -201,7 +201,7 @@ def test_the_parity_attempt_is_refuted_beyond(layers: int, n: int) -> None:
     assert found.rechecked == ("full" if n <= 1000 else "output")
 
 
-@pytest.mark.parametrize("n", [8, 1000, 10_000])
+@pytest.mark.parametrize("n", heavy_after([8, 1000, 10_000], 2))
 @pytest.mark.parametrize("model", ["dyck1-depth2", "dyck1-depth3", "random:seed=2,brackets=1"])
 def test_dyck_1_is_refuted(model: str, n: int) -> None:
     program = restrict.load(model)
@@ -210,6 +210,7 @@ def test_dyck_1_is_refuted(model: str, n: int) -> None:
     examine(found, program, "dyck:1")
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("n", [1000, 10_000])
 def test_dyck_2_is_refuted_for_random_models(n: int) -> None:
     program, dyck = restrict.load("random:layers=2,heads=2,states=4,seed=3,brackets=2"), language("dyck:2")
@@ -389,6 +390,7 @@ def test_a_predicate_without_a_member_in_reach_is_not_called_trivial() -> None:
 FORGERIES = 1500
 
 
+@pytest.mark.heavy
 def test_no_forged_refutation_is_accepted() -> None:
     """Mutants of true refutations: whatever the checker accepts is true, by enumeration of all inputs under rho."""
     rng = np.random.default_rng(20261121)

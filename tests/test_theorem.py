@@ -28,6 +28,7 @@ from restrict.model.examples.hard import HARD
 from restrict.model.fileformat import dumps, loads
 from scripts.make_instances import INSTANCES
 from tests import naive
+from tests.marks import heavy_after
 from tests.random_programs import random_length, random_program, shortest
 
 
@@ -36,7 +37,7 @@ def lowered(certificate: Certificate) -> Certificate:
     return replace(certificate, claim=replace(certificate.claim, c=certificate.c - 1))
 
 
-@pytest.mark.parametrize("block", range(3))
+@pytest.mark.parametrize("block", heavy_after(range(3), 1))
 def test_certificates_pass_the_checker_and_are_tight(block: int) -> None:
     """On random programs of every feature: verified as written, refused with one dependency less."""
     count = 0

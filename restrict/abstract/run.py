@@ -1,6 +1,6 @@
 """The abstract run on kernels: V and D of every node of a cone (docs/trusted-base.md, rules 1-6).
 
-The fast twin of restrict/check.py, and tested against it: the same rules, written a second time. Sets of positions are
+The fast twin of restrict/checker, and tested against it: the same rules, written a second time. Sets of positions are
 Python integers used as bit masks, so that a union costs n/64 words.
 """
 

@@ -11,10 +11,11 @@ from typing import Any
 
 from restrict.abstract.run import AbstractRun, Cone, abstract_run, positions_of
 from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError, quote
+from restrict.files import read_bytes, write_bytes
 from restrict.model.program import MAX_N, Instance, Model
 from restrict.restriction import Restriction, read_runs, runs
-from restrict.strictjson import Node, one_line_lists, parse, read_bytes, write_bytes
-from restrict.task import Target, position_of
+from restrict.strictjson import Node, one_line_lists, parse
+from restrict.task import Target, Task, position_of
 
 FORMAT = "restrict-certificate/1"
 MAX_VALUES = 2**24
@@ -180,6 +181,21 @@ def certificate_of(
         cone if cone == "all" else {v.name: tuple(sorted(cone[v.name])) for v in at.model.variables if cone.get(v.name)}
     )
     return Certificate(at.model.name, at.model.digest, at.n, target, restriction, kept, claim, provenance or {}, split)
+
+
+def certified(task: Task, fixed: Mapping[int, int | str], cone: Cone, split: tuple[int, ...] = ()) -> Certificate:
+    """The certificate of a task for a restriction, from a fresh abstract run.
+
+    Cost: that of :func:`certificate_of`.
+
+    Args:
+        task: the output, and what is noted of the certificate's origin.
+        fixed: symbols (or their indices) by position.
+        cone: the nodes to examine.
+        split: free positions to go through case by case.
+    """
+    rho = Restriction.of(task.instance, dict(fixed))
+    return certificate_of(task.instance, rho, cone, task.target, task.provenance, split)
 
 
 def check_fast(model: Model, certificate: Certificate) -> str:

@@ -18,9 +18,10 @@ from typing import Any
 from urllib.parse import quote as percent
 
 from restrict.errors import ModelError, quote
+from restrict.files import read_bytes, write_bytes
 from restrict.model.program import MAX_N, Model, Output
 from restrict.restriction import read_runs, runs
-from restrict.strictjson import Node, one_line_lists, parse, read_bytes, write_bytes
+from restrict.strictjson import Node, one_line_lists, parse
 from restrict.task import Target
 
 FORMAT = "restrict-lower-bound/1"

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from restrict.certificate.certificate import Certificate, read_certificate
 from restrict.errors import ModelError, quote
+from restrict.files import read_bytes, write_bytes
 from restrict.restriction import Restriction
-from restrict.strictjson import Node, one_line_lists, parse, read_bytes, write_bytes
+from restrict.strictjson import Node, one_line_lists, parse
 
 if TYPE_CHECKING:
     from restrict.languages.protocol import Language

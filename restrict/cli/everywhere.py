@@ -9,25 +9,26 @@ from typing import TYPE_CHECKING
 import click
 
 from restrict.cli.certificate_words import report
-from restrict.cli.common import check_writable, leave_interrupted, progress_on, trusted_line
+from restrict.cli.common import leave_interrupted, progress_on, trusted_line
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from restrict.depth_reduction.theorem1 import Everywhere
     from restrict.model.program import Model
 
 
 def certify_everywhere(
-    program: Model, n: int, c: int | None, free: float | None, output: Path | None, seed: int, time: float | None,
+    program: Model, n: int, c: int | None, free: Fraction | None, output: Path | None, seed: int, time: float | None,
     trace: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Search, write, print."""
-    from restrict.certification import _check_arguments
     from restrict.depth_reduction.theorem1 import certify_all
 
-    check_writable(output)
-    _check_arguments(c or 0, free, seed, time)
     with progress_on(f"{program.name[:40]}, n = {n}") as progress:
-        found = certify_all(program.at(n), free=free, c=c, seed=seed, time=time, progress=progress)
+        found = certify_all(
+            program.at(n), free=None if free is None else float(free), c=c, seed=seed, time=time, progress=progress
+        )
         if output is not None:
             found.certificate.save(output)
         line = trusted_line(program, found.certificate)

@@ -4,35 +4,32 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 
-from restrict.cli.common import MODEL, check_writable, leave_interrupted, progress_on, target_of, trusted_line
+from restrict.cli import common
+from restrict.cli.common import leave_interrupted, progress_on, trusted_line
 
 
 @click.command("lower-bound")
-@MODEL
-@click.option("-n", "n", type=int, required=True, help="Length, markers included.")
+@common.MODEL
+@common.LENGTH
 @click.option(
     "-k",
     "k",
-    type=click.IntRange(min=0),
+    type=click.IntRange(0, common.LONGEST),
     default=None,
     help="Show that no K positions force the output (exit 3 where that is not proved), and stop there.  "
     "[default: go on to the optimum]",
 )
-@click.option(
-    "--target",
-    default="last",
-    show_default=True,
-    help="last; or, for models with output at every position, a position.",
-)
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the certificate here.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Same seed, same certificate.")
-@click.option("--time", type=click.FloatRange(min=0), default=None, help="Stop after this many seconds.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@common.TARGET
+@common.output_option("the certificate")
+@common.SEED
+@common.TIME
+@common.JSON
 def lower_bound(
-    model: str, n: int, k: int | None, target: str, output: Path | None, seed: int, time: float | None, as_json: bool
+    model: str, n: int, k: int | None, target: Any, output: Path | None, seed: int, time: float | None, as_json: bool
 ) -> None:
     """How many positions it takes, at least, to force MODEL's output, at any length.
 
@@ -44,9 +41,8 @@ def lower_bound(
     from restrict.report.lower_bound import bound_document, bound_lines, has_claim
 
     program = load(model)
-    check_writable(output)
     with progress_on(f"{program.name[:40]}, n = {n}") as progress:
-        found = run(program, n, target=target_of(target), k=k, seed=seed, time=time, progress=progress)
+        found = run(program, n, target=target, k=k, seed=seed, time=time, progress=progress)
         written = output is not None and has_claim(found.bound)
         if output is not None and written:
             found.bound.save(output)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from restrict.cli.common import check_writable, progress_on, target_of, trusted_line
+from restrict.cli import common
+from restrict.cli.common import progress_on, trusted_line
 
 if TYPE_CHECKING:
     from restrict.certificate.refutation import Refutation
@@ -17,21 +18,23 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("model", metavar="MODEL")
-@click.option("--language", "-L", "spec", required=True, help="The language: parity, dyck:1, regex:(ab)*, ...")
-@click.option("-n", "n", type=int, required=True, help="Length, markers included.")
-@click.option("--target", default="last", show_default=True, help="last, or a position.")
+@common.MODEL
+@click.option(
+    "--language", "-L", "spec", type=common.Text(), required=True, help="The language: parity, dyck:1, regex:(ab)*, ..."
+)
+@common.LENGTH
+@common.TARGET
 @click.option("-c", "c", type=click.IntRange(min=0), default=0, help="Let the label depend on up to C inputs.")
 @click.option("--exact", is_flag=True, help="The most free positions possible, with proof (n up to about 14).")
-@click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same refutation.")
-@click.option("--time", type=float, default=None, help="Go on improving for this many seconds.")
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the refutation here.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@common.SEED
+@common.TIME
+@common.output_option("the refutation")
+@common.JSON
 def refute(
     model: str,
     spec: str,
     n: int,
-    target: str,
+    target: Any,
     c: int,
     exact: bool,
     seed: int,
@@ -51,11 +54,8 @@ def refute(
     from restrict.model.source import load
 
     program = load(model)
-    check_writable(output)
     with progress_on(f"{program.name[:40]}, n = {n}") as progress:
-        found = run(
-            program, spec, n, target=target_of(target), c=c, seed=seed, time=time, exact=exact, progress=progress
-        )
+        found = run(program, spec, n, target=target, c=c, seed=seed, time=time, exact=exact, progress=progress)
         line = trusted_line(program, found) if isinstance(found, Refutation) else None
     if not isinstance(found, Refutation):
         if as_json:

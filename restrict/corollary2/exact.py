@@ -22,9 +22,9 @@ import numpy.typing as npt
 
 from restrict.certificate.certificate import Certificate
 from restrict.corollary2.verdict import Immune
+from restrict.deadline import Progress
 from restrict.errors import NotEstablished
 from restrict.force.cases import confirm_by_cases
-from restrict.force.search import Progress
 from restrict.languages.protocol import Language
 from restrict.languages.regular import Regular
 from restrict.model.program import Instance

@@ -23,10 +23,11 @@ from restrict.certificate.certificate import Certificate, certificate_of
 from restrict.certificate.refutation import Errors, Refutation, language_document
 from restrict.corollary2.openness import Openness, is_dyck
 from restrict.corollary2.verdict import Immune, NoRefutation
-from restrict.errors import NotEstablished, ResourceLimit, UsageError
+from restrict.deadline import Deadline, Progress
+from restrict.errors import InternalError, NotEstablished, ResourceLimit, UsageError
 from restrict.force.minimise import Minimiser, needed_cone
 from restrict.force.release import releases
-from restrict.force.search import Progress, Search
+from restrict.force.search import Search
 from restrict.force.state import ForcingState
 from restrict.languages.pre import corollary2
 from restrict.languages.protocol import Language, Word, check_alphabet
@@ -35,7 +36,7 @@ from restrict.model.program import Head, Instance, Model
 from restrict.model.trace import run_batch
 from restrict.optimum.exact import OutOfTime
 from restrict.restriction import Restriction
-from restrict.task import Target, position_of
+from restrict.task import Target, Task, position_of
 from restrict.version import __version__
 
 PATIENCE = 3
@@ -149,9 +150,8 @@ def _search(
     for base, strategy in _bases(instance, language, seed):
         left = None if deadline is None else max(0.0, deadline - clock.monotonic()) / (1 if base else 2)
         guard = Openness(language, instance, base)
-        search = Search(
-            instance, position, seed, left, progress, base=base, guard=guard, patience=PATIENCE - bool(base)
-        )
+        task = Task(instance, target, seed, Deadline.after(left), progress)
+        search = Search(task, base=base, guard=guard, patience=PATIENCE - bool(base))
         try:
             search.run()
         except KeyboardInterrupt:
@@ -203,7 +203,7 @@ def _certified(
         fixed, cone = _without_base(instance, base, fixed, cone, best.values, position, search.seed)
     found = certificate_of(instance, Restriction.of(instance, dict(fixed)), cone, target, notes)
     if found.c != 0:
-        raise ResourceLimit(
+        raise InternalError(
             f"internal disagreement: the abstract run gives c = {found.c}, the search found 0; please report the model"
         )
     return found
@@ -239,7 +239,7 @@ def _relaxed(
 ) -> Certificate:
     """More free positions for up to ``c`` dependencies, as long as two witnesses agree on them."""
     best = start
-    for found in releases(instance, start, dict(start.provenance), progress):
+    for found in releases(Task(instance, start.target, progress=progress).noting(**start.provenance), start):
         if found.c > c:
             break
         if _witnesses(instance, language, found) is not None:
@@ -285,12 +285,12 @@ def _refutation(
     member, nonmember = words
     for word in words:
         if not certificate.restriction.admits(word):
-            raise ResourceLimit(f"internal disagreement: {language.name} completes to a word against the restriction")
+            raise InternalError(f"internal disagreement: {language.name} completes to a word against the restriction")
     if not language.contains(member) or language.contains(nonmember):
-        raise ResourceLimit(f"internal disagreement: membership of a witness in {language.name}; please report it")
+        raise InternalError(f"internal disagreement: membership of a witness in {language.name}; please report it")
     labels, how = run_witnesses(instance, words, position)
     if len(set(labels)) > 1:
-        raise ResourceLimit("internal disagreement: the witnesses have different labels; please report the model")
+        raise InternalError("internal disagreement: the witnesses have different labels; please report the model")
     assert certificate.claim.values is not None
     label = labels[0] if labels else instance.label(certificate.claim.values[0])
     errors = count_errors(instance, language, certificate)
@@ -343,7 +343,7 @@ def _immune(
     instance: Instance, language: Language, target: Target, position: int, seed: int, time: float | None, refused: int
 ) -> NoRefutation:
     """What the plain search finds is an example of a forcing restriction that decides membership."""
-    search = Search(instance, position, seed, time, None, patience=PATIENCE)
+    search = Search(Task(instance, target, seed, Deadline.after(time)), patience=PATIENCE)
     search.run()
     example = None
     how = "no restriction was found that forces the output at all"

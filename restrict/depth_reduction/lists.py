@@ -67,10 +67,9 @@ class Lists:
 
     def under(self, queries: Values, keys: Values) -> Lists:
         """The lists when fewer query and key values are possible: a walk over what is kept, no score is computed."""
-        at = self.row_i
-        alive = np.array(
-            [kernels.holds(queries.ptr, queries.flat, i, u) for i, u in zip(at, self.row_u, strict=True)], dtype=bool
-        ).reshape(-1)
+        row_i = self.row_i
+        possible = np.repeat(queries.positions, np.diff(queries.ptr)) * queries.domain + queries.flat
+        alive = np.isin(row_i * queries.domain + self.row_u, possible)
         used, row_list = np.unique(self.row_list[alive], return_inverse=True)
         start, stop = self.start[used], self.stop[used]
         out = np.empty((2, int((stop - start).sum())), np.int64)
@@ -78,7 +77,7 @@ class Lists:
         own = self.own_j[used], self.own_w[used]
         kernels.filter_lists(start, stop, self.j, self.w, *own, keys.ptr, keys.flat, out, ends, reached)
         size = int(ends[-1]) if len(ends) else 0
-        row_ptr = np.concatenate(([0], np.cumsum(np.bincount(at[alive], minlength=len(self.row_ptr) - 1))))
+        row_ptr = np.concatenate(([0], np.cumsum(np.bincount(row_i[alive], minlength=len(self.row_ptr) - 1))))
         return Lists(
             row_ptr, self.row_u[alive], row_list.astype(np.int64), np.concatenate(([0], ends[:-1]))[: len(ends)], ends,
             out[0, :size].copy(), out[1, :size].copy(), *own, np.maximum(reached, self.complete[used]),

@@ -9,32 +9,44 @@ than ``k H`` pairs, so there are at most ``s^c n / k`` rounds; ``s^c c / k <= et
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
 from restrict.arrays import I64
-from restrict.depth_reduction.activations import Truth
 from restrict.depth_reduction.ctransformer import CTransformer
-from restrict.depth_reduction.forcing import forcing_cubes, minimal_cubes
-from restrict.depth_reduction.neighbours import dependents, neighbours, pair_inputs
+from restrict.depth_reduction.forcing import forcing_cubes, value_cubes
+from restrict.depth_reduction.neighbours import dependents, most_neighbours, pair_inputs
 from restrict.depth_reduction.parameters import check_parameters, fraction, need_length
-from restrict.depth_reduction.selection import Selection, selection
+from restrict.depth_reduction.selection import Ranking, Selection, ranked
 from restrict.depth_reduction.stage1 import fixing
 from restrict.restriction import Restriction
 
 
 @dataclass(frozen=True)
 class Stage2Record:
-    """``fixed`` inputs in ``rounds`` rounds (at most ``rounds_bound`` = s^c n / k). Of ``pairs`` pairs
-    ``captured_before`` and ``captured_after`` are captured. ``dependents``: the most uncaptured heads that k-depend
-    on one layer-0 activation, afterwards at most ``dependents_bound`` = s^c k H (unless an activation could not be
-    forced: ``stuck``).
-    ``neighbours``: the most k-neighbours of an uncaptured head, afterwards at most ``neighbours_bound`` =
-    s^2c c^2 k^2 H / (eta C). ``most_inputs``: the most inputs that one uncaptured pair k-depends on (at most c k).
-    ``affordable``: s^c c / k <= eta C, the paper's condition that the rounds cost at most eta C n inputs.
+    """What Stage 2 did, the paper's bounds beside what was measured (exact).
+
+    Attributes:
+        k: the most selections of a pair.
+        c: the most inputs of a layer-0 activation.
+        heads: H, the heads of layer 1.
+        fixed: the inputs that it fixed, in order.
+        rounds: how many activations it fixed.
+        rounds_bound: s^c n / k.
+        pairs: the number of pairs.
+        captured_before: how many were captured.
+        captured_after: how many are.
+        dependents_before: the most uncaptured heads that k-depended on one layer-0 activation.
+        dependents_after: the same afterwards.
+        dependents_bound: s^c k H; ``dependents_after`` is at most that, but for activations that are ``stuck``.
+        neighbours_before: the most k-neighbours of an uncaptured head; ``None`` where counting them is too much work.
+        neighbours_after: the same afterwards.
+        neighbours_bound: s^2c c^2 k^2 H / (eta C).
+        most_inputs: the most inputs that one uncaptured pair k-depends on; at most c k.
+        affordable: s^c c / k <= eta C, the paper's condition that the rounds cost at most eta C n inputs.
+        stuck: activations for which no forcing cube was found.
     """
 
     k: int
@@ -49,8 +61,8 @@ class Stage2Record:
     dependents_before: int
     dependents_after: int
     dependents_bound: int
-    neighbours_before: int
-    neighbours_after: int
+    neighbours_before: int | None
+    neighbours_after: int | None
     neighbours_bound: Fraction
     most_inputs: int
     affordable: bool
@@ -62,47 +74,85 @@ def stage2(
 ) -> tuple[Restriction, Stage2Record]:
     """While a layer-0 activation is k-depended on by too many uncaptured heads, fix it to its commonest maximiser.
 
-    Arguments:
-        k: selections per pair; eta, C: of the lemma, for the bounds.
+    Args:
+        t: the c-transformer, with at least ``C n`` free inputs.
+        k: the most selections of a pair.
+        eta: in (0, 1/2); for the bounds.
+        C: in (0, 1]; for the bounds.
         limit: how many heads are too many (default: the paper's ``s^c k H``).
 
-    Raises :class:`UsageError` for values out of range, and where n <= c k (no k selections; the lemma holds trivially).
-    Cost: a ranking of all pairs per round.
+    Returns:
+        The refined restriction, and the record. Cost: a ranking of all pairs, and a walk down it per round.
+
+    Raises:
+        UsageError: a value is out of range, or n <= c k (no k selections; the lemma holds trivially).
+        ResourceLimit: the rankings hold too many pairs.
     """
     check_parameters(k=k, eta=eta, C=C)
-    eta, C, c, s, H = fraction(eta), fraction(C), t.c, len(t.symbols), len(t.heads)
     need_length(t, k)
+    return thinned(t, ranked(t, k), eta=fraction(eta), C=fraction(C), limit=limit)[1:]
+
+
+def thinned(
+    t: CTransformer, made: tuple[Ranking, Selection], *, eta: Fraction, C: Fraction, limit: int | None = None,
+    budget: int | None = None,
+) -> tuple[Selection, Restriction, Stage2Record]:  # fmt: skip
+    """Stage 2 with a ranking that is already there.
+
+    Args:
+        t: the c-transformer.
+        made: a ranking of it, and the selections of all pairs.
+        eta: as for :func:`stage2`.
+        C: as for :func:`stage2`.
+        limit: as for :func:`stage2`.
+        budget: fix at most so many inputs, then leave the other activations as they are.
+
+    Returns:
+        The selections of all pairs in the end, the refined restriction, and the record.
+    """
+    ranking, first = made
+    c, s, H, k = t.c, len(t.symbols), len(t.heads), first.k
     bound = s**c * k * H
-    limit = bound if limit is None else limit
-    now, first = t, selection(t, k)
-    current, rounds, stuck, before = first, 0, 0, dependents(t, first)[0]
-    skip: set[int] = set()
-    while True:
-        counts, _ = dependents(now, current)
-        order = [int(j) for j in np.argsort(-counts, kind="stable") if counts[j] > limit and int(j) not in skip]
-        if not order:
-            break
-        cube = _commonest(now, current, order[0])
-        if cube is None:
-            skip.add(order[0])
-            stuck += 1
+    now, current, rounds, skip = t, first, 0, set[int]()
+    before = counts = dependents(t, first)
+    left = t.restriction.free if budget is None else budget
+    while (j := _most_depended(counts, bound if limit is None else limit, skip)) is not None:
+        cube = _commonest(now, current, j)
+        if cube is None or len(cube) > left:
+            skip.add(j)
             continue
-        now = now.restrict(fixing(now, dict(cube)))
-        rounds += 1
-        current = _still_captured(current, selection(now, k), t.n)
-    new = sorted(set(now.restriction.fixed) - set(t.restriction.fixed))
+        now, left, rounds = now.restrict(fixing(now, dict(cube))), left - len(cube), rounds + 1
+        ranking, current = _again(ranking, current, now)
+        counts = dependents(now, current)
+    fixed = sorted(set(now.restriction.fixed) - set(t.restriction.fixed))
     record = Stage2Record(
-        k, c, H, tuple(new), rounds, Fraction(s**c * t.n, k), first.pairs, first.pairs - first.uncaptured,
-        current.pairs - current.uncaptured, int(before.max(initial=0)), int(dependents(now, current)[0].max(initial=0)),
-        bound, _most(neighbours(t, first)), _most(neighbours(now, current)), s ** (2 * c) * c**2 * k**2 * H / (eta * C),
-        int(pair_inputs(now, current).max(initial=0)), Fraction(s**c * c, k) <= eta * C, stuck,
+        k, c, H, tuple(fixed), rounds, Fraction(s**c * t.n, k), first.pairs, first.pairs - first.uncaptured,
+        current.pairs - current.uncaptured, int(before.max(initial=0)), int(counts.max(initial=0)), bound,
+        most_neighbours(t, first), most_neighbours(now, current), s ** (2 * c) * c**2 * k**2 * H / (eta * C),
+        int(pair_inputs(now, current).max(initial=0)), Fraction(s**c * c, k) <= eta * C, len(skip),
     )  # fmt: skip
-    return now.restriction, record
+    return current, now.restriction, record
+
+
+def _most_depended(counts: I64, limit: int, skip: set[int]) -> int | None:
+    """The activation with most dependents above the limit, the first one of several; ``None`` where there is none."""
+    counts = counts.copy()
+    counts[list(skip)] = 0
+    j = int(np.argmax(counts)) if len(counts) else 0
+    return j if len(counts) and counts[j] > limit else None
+
+
+def _again(ranking: Ranking, before: Selection, t: CTransformer) -> tuple[Ranking, Selection]:
+    """The ranking and the selections after more inputs were fixed; what was captured stays so, by record."""
+    shorter = ranking.under(t)
+    after = shorter.select(t, before.k)
+    if after is None:
+        shorter, after = ranked(t, before.k)
+    return shorter, _still_captured(before, after, t.n)
 
 
 def _still_captured(before: Selection, after: Selection, n: int) -> Selection:
     """What was captured stays so, by record: its candidates only lose inputs, but a new ranking may select more."""
-
     values = 1 + int(max(before.query.max(initial=0), after.query.max(initial=0)))
 
     def names(of: Selection) -> I64:
@@ -113,22 +163,21 @@ def _still_captured(before: Selection, after: Selection, n: int) -> Selection:
     return replace(after, captured=after.captured | kept)
 
 
-def _most(counts: dict[tuple[int, int], int]) -> int:
-    return max(counts.values(), default=0)
-
-
 def _commonest(t: CTransformer, chosen: Selection, j: int) -> tuple[tuple[int, int], ...] | None:
-    """The cheapest cube that forces activation ``j`` to the value that is the maximiser in most uncaptured rows."""
-    votes: Counter[tuple[str | None, int]] = Counter()
-    for p in np.flatnonzero(chosen.captured == 0):
-        votes.update((t.instance.key(t.heads[chosen.head[p]]), w) for i, w in chosen.of(int(p)) if i == j)
-    for (key, w), _ in sorted(votes.items(), key=lambda item: (-item[1], str(item[0]))):
-        if key is None:
-            continue
-        if isinstance(t.base[key].source, Truth):
-            found = min(minimal_cubes(t, key, j, w), key=len, default=None)
-        else:
-            found = forcing_cubes(t)[key].cube(j, w, len(t.symbols))
+    """The cheapest cube that forces activation ``j`` to the value that is the maximiser in most uncaptured pairs."""
+    here = np.flatnonzero(chosen.chosen[0] == j)
+    owner = chosen.owner[here]
+    open_ = chosen.captured[owner] == 0
+    keys = [t.instance.key(head) or "" for head in t.heads]
+    values, votes = np.unique(
+        np.stack((chosen.head[owner], chosen.chosen[1, here]))[:, open_], axis=1, return_counts=True
+    )
+    tally: dict[tuple[str, int], int] = {}
+    for (h, w), count in zip(values.T.tolist(), votes.tolist(), strict=True):
+        tally[keys[h], w] = tally.get((keys[h], w), 0) + count
+    cubes = forcing_cubes(t)
+    for key, w in sorted(tally, key=lambda name: (-tally[name], name[0], name[1])):
+        found = min(value_cubes(t, cubes, key, j, w), key=len, default=()) if key else ()
         if found:
             return found
     return None

@@ -93,7 +93,7 @@ class Solver:
         self.pending_cap = 20_000
         self.shift = int(rng.integers(0, 1 << 16))
         self.failed: dict[Goal, tuple[int, int, object]] = {}
-        self.variables = state.at.model.by_name
+        self.variables = state.instance.model.by_name
         self.estimate = cache(self._estimate)
 
     def _width(self, name: str) -> int:
@@ -109,7 +109,7 @@ class Solver:
         variable = self.variables[name]
         if isinstance(variable, Map):
             return sum(self.estimate(a) for a in variable.args) or 0.1
-        key = self.state.at.key(variable)
+        key = self.state.instance.key(variable)
         return 0.2 + max(self.estimate(key) if key else 0.0, self.estimate(variable.value))
 
     def solve(self, goal: Goal, limit: int) -> bool:
@@ -171,9 +171,9 @@ class Solver:
         if goal.u is None:
             return goal.allowed.issuperset(self.state.examine(variable, goal.i))
         assert isinstance(variable, Head)
-        if goal.allowed.issuperset(range(self.state.at.domains[variable.value])):
+        if goal.allowed.issuperset(range(self.state.instance.domains[variable.value])):
             return True
-        copies = variable.value == self.state.at.key(variable)
+        copies = variable.value == self.state.instance.key(variable)
         for steps, (j, w) in enumerate(self.state.walk(variable, goal.i, goal.u)):
             if copies and steps == LONG_WALK and self.state.indexable:
                 return goal.allowed.issuperset(self.state.key_values(variable, goal.i, goal.u))
@@ -244,7 +244,7 @@ class Solver:
 
     def _head_rows(self, head: Head, goal: Goal) -> Iterator[list[Goal]]:
         """Fix the query to one value and capture its row, or capture the rows of all its values."""
-        query = self.state.at.query(head)
+        query = self.state.instance.query(head)
         if query is None:
             yield [Goal(head.name, goal.i, goal.allowed, 0)]
             return
@@ -256,9 +256,9 @@ class Solver:
 
     def _harmless(self, head: Head, goal: Goal, j: int, w: int) -> bool:
         """Whether a win of the pair gives an allowed value."""
-        if head.value == self.state.at.key(head):
+        if head.value == self.state.instance.key(head):
             return w in goal.allowed
-        if j == goal.i and head.value == self.state.at.query(head):
+        if j == goal.i and head.value == self.state.instance.query(head):
             return goal.u in goal.allowed
         return goal.allowed.issuperset(self.state.values(head.value, j))
 
@@ -274,7 +274,7 @@ class Solver:
         wanted = self._width(head.name) + (self.guarded or 1)
         threats: dict[int, list[int]] = {}
         seen: dict[int, list[int]] = {}
-        key = self.state.at.key(head)
+        key = self.state.instance.key(head)
         assert goal.u is not None
         one_each = key == head.value and self.state.depth[head.value] == 0  # every threat takes a token of its own
         cap = min(limit, self.pending_cap) if one_each else self.pending_cap
@@ -282,9 +282,7 @@ class Solver:
             seen.setdefault(j, []).append(w)
             harmless = self._harmless(head, goal, j, w)
             anchor = self._anchor(head, goal, key, j, seen[j], harmless)
-            others = (
-                [self._exclude(head, goal, key, at, bad) for at, bad in threats.items() if at != j] if anchor else []
-            )
+            others = [self._exclude(head, goal, key, p, bad) for p, bad in threats.items() if p != j] if anchor else []
             if anchor is not None and all(others) and all(map(self._possible, anchor)):
                 goals = [*anchor, *(g for g in others if g)]
                 found.append((self._price(goals) * (1 + self.noise * float(self.rng.random())), j, goals))
@@ -294,7 +292,7 @@ class Solver:
             if (len(found) >= wanted and not go_on) or max(len(threats), steps // 4) > cap:
                 break
         else:
-            last = [self._exclude(head, goal, key, at, bad) for at, bad in threats.items()]
+            last = [self._exclude(head, goal, key, p, bad) for p, bad in threats.items()]
             if all(last):
                 found.append((self._price([g for g in last if g]), -1, [g for g in last if g]))
         yield from (goals for _, _, goals in sorted(self._sample(found, wanted), key=lambda f: f[:2]))
@@ -328,7 +326,7 @@ class Solver:
     ) -> list[Goal] | None:
         """Goals that make position ``j`` reach at least the present pair, with an allowed value."""
         goals = []
-        if key is not None and not (j == goal.i and key == self.state.at.query(head)):
+        if key is not None and not (j == goal.i and key == self.state.instance.query(head)):
             allowed = goal.allowed.intersection(seen) if head.value == key else frozenset(seen)
             if not allowed:
                 return None
@@ -349,7 +347,7 @@ class Solver:
             rest = frozenset(self.state.values(key, j)).difference(bad) if key else frozenset()
             if possible and (not rest or self.estimate(head.value) <= self.estimate(key or "token")):
                 return Goal(head.value, j, goal.allowed)
-        elif key is None or (j == goal.i and key == self.state.at.query(head)):
+        elif key is None or (j == goal.i and key == self.state.instance.query(head)):
             return None
         else:
             rest = frozenset(self.state.values(key, j)).difference(bad)

@@ -99,12 +99,12 @@ class RowIndex:
         return {int(w): np.flatnonzero(self.w == w) for w in np.unique(self.w)}
 
 
-def depths(at: Instance) -> dict[str, int]:
+def depths(instance: Instance) -> dict[str, int]:
     """The largest number of heads on a path to each variable."""
     depth = {"token": 0, "position": 0}
-    for variable in at.model.variables:
+    for variable in instance.model.variables:
         if isinstance(variable, Head):
-            read = (variable.value, at.query(variable), at.key(variable))
+            read = (variable.value, instance.query(variable), instance.key(variable))
             depth[variable.name] = 1 + max(depth[name] for name in read if name is not None)
         else:
             depth[variable.name] = max((depth[a] for a in variable.args), default=0)
@@ -117,13 +117,13 @@ class ForcingState:
     Value sets only shrink as tokens are fixed, so a fact stays true (if not tight) until the trail is undone past it.
     """
 
-    def __init__(self, at: Instance, base: Mapping[int, int] | None = None) -> None:
+    def __init__(self, instance: Instance, base: Mapping[int, int] | None = None) -> None:
         """``base``: positions with symbols that are fixed for good, like markers, and count as such here."""
-        self.at = at
-        self.order = {v.name: t for t, v in enumerate(at.model.variables)}
-        self.depth = depths(at)
-        self.alphabet = tuple(range(len(at.model.alphabet)))
-        self.pinned = {i: (v,) for i, v in {**at.pinned, **(base or {})}.items()}
+        self.instance = instance
+        self.order = {v.name: t for t, v in enumerate(instance.model.variables)}
+        self.depth = depths(instance)
+        self.alphabet = tuple(range(len(instance.model.alphabet)))
+        self.pinned = {i: (v,) for i, v in {**instance.pinned, **(base or {})}.items()}
         self.tokens: dict[int, tuple[int, ...]] = dict(self.pinned)
         self.facts: dict[Node, tuple[int, ...]] = {}
         self.reads: dict[Node, set[Node]] = {}
@@ -155,7 +155,7 @@ class ForcingState:
         if name == "position":
             return (i,)
         fact = self.facts.get((name, i))
-        return range(self.at.domains[name]) if fact is None else fact
+        return range(self.instance.domains[name]) if fact is None else fact
 
     def fix(self, i: int, symbol: int) -> None:
         """Fix a free position."""
@@ -207,25 +207,25 @@ class ForcingState:
         self.reads[variable.name, i].update((a, i) for a in variable.args)
         sets = [self.values(a, i) for a in variable.args]
         if np.prod([len(s) for s in sets], dtype=object) > MAX_IMAGE:
-            return tuple(range(self.at.domains[variable.name]))
+            return tuple(range(self.instance.domains[variable.name]))
         return tuple(np.unique(self.block(variable, i, sets)).tolist())
 
     def block(self, variable: Map, i: int, sets: Sequence[Sequence[int]]) -> I64:
         """The map's values on a box; whole tables are kept where they are small."""
-        size = np.prod([self.at.domains[a] for a in variable.args], dtype=object)
+        size = np.prod([self.instance.domains[a] for a in variable.args], dtype=object)
         if size > 4096:
-            return self.at.map_values(variable, i, sets)
-        return self.at.map_table(variable, i)[np.ix_(*sets)]
+            return self.instance.map_values(variable, i, sets)
+        return self.instance.map_table(variable, i)[np.ix_(*sets)]
 
     def _head(self, head: Head, i: int) -> tuple[int, ...]:
         node = (head.name, i)
-        first, stop = self.at.visible(head, i)
+        first, stop = self.instance.visible(head, i)
         if first >= stop:
             return (head.default,)
-        query = self.at.query(head)
+        query = self.instance.query(head)
         if query:
             self.reads[node].add((query, i))
-        everything = self.at.domains[head.value]
+        everything = self.instance.domains[head.value]
         found: set[int] = set()
         for u in self.values(query, i) if query else (0,):
             found |= self.row_values(head, i, u, everything, self.reads[node])
@@ -235,14 +235,14 @@ class ForcingState:
 
     def row_values(self, head: Head, i: int, u: int, enough: int, reads: set[Node]) -> set[int]:
         """R(u) of docs/trusted-base.md; stops when ``enough`` values have been found."""
-        key = self.at.key(head)
+        key = self.instance.key(head)
         found: set[int] = set()
         for steps, (j, w) in enumerate(self.walk(head, i, u, reads)):
             if head.value == key:
                 if steps == LONG_WALK and self.indexable:
                     return self.key_values(head, i, u, reads)
                 found.add(w)
-            elif j == i and head.value == self.at.query(head):
+            elif j == i and head.value == self.instance.query(head):
                 found.add(u)
             else:
                 reads.add((head.value, j))
@@ -262,11 +262,11 @@ class ForcingState:
         Only positions whose key values are restricted are looked at one by one; of all others only the first to be
         completed matters, and for each value its first place. So a row of a million equal pairs costs no walk.
         """
-        first, stop = self.at.visible(head, i)
-        key = self.at.key(head)
+        first, stop = self.instance.visible(head, i)
+        key = self.instance.key(head)
         assert key is not None
-        domain = self.at.domains[key]
-        rows, same = self._list(head, i, u), self.at.query(head) == key
+        domain = self.instance.domains[key]
+        rows, same = self._list(head, i, u), self.instance.query(head) == key
         while True:
             if not rows.pairs and not rows.complete:
                 self.scores += rows.extend()
@@ -306,12 +306,15 @@ class ForcingState:
             return self.tokens
         if name == "position":
             return {}
-        return {i: v for (of, i), v in self.facts.items() if of == name and len(v) < self.at.domains[name]}
+        return {i: v for (of, i), v in self.facts.items() if of == name and len(v) < self.instance.domains[name]}
 
     def walk(self, head: Head, i: int, u: int, reads: set[Node] | None = None) -> Iterator[Pair]:
         """The candidates of a row: its feasible pairs, best first, down to the floor."""
-        first, stop = self.at.visible(head, i)
-        key, same = self.at.key(head), self.at.query(head) is not None and self.at.query(head) == self.at.key(head)
+        first, stop = self.instance.visible(head, i)
+        key, same = (
+            self.instance.key(head),
+            self.instance.query(head) is not None and self.instance.query(head) == self.instance.key(head),
+        )
         rows = self._list(head, i, u)
         left: dict[int, int] = {}
         t = 0
@@ -329,7 +332,7 @@ class ForcingState:
             if key is not None:
                 own = same and j == i
                 possible = (u,) if own else self.values(key, j)
-                if reads is not None and len(possible) < self.at.domains[key]:
+                if reads is not None and len(possible) < self.instance.domains[key]:
                     reads.add((key, j))
                 if w not in possible:
                     continue
@@ -341,15 +344,15 @@ class ForcingState:
     def _list(self, head: Head, i: int, u: int) -> RowList:
         """The row's list; one for all positions where the score does not mention ``i`` and most of the row is
         visible."""
-        first, stop = self.at.visible(head, i)
-        shared = "i" not in mentions(head) and 2 * (stop - first) >= self.at.n
+        first, stop = self.instance.visible(head, i)
+        shared = "i" not in mentions(head) and 2 * (stop - first) >= self.instance.n
         slot = (head.name, -1 if shared else i, u)
         if slot not in self._lists:
-            row = Row(self.at, head, i, u)
+            row = Row(self.instance, head, i, u)
             row.own = (-1, -1)
             if shared:
-                row.first, row.stop = 0, self.at.n
-            self._lists[slot] = RowList(row, self._default_values(self.at.key(head)))
+                row.first, row.stop = 0, self.instance.n
+            self._lists[slot] = RowList(row, self._default_values(self.instance.key(head)))
         return self._lists[slot]
 
     def _default_values(self, key: str | None) -> Values:
@@ -359,7 +362,7 @@ class ForcingState:
             if key == "token":
                 self._defaults[key] = Values.make(len(self.alphabet), self.pinned)
             elif key == "position":
-                self._defaults[key] = Values.make(1, {j: (j,) for j in range(self.at.n)})
+                self._defaults[key] = Values.make(1, {j: (j,) for j in range(self.instance.n)})
             else:
-                self._defaults[key] = Values.make(self.at.domains[key], {})
+                self._defaults[key] = Values.make(self.instance.domains[key], {})
         return self._defaults[key]

@@ -11,10 +11,11 @@ import numpy as np
 
 from restrict.arrays import I64
 from restrict.errors import ModelError, UsageError, quote
+from restrict.files import read_bytes, write_bytes
 from restrict.model.program import Head, Map, Model, Output, Size, Variable
 from restrict.model.rules import Dot, Formula, Rule, Table
 from restrict.model.validate import has_control
-from restrict.strictjson import Node, one_line_lists, parse, read_bytes, write_bytes
+from restrict.strictjson import Node, one_line_lists, parse
 
 FORMAT = "restrict-model/1"
 _DTYPES = {"int64", "int32", "int16", "int8", "uint32", "uint16", "uint8"}

@@ -153,7 +153,7 @@ class BoxSearch:
         return None if best is None else self.finished(self._widened(best, accepts))
 
     def apart(self, label: str, used: Collection[int], boxes: int) -> FoundBox | None:
-        """A box that excludes the label and has no position ``used`` by so many others; ``None``: one search finds none.
+        """A box that excludes the label without the positions ``used`` by so many others; ``None``: there was none.
 
         So many disjoint boxes prove the optimum of models that are made of blocks, such as AND of ORs, at once.
         """

@@ -7,8 +7,7 @@ and a free position unites its symbols. One pass an axis fills the whole table (
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from restrict.force.cases import confirm_by_cases
 from restrict.model.program import Instance
 from restrict.model.trace import run_batch
 from restrict.optimum.exact import confirm
-from restrict.task import Target, position_of
+from restrict.task import Task
 
 RESTRICTIONS = 2_500_000
 WORDS = 2**14
@@ -62,18 +61,15 @@ def forcing(instance: Instance, position: int) -> Iterator[dict[int, int]]:
             yield {i: int(a) for i, a in zip(letters, cell, strict=True) if a < symbols}
 
 
-def by_enumeration(
-    instance: Instance, target: Target, most: int, provenance: Mapping[str, Any], tries: int = 12
-) -> tuple[int, Certificate | None]:
+def by_enumeration(task: Task, most: int, tries: int = 12) -> tuple[int, Certificate | None]:
     """The optimum (exact), and a certificate of the smallest restriction below ``most`` fixed positions that the
     checker can confirm, if need be by cases.
 
     Of each size ``tries`` restrictions are tried: first whether the abstract run confirms one as it is, then the split
     over the fewest positions.
     """
-    where = position_of(instance, target)
-    assert where is not None
-    groups = itertools.groupby(forcing(instance, where), key=len)
+    instance, target, provenance = task.instance, task.target, task.provenance
+    groups = itertools.groupby(forcing(instance, task.one_position("an optimum")), key=len)
     size, group = next(groups)
     optimum = size
     while size < most:

@@ -85,9 +85,9 @@ def label_on(full: OnDemandState, position: int, changes: Mapping[int, int]) -> 
     full.facts.clear()
     full.reads.clear()
     full.trail.clear()
-    (value,) = full.values(full.at.model.output.variable, position)
+    (value,) = full.values(full.instance.model.output.variable, position)
     full.tokens.update(before)
-    return full.at.label(value)
+    return full.instance.label(value)
 
 
 def sensitive_block(oracle: Oracle, x: Cube, agreed: Collection[int], other: int) -> Cube | None:
@@ -140,10 +140,10 @@ def sensitivity(
 
 def _checked(full: OnDemandState, position: int, label: str, word: Cube, changes: Cube) -> Block:
     """Evaluate a block's witness again."""
-    alphabet, changed = full.at.model.alphabet, word | changes
+    alphabet, changed = full.instance.model.alphabet, word | changes
     witness = tuple(alphabet[changed[i]] for i in sorted(changed))
-    short = full.at.n <= RUN_LENGTH
-    seen = full.at.model.run(witness).label(position) if short else label_on(full, position, changes)
+    short = full.instance.n <= RUN_LENGTH
+    seen = full.instance.model.run(witness).label(position) if short else label_on(full, position, changes)
     if seen == label:
         raise AssertionError(f"the block {sorted(changes)} is not sensitive; please report the model")
     return Block(tuple(sorted(changes)), seen, witness)
@@ -185,7 +185,7 @@ def _by_search(
     rng = np.random.default_rng(seed)
     used: set[int] = set()
     label_on(full, position, {})
-    for i in sorted(full.read_tokens((full.at.model.output.variable, position)) - set(full.at.pinned)):
+    for i in sorted(full.read_tokens((full.instance.model.output.variable, position)) - set(full.instance.pinned)):
         _in_time(deadline)
         for a in full.alphabet:
             if a != word[i] and i not in used and label_on(full, position, {i: a}) != label:
@@ -207,7 +207,7 @@ def _other_label(
     full: OnDemandState, position: int, word: Cube, used: set[int], label: str, rng: np.random.Generator
 ) -> Cube | None:
     """Changes off ``used`` that, laid over the input, give another label; found by goal-directed search."""
-    at, name = full.at, full.at.model.output.variable
+    at, name = full.instance, full.instance.model.output.variable
     wanted = frozenset(v for v in range(at.domains[name]) if at.label(v) != label)
     found = force(at, Goal(name, position, wanted), {i: word[i] for i in used}, at.n, rng)
     return None if found is None else {i: a for i, a in found.items() if a != word[i]}

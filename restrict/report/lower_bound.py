@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from restrict.certificate.certificate import Certificate
@@ -64,6 +65,24 @@ def verdict(model: Model, certificate: Certificate, bounds: Bounds, exact: Exact
     return f"{fixed} fixed, at least {least} ({kind})"
 
 
+def bound_path(path: Path) -> Path:
+    """Where the proof of the bound goes beside a certificate: ``cert.json`` and ``cert.lower.json``."""
+    return path.with_name(f"{path.stem}.lower{path.suffix}")
+
+
+def bounds_below(
+    model: Model, certificate: Certificate, bounds: Bounds, output: Path | None, exact: Exact | None = None
+) -> str:
+    """What is printed under a certificate: the verdict, what proves it, and what else is known."""
+    lines = [f"  bound   {verdict(model, certificate, bounds, exact)}"] if certificate.c == 0 else []
+    lines.append(f"          {bounds.at_least} by {proof_line(bounds)}; by disjoint boxes alone {bounds.disjoint}")
+    if bounds.at_least < len(certificate.restriction.fixed):
+        lines.append(f"          labels: {label_bounds(bounds.bound)}; ended: {WHY[bounds.stopped]}")
+    if output is not None and has_claim(bounds.bound):
+        lines.append(f"          its proof is in {bound_path(output)}")
+    return "\n".join(lines)
+
+
 def bound_lines(model: Model, bounds: Bounds) -> str:
     """The bound, its proof, and what else is known."""
     bound = bounds.bound
@@ -103,9 +122,11 @@ def label_bounds(bound: LowerBound) -> str:
     return ", ".join(parts) or "none"
 
 
-def bound_document(model: Model, bounds: Bounds) -> dict[str, Any]:
+def bound_document(
+    model: Model, bounds: Bounds, certificate: Certificate | None = None, exact: Exact | None = None
+) -> dict[str, Any]:
     """The same as JSON."""
-    least, kind = best_lower(model, bounds)
+    least, kind = best_lower(model, bounds, certificate, exact)
     return {
         "at_least": bounds.at_least,
         "best": {"at_least": least, "kind": kind},
