@@ -78,7 +78,7 @@ def certify(
             progress=progress,
         ).certificate
     found = force_output(task)
-    if c or (free is not None and found.free < least_free(task.unpinned, free)):
+    if c or (free is not None and found.free < least_free(len(task.instance.unpinned), free)):
         found = relax(task, found, c or 0, free)  # keeps its best on Ctrl-C where that meets the wish
     return found
 

@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 
 from restrict.arrays import MAX64, MIN64
 from restrict.errors import ModelError
-from restrict.model import expr as E
-from restrict.model.expr import Expr, bind, const, interval, name, parse, signed, substitute, table
+from restrict.model import code as E
+from restrict.model.expr import SCALAR, Expr, bind, const, name, signed, substitute, table
+from restrict.model.expr_parser import parse
+from restrict.model.interval import interval
 from restrict.model.program import at_length
 from restrict.model.rules import evaluate
 from tests import naive
@@ -494,17 +496,17 @@ def operands(op: str) -> list[tuple[int, ...]]:
 def test_the_opcodes_are_numbered_as_the_kernel_expects() -> None:
     assert list(E.OPCODES.values()) == list(range(17))
     rewritten = {"gt", "ge", "and", "or", "not"}
-    assert list(E.OPCODES) == [op for op in (*E.SCALAR, "gather") if op not in rewritten]
+    assert list(E.OPCODES) == [op for op in (*SCALAR, "gather") if op not in rewritten]
 
 
 @pytest.mark.nojit
-@pytest.mark.parametrize("op", E.SCALAR)
+@pytest.mark.parametrize("op", SCALAR)
 def test_the_kernel_computes_what_the_opcode_says(op: str) -> None:
     rows = operands(op)
     letters = NAMES[: len(rows[0])]
     tree = Expr(op, tuple(name(letter) for letter in letters))
     columns = {letter: np.array([row[t] for row in rows], dtype=np.int64) for t, letter in enumerate(letters)}
-    assert evaluate(tree, columns, len(rows)).tolist() == [E.SCALAR[op](*row) for row in rows]
+    assert evaluate(tree, columns, len(rows)).tolist() == [SCALAR[op](*row) for row in rows]
 
 
 @pytest.mark.nojit

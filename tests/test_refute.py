@@ -23,6 +23,7 @@ from restrict.languages.source import language
 from restrict.model.fileformat import loads
 from restrict.model.program import Model
 from restrict.restriction import Restriction
+from restrict.task import Task
 from tests import mutations, naive, random_programs
 from tests import trusted as check
 from tests.marks import heavy_after
@@ -151,8 +152,8 @@ def test_sat_agrees_with_the_table() -> None:
     kinds = []
     for seed, spec in itertools.product(range(6), ["parity", "majority", "1*", "palindromes:01"]):
         at = restrict.load(f"random:layers=2,heads=1,states=3,seed={seed}").at(8)
-        table = outcome(by_table, at, language(spec), "last", 7, {})
-        assert outcome(by_sat, at, language(spec), "last", 7, 0, None, {}, None) == table
+        table = outcome(by_table, Task(at), language(spec))
+        assert outcome(by_sat, Task(at), language(spec)) == table
         kinds.append(table)
     assert len(set(kinds)) > 1
 
@@ -559,7 +560,7 @@ def test_the_command_says_immune_with_exit_3() -> None:
         (["anbn", "-L", "nonsense", "-n", "5"], "is not a language"),
         (["anbn", "-L", "anbn", "-n", "5", "--target", "all"], "its output at the last position only"),
         (["anbn", "-L", "anbn", "-n", "5", "--exact", "-c", "1"], "0 with exact"),
-        (["anbn", "-L", "anbn", "-n", "5", "--seed", "-1"], "seed = -1"),
+        (["anbn", "-L", "anbn", "-n", "5", "--seed", "-1"], "-1 is not in the range"),
     ],
 )
 def test_wrong_arguments_are_one_line(argv: list[str], message: str) -> None:

@@ -20,7 +20,8 @@ from restrict.arrays import I64, MIN64
 from restrict.errors import ResourceLimit
 from restrict.kernels import scan
 from restrict.kernels.machine import BLOCK
-from restrict.model.expr import Code, Expr, compile_expr
+from restrict.model.code import Code, compile_expr
+from restrict.model.expr import Expr
 from restrict.model.program import Head, Instance
 from restrict.model.rules import registers, run_code
 

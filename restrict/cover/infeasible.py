@@ -17,7 +17,7 @@ from restrict.cover.lower_bound import LowerBound, packing_value
 from restrict.cover.problem import CoverProblem
 from restrict.cover.solution import CoverSolution, Statistics, solution_of
 from restrict.errors import NotEstablished
-from restrict.sat.rup import ProofError, check_refutation
+from restrict.sat.drat_check import ProofError, check_refutation
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +68,9 @@ def impossible(
 
 
 def refutes(clauses: Iterable[Sequence[int]], proof: Iterable[str]) -> bool:
-    """Whether the proof (DRAT lines, lemmas by unit propagation only) refutes the clauses (:mod:`restrict.sat.rup`).
+    """Whether the proof (DRAT lines, lemmas by unit propagation only) refutes the clauses.
 
-    Deletions are left out: keeping a clause is sound.
+    The check is :mod:`restrict.sat.drat_check`. Deletions are left out: keeping a clause is sound.
     """
     try:
         check_refutation(clauses, (line for line in proof if not line.startswith("d")))

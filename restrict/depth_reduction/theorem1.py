@@ -144,7 +144,7 @@ def _repeating(
     instance: Instance, free: float | None, c: int | None, seed: int, progress: Progress | None
 ) -> Everywhere:
     """Where no score mentions the query's position: a restriction that repeats, at any length."""
-    wanted = None if c is not None else least_free(instance.n - len(instance.pinned), 0.9 if free is None else free)
+    wanted = None if c is not None else least_free(len(instance.unpinned), 0.9 if free is None else free)
     pattern, rho, depends = periodic(instance, c=c, free=wanted, seed=seed, progress=progress)
     claim = Claim(rho.free, int(depends.max(initial=0)), None, None)
     strategy = f"repeating: {pattern.text(instance.model.alphabet)}"
@@ -175,7 +175,7 @@ def _for_c(instance: Instance, c: int, seed: int, deadline: float | None, progre
 def _for_share(
     instance: Instance, free: float, seed: int, deadline: float | None, progress: Progress | None
 ) -> Everywhere:
-    budget = instance.n - len(instance.pinned) - least_free(instance.n - len(instance.pinned), free)
+    budget = instance.n - len(instance.pinned) - least_free(len(instance.unpinned), free)
     start = CTransformer.of_model(instance)
     plan = choose_plan(instance, free, seed, progress)
     best: Everywhere | None = None
@@ -250,7 +250,7 @@ def choose_plan(instance: Instance, free: float, seed: int, progress: Progress |
         return candidates[0]
     if short.n > 2 * MEASURE_AT:  # measuring would cost more than it gains
         return candidates[DEFAULT_PLAN]
-    budget = short.n - len(short.pinned) - least_free(short.n - len(short.pinned), free)
+    budget = short.n - len(short.pinned) - least_free(len(short.unpinned), free)
     measured = []
     for index, plan in enumerate(candidates):
         if progress is not None:

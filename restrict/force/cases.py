@@ -8,15 +8,13 @@ always does it. The greedy choice adds the position that leaves the fewest branc
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from restrict.abstract.run import Cone
-from restrict.certificate.certificate import MAX_SPLIT, Certificate, certificate_of
+from restrict.certificate.certificate import MAX_SPLIT, Certificate, certified
 from restrict.force.minimise import needed_cone
 from restrict.force.on_demand import OnDemandState
 from restrict.model.program import Instance
-from restrict.restriction import Restriction
-from restrict.task import Target, position_of
+from restrict.task import Task
 
 MOST = 8
 """Positions that the search splits over; the branches grow exponentially."""
@@ -26,23 +24,30 @@ WORK = 1_000_000
 """OnDemandState abstract runs that one search may take, times n^2 (what a run may cost): about a second."""
 
 
-def confirm_by_cases(
-    instance: Instance, fixed: Mapping[int, int], target: Target, provenance: Mapping[str, Any], most: int = MOST
-) -> Certificate | None:
+def confirm(task: Task, fixed: Mapping[int, int]) -> Certificate | None:
+    """The certificate that a restriction forces the label at the target, if the abstract run establishes it.
+
+    Cost: an abstract run on demand, and if that shows it a fresh one.
+    """
+    instance = task.instance
+    state, node = OnDemandState.of(instance, fixed), (instance.model.output.variable, task.one_position("a claim"))
+    if len({instance.label(v) for v in state.values(*node)}) != 1:
+        return None
+    found = certified(task, fixed, needed_cone(state, node))
+    return found if found.c == 0 else None
+
+
+def confirm_by_cases(task: Task, fixed: Mapping[int, int], most: int = MOST) -> Certificate | None:
     """The certificate that a restriction forces the label at the target, split over as few positions as greed finds.
 
     ``None`` where ``most`` positions and the runs that ``WORK`` allows do not do it (or two branches give two labels:
     the output is not forced). Cost: a lazy abstract run per open branch, free position that it reads, and symbol.
     """
-    position = position_of(instance, target)
-    assert position is not None
-    split = find_split(instance, dict(fixed), position, min(most, MAX_SPLIT))
+    split = find_split(task.instance, dict(fixed), task.one_position("a split"), min(most, MAX_SPLIT))
     if split is None:
         return None
     chosen, cone = split
-    found = certificate_of(
-        instance, Restriction.of(instance, dict(fixed)), cone, target, provenance, tuple(sorted(chosen))
-    )
+    found = certified(task, fixed, cone, tuple(sorted(chosen)))
     return found if found.c == 0 else None
 
 

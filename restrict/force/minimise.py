@@ -91,4 +91,5 @@ def needed_cone(state: ForcingState, target: Node) -> dict[str, tuple[int, ...]]
             continue
         cone.setdefault(name, set()).add(i)
         stack.extend(state.reads.get(node, ()))
-    return {name: tuple(sorted(positions)) for name, positions in cone.items()}
+    # In program order: the order in which sets of names are gone through differs from process to process.
+    return {name: tuple(sorted(cone[name])) for name in sorted(cone, key=state.order.__getitem__)}

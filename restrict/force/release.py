@@ -41,7 +41,7 @@ def relax(task: Task, start: Certificate, c: int, free: float | Fraction | None)
     """Free as much as ``c`` dependencies allow; with ``free`` set, until that fraction is free, whatever ``c`` is."""
     best = start
     task = task.noting(**{k: v for k, v in start.provenance.items() if k in ("strategy", "stopped")})
-    wanted = None if free is None else least_free(task.unpinned, free)
+    wanted = None if free is None else least_free(len(task.instance.unpinned), free)
     try:
         for found in releases(task, start) if wanted is None or best.free < wanted else ():
             if wanted is None and found.c > c:

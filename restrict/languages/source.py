@@ -79,7 +79,7 @@ def _shuffle(rest: str, _letters: str) -> Language:
 
 
 def _regex(rest: str, letters: str) -> Language:
-    from restrict.languages.regular import from_regex
+    from restrict.languages.regex import from_regex
 
     return from_regex(rest, letters or None)
 

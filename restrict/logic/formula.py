@@ -22,7 +22,7 @@ from functools import cached_property
 
 from restrict.errors import UsageError, quote
 from restrict.logic.operators import ARITY, MIRROR, NULLARY, OPERATORS, SYMBOL, Node
-from restrict.logic.printing import to_text
+from restrict.logic.printer import to_text
 
 
 @dataclass(frozen=True, repr=False)

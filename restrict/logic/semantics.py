@@ -16,7 +16,7 @@ import numpy.typing as npt
 from restrict.errors import UsageError, quote
 from restrict.logic.formula import Formula
 from restrict.logic.operators import ARITY, MIRROR, PAST, SYMBOL, Node
-from restrict.logic.syntax import parse
+from restrict.logic.parser import parse
 
 Truth = npt.NDArray[np.bool_]
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from restrict.arrays import I64
 from restrict.errors import ModelError
-from restrict.model.expr import Code, Expr, bind, compile_expr
+from restrict.model.code import Code, compile_expr
+from restrict.model.expr import Expr, bind
 from restrict.model.rules import Callback, Formula, Table, bind_row, expression, tabulate, tabulate_callback
 from restrict.model.validate import validate_instance
 from restrict.model.variables import Head, Map, mentions, rule_of

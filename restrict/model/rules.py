@@ -18,7 +18,9 @@ import numpy as np
 from restrict.arrays import I64, MAX64
 from restrict.errors import ModelError, ResourceLimit
 from restrict.kernels.machine import BLOCK, run_block
-from restrict.model.expr import Code, Expr, bind, compile_expr, name, parse, table
+from restrict.model.code import Code, compile_expr
+from restrict.model.expr import Expr, bind, name, table
+from restrict.model.expr_parser import parse
 
 SCORE_NAMES = frozenset("nijqk")
 

@@ -11,8 +11,10 @@ import numpy as np
 
 from restrict.arrays import I64, MAX64
 from restrict.errors import ModelError, ResourceLimit, UsageError, quote
-from restrict.model.expr import RESERVED, Interval, bind, interval
+from restrict.model.expr import Interval, bind
+from restrict.model.expr_parser import RESERVED
 from restrict.model.graph import cycle, program_graph
+from restrict.model.interval import interval
 from restrict.model.rules import Dot, Formula, Rule, Table, evaluate, expression
 from restrict.model.variables import (
     BUILT_IN,

@@ -15,7 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from restrict.model.expr import Expr, bind, interval
+from restrict.model.expr import Expr, bind
+from restrict.model.interval import interval
 from restrict.model.rules import Formula, Rule
 
 Mask = Literal["none", "past", "strict_past", "future", "strict_future"]

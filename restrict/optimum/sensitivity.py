@@ -13,20 +13,21 @@ Both kinds are evaluated again before they are returned.
 
 from __future__ import annotations
 
-import time as clock
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from pysat.card import ITotalizer
 
+from restrict.arguments import the_model, the_time
+from restrict.deadline import Deadline, OutOfTime
 from restrict.errors import ResourceLimit, UsageError
 from restrict.force.goal import Goal, OutOfBudget, Solver
 from restrict.force.on_demand import OnDemandState
 from restrict.force.state import ForcingState
 from restrict.model.program import Instance, Model
 from restrict.optimum.cnf import encode
-from restrict.optimum.exact import Cube, Oracle, OutOfTime
+from restrict.optimum.exact import Cube, Oracle
 from restrict.restriction import Restriction
 from restrict.task import Target, position_of
 
@@ -68,7 +69,7 @@ class Sensitivity:
 
 def input_of(model: Model, x: str | Sequence[str]) -> tuple[Instance, Cube]:
     """The instance for a word and its symbols' indices by position. Raises :class:`UsageError` for an empty one."""
-    symbols = model.symbols(x)
+    symbols = the_model(model).symbols(x)
     n = len(symbols) + len(model.markers)
     if n < 1:
         raise UsageError("the input is empty")
@@ -118,7 +119,7 @@ def sensitivity(
     where = position_of(at, target)
     if where is None:
         raise UsageError("sensitivity is for one position, not for the target all")
-    deadline = None if time is None else clock.monotonic() + time
+    deadline = Deadline.after(the_time(time))
     full = OnDemandState.of(at, word)
     label = label_on(full, where, {})
     found: Iterator[Cube] | None = None
@@ -179,28 +180,23 @@ def _by_sat(oracle: Oracle, word: Cube, label: str) -> Iterator[Cube]:
 
 
 def _by_search(
-    full: OnDemandState, position: int, word: Cube, label: str, seed: int, deadline: float | None
+    full: OnDemandState, position: int, word: Cube, label: str, seed: int, deadline: Deadline
 ) -> Iterator[Cube]:
     """Single changes of tokens that the target reads, then what forces another label."""
     rng = np.random.default_rng(seed)
     used: set[int] = set()
     label_on(full, position, {})
     for i in sorted(full.read_tokens((full.instance.model.output.variable, position)) - set(full.instance.pinned)):
-        _in_time(deadline)
+        deadline.check()
         for a in full.alphabet:
             if a != word[i] and i not in used and label_on(full, position, {i: a}) != label:
                 used.add(i)
                 yield {i: a}
     while (found := _other_label(full, position, word, used, label, rng)) is not None:
-        _in_time(deadline)
+        deadline.check()
         block = _minimal(full, position, found, label)
         used.update(block)
         yield block
-
-
-def _in_time(deadline: float | None) -> None:
-    if deadline is not None and clock.monotonic() > deadline:
-        raise OutOfTime
 
 
 def _other_label(

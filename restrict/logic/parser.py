@@ -22,11 +22,11 @@ from typing import NoReturn
 from restrict.errors import ResourceLimit, UsageError, quote
 from restrict.logic.formula import Builder, Formula
 from restrict.logic.operators import ALIASES, ARITY, LEVEL, MAX_TEXT, MODIFIERS, NULLARY, RESERVED, SYMBOL, TIGHTEST
-from restrict.logic.printing import quoted
+from restrict.logic.printer import quoted
+from restrict.scanner import Token, scan
 
 _TOKEN = re.compile(
-    r"\s*(?:(?P<word>\w+)|(?P<quoted>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
-    r"|(?P<sign><->|->|&&|\|\||[!~&|^()¬∧∨→↔⊤⊥])|(?P<end>\Z))",
+    r"(?P<word>\w+)|(?P<quoted>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")|(?P<sign><->|->|&&|\|\||[!~&|^()¬∧∨→↔⊤⊥])",
     re.DOTALL,
 )
 
@@ -82,22 +82,14 @@ class _Parser:
     # ------------------------------------------------------------ tokens
 
     def tokens(self) -> list[_Token]:
-        out: list[_Token] = []
-        at = 0
-        while not out or out[-1].op:
-            found = _TOKEN.match(self.text, at)
-            if found is None:
-                self.bad_character(at)
-            kind = found.lastgroup or "end"
-            out.append(self.token(kind, found[kind], found.start(kind)))
-            at = found.end()
-        return self.joined(out)
+        return self.joined([self.token(piece) for piece in scan(self.text, _TOKEN, self.bad_character)])
 
-    def token(self, kind: str, text: str, start: int) -> _Token:
-        stop = start + len(text)
-        if kind == "quoted":
+    def token(self, piece: Token) -> _Token:
+        """A piece with its meaning."""
+        text, start, stop = piece.text, piece.start, piece.stop
+        if piece.kind == "quoted":
             return _Token(SYMBOL, re.sub(r"\\(.)", r"\1", text[1:-1], flags=re.DOTALL), start, stop)
-        if kind == "word" and text not in RESERVED:
+        if piece.kind == "word" and text not in RESERVED:
             return _Token(SYMBOL, text, start, stop)
         return _Token(ALIASES.get(text, text), text, start, stop)
 
@@ -190,13 +182,13 @@ class _Parser:
                 return f" (for the symbol write {quoted(token.text)}, with the quotes)"
         return ""
 
-    def bad_character(self, at: int) -> NoReturn:
-        at += len(self.text[at:]) - len(self.text[at:].lstrip())
-        char = self.text[at]
+    def bad_character(self, piece: Token) -> NoReturn:
+        """Refuse a character that starts no token."""
+        char = piece.text
         reason = (
             "this quote is never closed" if char in "'\"" else f"{quote(char)} is no operator; quote it as a symbol"
         )
-        self.fail(_Token(char, char, at, at + 1), reason)
+        self.fail(_Token(char, char, piece.start, piece.stop), reason)
 
     def fail(self, token: _Token, reason: str) -> NoReturn:
         before, after = self.text[: token.start], self.text[token.stop :]
