@@ -92,7 +92,7 @@ def read_box(value: Any, place: Place, model: Model) -> Box:
                 if at in symbols:
                     malformed(inside.item(index), f"position {at} is in only, too")
                 symbols[at] = bits
-    cone = {}
+    cone: dict[str, Bounds] = {}
     for name, runs in fields["cone"].items():
         if name in ("token", "position") or name not in model.domains:
             malformed(place.key("cone"), "no such map or head: " + shown(name))
@@ -397,9 +397,9 @@ def decide(bound: Bound) -> None:
     if bound.others is not None:
         seen = frozenset[int]().union(*(labels for _, labels in found)) - bound.claims.keys()
         claims += [(label, bound.others, place.key("others")) for label in (*sorted(seen), None)]
-    for label, least, where in claims:
+    for wanted, least, where in claims:
         model.meter.charge(len(found))
-        boxes = [symbols for symbols, labels in found if label is None or label not in labels]
+        boxes = [symbols for symbols, labels in found if wanted is None or wanted not in labels]
         tree = Tree(boxes, len(model.alphabet), least - 1, model.meter)
         chosen = tree.uncovered(frozenset(), {}, range(len(boxes)))
         if chosen is not None:

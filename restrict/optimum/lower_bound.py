@@ -23,10 +23,9 @@ from restrict.certificate.lower_bound import Box, LowerBound, label_count
 from restrict.certificate.lower_bound_check import check_lower_bound_fast
 from restrict.deadline import OutOfTime, Progress
 from restrict.errors import ResourceLimit
-from restrict.force.cases import confirm_by_cases
+from restrict.force.cases import confirm, confirm_by_cases
 from restrict.model.program import Instance, Model
 from restrict.optimum.box_search import BoxSearch, FoundBox, Symbols
-from restrict.optimum.exact import confirm
 from restrict.task import Target, Task
 
 Stopped = Literal["optimal", "asked", "open", "budget", "time", "interrupted"]
@@ -132,7 +131,7 @@ class _Search:
         self.everything = (1 << len(model.alphabet)) - 1
         self.size = self.instance.domains[model.output.variable]
         self.many = label_count(model.output, self.size) > MANY_LABELS
-        self.letters = self.task.unpinned
+        self.letters = len(self.instance.unpinned)
 
     # ------------------------------------------------------------ levels
 
@@ -234,10 +233,10 @@ class _Search:
         fixed = {p: bits.bit_length() - 1 for p, bits in stop.node.symbols.items()} if found is None else _first(found)
         if self.upper is not None and len(fixed) >= self.upper:
             return False
-        provenance = self.task.noting(strategy="hitting sets").provenance
-        confirmed = confirm(self.instance, fixed, self.task.target, provenance)
+        task = self.task.noting(strategy="hitting sets")
+        confirmed = confirm(task, fixed)
         if confirmed is None and self.letters <= CASES_LENGTH:
-            confirmed = confirm_by_cases(self.instance, fixed, self.task.target, provenance)
+            confirmed = confirm_by_cases(task, fixed)
         if confirmed is None:
             return False
         self.forcing, self.upper = confirmed, len(fixed)
