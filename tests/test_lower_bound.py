@@ -7,6 +7,7 @@ import copy
 import itertools
 import json
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from restrict.model.program import Model
 from restrict.model.source import load
 from restrict.optimum.lower_bound import lower_bound
 from tests import naive, random_programs
+from tests.marks import heavy_after
 from tests.trusted import Reject, verify
 
 # ---------------------------------------------------------------- brute force
@@ -160,7 +162,7 @@ def test_the_values_under_a_box_hold_all_that_occur_and_both_checkers_agree() ->
     from restrict.checker.read import Place, Task
 
     rng, tried, telling = np.random.default_rng(5), 0, 0
-    while tried < 60:
+    while tried < 40:
         case = random_case(rng)
         if case is None:
             continue
@@ -187,7 +189,7 @@ def test_the_values_under_a_box_hold_all_that_occur_and_both_checkers_agree() ->
             }
             assert seen <= trusted
             telling += len(trusted) < model.at(n).domains[output]
-    assert telling > 40
+    assert telling > 25
 
 
 def _written(document: Mapping[str, Any]) -> Path:
@@ -203,7 +205,7 @@ def _written(document: Mapping[str, Any]) -> Path:
 
 def test_bounds_are_never_above_the_optimum_and_reach_it() -> None:
     rng, tried = np.random.default_rng(7), 0
-    while tried < 40:
+    while tried < 25:
         case = random_case(rng)
         if case is None:
             continue
@@ -223,18 +225,18 @@ def test_bounds_are_never_above_the_optimum_and_reach_it() -> None:
             assert check(model, found.bound).split()[4] == f"at_least={found.at_least}"
 
 
-@pytest.mark.parametrize("seed", range(1, 5))
+@pytest.mark.parametrize("seed", heavy_after(range(1, 9), 1))
 def test_every_k_up_to_the_optimum_is_shown_and_no_other(seed: int) -> None:
-    model = load(f"random:layers=2,heads=2,states=4,seed={seed}")
-    best = least_forcing(model, 8, 7)
+    model = load(f"random:layers=2,heads=2,states=3,seed={seed}")
+    best = least_forcing(model, 7, 6)
     for k in range(min(best.values()) + 1):
-        found = lower_bound(model, 8, k=k)
+        found = lower_bound(model, 7, k=k)
         assert (found.at_least > k) == (k < min(best.values()))
         assert all(least <= best[label] for label, least in found.bound.labels.items())
 
 
 @pytest.mark.parametrize(
-    ("spec", "n", "optimum"), [("and-of-ors", 100, 10), ("parity8", 40, 8), ("tribes:width=4", 60, 4)]
+    ("spec", "n", "optimum"), [("and-of-ors", 64, 8), ("parity8:width=4", 40, 4), ("tribes:width=4", 40, 4)]
 )
 def test_known_optima_are_proved(spec: str, n: int, optimum: int) -> None:
     found = lower_bound(load(spec), n)
@@ -242,17 +244,9 @@ def test_known_optima_are_proved(spec: str, n: int, optimum: int) -> None:
     assert check(load(spec), found.bound).split()[4] == f"at_least={optimum}"
 
 
-def test_a_larger_alphabet_and_markers() -> None:
-    model = load("random:layers=2,heads=2,states=4,seed=3,symbols=12")
-    found = lower_bound(model, 300, k=3)
-    assert found.at_least >= 4
-    assert any(box.never for box in found.bound.boxes)
-    assert check(model, found.bound) == check(model, found.bound, fast=True)
-
-
 def test_the_same_seed_gives_the_same_bytes_and_they_are_read_back(tmp_path: Path) -> None:
     model = load("random:layers=2,heads=2,states=4,seed=2")
-    first, second = (lower_bound(model, 60, k=2, seed=4).bound for _ in range(2))
+    first, second = (lower_bound(model, 40, k=1, seed=4).bound for _ in range(2))
     assert first.to_bytes() == second.to_bytes()
     first.save(tmp_path / "b.json")
     assert LowerBound.load(tmp_path / "b.json").to_bytes() == first.to_bytes()
@@ -279,7 +273,12 @@ def verdicts(model: Model, document: Mapping[str, Any]) -> tuple[int, int]:
 
 def good() -> tuple[Model, dict[str, Any]]:
     model = load("random:layers=2,heads=2,states=4,seed=1")
-    return model, json.loads(lower_bound(model, 30, k=2).bound.to_bytes())
+    return model, json.loads(_good())
+
+
+@cache
+def _good() -> bytes:
+    return lower_bound(load("random:layers=2,heads=2,states=4,seed=1"), 30, k=1).bound.to_bytes()
 
 
 def test_forged_bounds_are_refused() -> None:
@@ -289,7 +288,7 @@ def test_forged_bounds_are_refused() -> None:
         more = copy.deepcopy(document)
         more["claim"]["labels"][label] += 1
         assert verdicts(model, more) == (3, 3)
-    fewer = document | {"boxes": document["boxes"][1:]}
+    fewer = document | {"boxes": document["boxes"][:1]}
     assert verdicts(model, fewer) == (3, 3)
     blind = [box | {"cone": {}} for box in document["boxes"]]
     assert verdicts(model, document | {"boxes": blind}) == (3, 3)
@@ -357,22 +356,22 @@ def test_malformed_bounds_are_refused_by_both(change: Mapping[str, Any]) -> None
 def test_the_commands(tmp_path: Path) -> None:
     runner, spec = CliRunner(), "random:layers=2,heads=2,states=4,seed=1"
     bound = str(tmp_path / "b.json")
-    shown = runner.invoke(cli, ["lower-bound", spec, "-n", "40", "-k", "2", "-o", bound])
+    shown = runner.invoke(cli, ["lower-bound", spec, "-n", "40", "-k", "1", "-o", bound])
     assert shown.exit_code == 0
-    assert "at least 3 positions (certified bound)" in shown.output
+    assert "at least 2 positions (certified bound)" in shown.output
     for options in ([], ["--fast"]):
         checked = runner.invoke(cli, ["check", spec, bound, *options])
-        assert checked.output.startswith("s VERIFIED n=40 target=last at_least=3 labels=")
+        assert checked.output.startswith("s VERIFIED n=40 target=last at_least=2 labels=")
     assert "boxes" in runner.invoke(cli, ["show", bound, "--model", spec]).output
-    as_json = json.loads(runner.invoke(cli, ["lower-bound", spec, "-n", "12", "--json"]).output)
+    as_json = json.loads(runner.invoke(cli, ["lower-bound", "contains-one", "-n", "12", "--json"]).output)
     assert as_json["optimal"]
-    with pytest.raises(NotEstablished, match="positions force the output"):
-        runner.invoke(cli, ["lower-bound", spec, "-n", "12", "-k", "9"], catch_exceptions=False)
+    with pytest.raises(NotEstablished, match="1 positions force the output"):
+        runner.invoke(cli, ["lower-bound", "contains-one", "-n", "12", "-k", "9"], catch_exceptions=False)
 
 
 def test_certify_says_that_its_answer_is_optimal(tmp_path: Path) -> None:
-    runner, spec = CliRunner(), "random:layers=2,heads=2,states=4,seed=1"
-    result = runner.invoke(cli, ["certify", spec, "-n", "60", "--lower-bound", "-o", str(tmp_path / "c.json")])
+    runner, spec = CliRunner(), "and-of-ors"
+    result = runner.invoke(cli, ["certify", spec, "-n", "36", "--lower-bound", "-o", str(tmp_path / "c.json")])
     assert "fixed, optimal: no " in result.output
     assert "force the output (proved: certified by" in result.output
     proof = LowerBound.load(tmp_path / "c.lower.json")
@@ -383,7 +382,7 @@ def test_certify_says_that_its_answer_is_optimal(tmp_path: Path) -> None:
 def test_a_model_without_a_file_is_checked_in_this_process() -> None:
     from restrict.model.program import Head, Map, Output
 
-    seen = Head("seen", "token", lambda n, i, j, k: k, key="token")
+    seen = Head("seen", "token", lambda n, i, q, j, k: k, key="token")
     out = Map("out", ("seen",), 2, lambda n, i, seen: seen)
     model = Model("made", ("0", "1"), (seen, out), Output("out", accept=frozenset((1,))))
     found = lower_bound(model, 20)
