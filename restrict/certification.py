@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from restrict.arguments import least_free, the_integer, the_share
 from restrict.certificate.certificate import Certificate, certified
@@ -21,6 +22,9 @@ from restrict.optimum.enumeration import by_enumeration, few_restrictions
 from restrict.restriction import Restriction
 from restrict.task import Target, Task
 
+if TYPE_CHECKING:
+    from restrict.depth_reduction.theorem1 import Method
+
 
 def certify(
     model: Model,
@@ -29,6 +33,7 @@ def certify(
     target: Target = "last",
     c: int | None = None,
     free: float | Fraction | None = None,
+    method: Method = "auto",
     seed: int = 0,
     time: float | None = None,
     restriction: Restriction | None = None,
@@ -48,6 +53,8 @@ def certify(
             many positions as it can.
         free: instead of ``c``, a fraction in [0, 1] of the positions that must stay free; the search then makes ``c``
             as small as it can.
+        method: for the target ``"all"``, how it is searched for: ``"lemma"``, ``"exchange"``, ``"repeating"`` or
+            ``"auto"``, the best of these.
         seed: 0 .. 2^63 - 1; the same seed gives the same certificate, byte for byte (without ``time``).
         time: seconds to go on improving; by default a fixed budget of work.
         restriction: certify this one instead of searching.
@@ -67,16 +74,11 @@ def certify(
     if restriction is not None:
         return _given(task, restriction)
     if task.position is None:
-        from restrict.depth_reduction.theorem1 import certify_all
+        from restrict.depth_reduction.theorem1 import everywhere
 
-        return certify_all(
-            task.instance,
-            free=None if free is None else float(free),
-            c=c,
-            seed=seed,
-            time=task.deadline.left,
-            progress=progress,
-        ).certificate
+        return everywhere(task, free=free, c=c, method=method).certificate
+    if method != "auto":
+        raise UsageError(f"method = {quote(method)} is for target='all'")
     found = force_output(task)
     if c or (free is not None and found.free < least_free(len(task.instance.unpinned), free)):
         found = relax(task, found, c or 0, free)  # keeps its best on Ctrl-C where that meets the wish

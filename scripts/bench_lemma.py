@@ -106,7 +106,7 @@ def random_c(model: str, n: int, C: float, seed: int) -> tuple[int, float]:
 def certified(model: str, n: int, C: float, seed: int) -> Row:
     """One certificate for all positions, beside a random restriction of the same size."""
     start = clock.perf_counter()
-    found = certify_all(restrict.load(model).at(n), free=C, seed=seed)
+    found = certify_all(restrict.load(model), n, free=C, seed=seed)
     seconds = clock.perf_counter() - start
     c, mean = random_c(model, n, C, seed)
     return {"n": n, "C": C, "free": found.certificate.free, "c": found.certificate.c, "mean": found.mean,
@@ -129,7 +129,7 @@ def curve(model: str, points: Sequence[tuple[int, float]], seed: int) -> list[Ro
 
 def one(quick: bool, seed: int) -> list[Row]:
     """One layer, two heads, binary: c against n at C = 0.9, and against C."""
-    certify_all(restrict.load(one_layer(seed)).at(200), free=0.9)
+    certify_all(restrict.load(one_layer(seed)), 200, free=0.9)
     lengths = (500, 1000, 2000) if quick else (1000, 2000, 5000, 10000, 20000)
     n = lengths[1]
     return curve(one_layer(seed), [(n, C) for n in lengths for C in (0.9,)] + [(n, C) for C in (0.8, 0.95)], seed)
@@ -137,7 +137,7 @@ def one(quick: bool, seed: int) -> list[Row]:
 
 def two(quick: bool, seed: int) -> list[Row]:
     """Two layers, two heads, four states: c against n at C = 0.6, and against C."""
-    certify_all(restrict.load(two_layers(seed)).at(200), free=0.6)
+    certify_all(restrict.load(two_layers(seed)), 200, free=0.6)
     lengths = (500, 1000, 2000) if quick else (1000, 2000, 5000, 10000, 20000)
     n = lengths[1] if quick else 5000
     return curve(two_layers(seed), [(n, 0.6) for n in lengths] + [(n, C) for C in (0.3, 0.45, 0.75, 0.9)], seed)

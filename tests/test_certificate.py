@@ -186,7 +186,7 @@ def test_what_the_checker_calls_malformed_its_fast_twin_does_too(certificate: Ce
         ("contains-one", 3, "target 3: 'contains-one' has its output at the last position only"),
         ("tagger", 5, "target 5 is neither last, all nor a position 0..4"),
         ("tagger", -1, "target -1 is neither"),
-        ("tagger", "first", "target first is neither"),
+        ("tagger", "first", "target 'first' is neither"),
     ],
 )
 def test_a_target_that_the_model_does_not_have_is_refused(name: str, target: Any, reason: str) -> None:

@@ -105,7 +105,7 @@ def _supported(instance: Instance, variable: Head | Map) -> bool:
     return "i" not in mentions(variable) and not reads
 
 
-class BulkRun:
+class AllPositions:
     """V and D of every node under a restriction, all nodes examined. Cost: O(n) scores a head and query value, and
     the total size of the sets (as runs)."""
 
@@ -208,7 +208,7 @@ def _with_default(head: Head, n: int, values: I64, sets: Sets) -> tuple[I64, Set
 class _Sweeps:
     """The rows of one head: for a query value, what the candidates of every position give."""
 
-    def __init__(self, run: BulkRun, head: Head) -> None:
+    def __init__(self, run: AllPositions, head: Head) -> None:
         instance = run.instance
         self.instance, self.head, self.n = instance, head, instance.n
         key, query = instance.key(head), instance.query(head)

@@ -117,13 +117,13 @@ def claim_under(
 ) -> Claim:
     """The strongest claim that the abstract run over a cone supports, by the run at all positions at once where the
     cone is everything and the program is of that kind; with ``split``, over all ways to fill these positions."""
-    from restrict.abstract.all_positions import BulkRun, supported
+    from restrict.abstract.all_positions import AllPositions, supported
 
     if split:
         return _split_claim(at, restriction, cone, target, split)
     if cone != "all" or not supported(at):
         return claim_of(abstract_run(at, restriction, cone), target)
-    where, run = position_of(at, target), BulkRun(at, restriction)
+    where, run = position_of(at, target), AllPositions(at, restriction)
     sets = run.label_sets()
     if where is None:
         return Claim(restriction.free, int(sets.sizes().max()), None, None)

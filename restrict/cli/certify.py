@@ -12,6 +12,7 @@ import click
 from restrict.cli import common
 from restrict.cli.certificate_words import report
 from restrict.cli.common import check_writable, leave_interrupted, make_folder, progress_on, trusted_line
+from restrict.cli.every_length import STATES, certify_pattern
 from restrict.cli.everywhere import certify_everywhere
 from restrict.errors import UsageError
 
@@ -41,6 +42,7 @@ class Wish:
     figure: Path | None
     trace: bool
     lower_bound: bool
+    method: str
     as_json: bool
 
     @property
@@ -56,6 +58,8 @@ class Wish:
         """
         if self.c is not None and self.free is not None:
             raise UsageError("give -c or --free, not both: -c bounds the dependencies, --free the free positions")
+        if self.method != "auto" and not self.everywhere:
+            raise UsageError("--method is for --target all without --restriction")
         if self.trace and not self.everywhere:
             raise UsageError("--trace is for --target all without --restriction")
         if self.everywhere and (self.exact or self.pareto or self.figure is not None):
@@ -74,7 +78,7 @@ class Wish:
 
 @click.command()
 @common.MODEL
-@common.LENGTH
+@common.length_or_all
 @click.option(
     "--target",
     type=common.TargetType(),
@@ -118,6 +122,14 @@ class Wish:
     type=click.Path(dir_okay=False, path_type=Path),
     help="With --pareto: draw the front (needs matplotlib).",
 )
+@click.option(
+    "--method",
+    type=click.Choice(["auto", "lemma", "exchange", "repeating"]),
+    default="auto",
+    show_default=True,
+    help="With --target all: Stages 1 to 3 of the Depth Reduction Lemma, exchange of fixed inputs, a restriction that "
+    "repeats, or the best of these.",
+)
 @click.option("--trace", is_flag=True, help="With --target all: print what each removed layer came to.")
 @click.option(
     "--lower-bound",
@@ -125,20 +137,25 @@ class Wish:
     help="Also prove how many positions it takes at least, at any length; with -o FILE.json, the proof goes to "
     "FILE.lower.json.",
 )
+@STATES
 @common.JSON
-def certify(model: str, **options: Any) -> None:
-    """Find a restriction under which MODEL's output depends on at most c inputs, and certify it."""
+def certify(model: str, all_lengths: bool, states: int, **options: Any) -> None:
+    """Find a restriction under which MODEL's output depends on at most c inputs, and certify it.
+
+    With --all-lengths: a pattern of fixed symbols that forces the output at every length, with a proof.
+    """
     from restrict.model.source import load
 
+    if all_lengths:
+        certify_pattern(load(model), states, options["output"], options["as_json"])
+        return
     wish = Wish(**options)
     wish.check()
     if not wish.pareto:
         check_writable(wish.output)
     program = load(model)
     if wish.everywhere:
-        certify_everywhere(
-            program, wish.n, wish.c, wish.free, wish.output, wish.seed, wish.time, wish.trace, wish.as_json
-        )
+        certify_everywhere(program, wish)
     elif wish.pareto:
         _pareto(program, wish)
     else:

@@ -108,6 +108,28 @@ class Share(click.ParamType):  # type: ignore[type-arg]
 
 MODEL = click.argument("model", metavar="MODEL")
 LENGTH = click.option("-n", "n", type=click.IntRange(1, LONGEST), required=True, help="Length, markers included.")
+
+
+def length_or_all(command: Any) -> Any:
+    """The options ``-n`` and ``--all-lengths``, one of which must be given."""
+
+    def given(context: click.Context, parameter: click.Parameter, n: int | None) -> int | None:
+        if n is None and not context.params.get("all_lengths"):
+            raise click.MissingParameter(ctx=context, param=parameter)
+        return n
+
+    everything = click.option(
+        "--all-lengths",
+        is_flag=True,
+        is_eager=True,
+        help="Every length at once, instead of -n (order-only models).",
+    )
+    length = click.option(
+        "-n", "n", type=click.IntRange(1, LONGEST), default=None, callback=given, help="Length, markers included."
+    )
+    return length(everything(command))
+
+
 TARGET = click.option("--target", type=TargetType(), default="last", show_default=True, help="last, or a position.")
 SEED = click.option(
     "--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Same seed, same answer."

@@ -10,6 +10,7 @@ from typing import NoReturn
 
 import click
 
+from restrict.cli.automaton import automaton
 from restrict.cli.bounds import bounds
 from restrict.cli.certify import certify
 from restrict.cli.check import check
@@ -24,10 +25,12 @@ from restrict.cli.refute import refute
 from restrict.cli.run import run
 from restrict.cli.show import show
 from restrict.cli.tighten import tighten
+from restrict.cli.verify import verify
 from restrict.errors import RestrictError
 from restrict.version import __version__
 
 COMMANDS = (
+    automaton,
     bounds,
     certify,
     check,
@@ -41,6 +44,7 @@ COMMANDS = (
     run,
     show,
     tighten,
+    verify,
 )
 OUT_OF_MEMORY = "out of resources ({}); try a smaller n"
 MEMORY_WORDS = ("failed to map segment", "Cannot allocate memory", "out of memory", "can't start new thread")

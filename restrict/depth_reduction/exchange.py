@@ -12,13 +12,13 @@ It is for heads whose keys are single inputs (the tokens), where fixing is forci
 
 from __future__ import annotations
 
-import time as clock
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from restrict.arrays import F64, I32, I64
+from restrict.deadline import NEVER, Deadline
 from restrict.depth_reduction.lists import Lists
 from restrict.kernels import balance as kernels
 from restrict.kernels.cover import greedy_literals
@@ -143,7 +143,7 @@ class Exchange:
             rows.row_ptr, rows.row_lit, rows.group, rows.guard, self.lits, self.state_rows, self.total, self.state
         )
 
-    def run(self, phi: F64, steps: int, deadline: float | None = None) -> I64:
+    def run(self, phi: F64, steps: int, deadline: Deadline = NEVER) -> I64:
         """Exchange for ``steps`` steps; returns the best assignment under ``phi``."""
         rows = self.rows
         best = np.full(rows.inputs, -1, np.int64)
@@ -159,6 +159,6 @@ class Exchange:
                 TRY_PUT, TRY_DROP, min(TABU, self.budget // 4), self.lits, self.state_rows, self.total, self.held,
                 self.where, self.stamp, self.state, best, values,
             )  # fmt: skip
-            if deadline is not None and clock.monotonic() > deadline:
+            if deadline.passed:
                 break
         return best

@@ -78,7 +78,7 @@ def minimal_cubes(t: CTransformer, name: str, i: int, value: int) -> list[tuple[
     first, stop = int(source.ptr[i]), int(source.ptr[i + 1])
     if stop - first == 1 and t.fixed[source.inputs[first]] < 0:  # the token, and all there is in a program
         table = source.tables[source.table_ptr[i] : source.table_ptr[i + 1]]
-        hits = np.flatnonzero(table == value).tolist()
+        hits = [symbol for symbol, v in enumerate(table.tolist()) if v == value]
         return [()] if len(hits) == len(table) else [((int(source.inputs[first]), symbol),) for symbol in hits]
     return list(_primes(source, i, value, len(t.symbols), t.fixed))
 

@@ -27,8 +27,12 @@ class OnDemandState(ForcingState):
     def under(self, fixed: Mapping[int, int]) -> OnDemandState:
         """The same program under another restriction; rows already ordered are shared."""
         other = OnDemandState.of(self.instance, fixed)
-        other._lists, other._defaults = self._lists, self._defaults
+        other.rows_of(self)
         return other
+
+    def rows_of(self, other: ForcingState) -> None:
+        """Share the rows that another state of the same program has ordered."""
+        self._lists, self._defaults = other._lists, other._defaults
 
     def read_tokens(self, target: Node) -> set[int]:
         """The positions whose tokens were read for the target, all that was asked for: freeing others changes

@@ -10,12 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from math import prod
 
 import numpy as np
 
+from restrict.force.boxes import Wish
 from restrict.force.goal import Goal, Guard, OutOfBudget, Solver
+from restrict.force.image import MAX_IMAGE
 from restrict.force.minimise import Minimiser, needed_cone
+from restrict.force.on_demand import OnDemandState
 from restrict.force.state import ForcingState, Node
+from restrict.model.program import Map
 from restrict.task import Task
 
 PASSES: tuple[tuple[tuple[int, ...], float], ...] = (
@@ -28,6 +33,14 @@ PASSES: tuple[tuple[tuple[int, ...], float], ...] = (
     ((5, 4, 2), 1.0),
 )
 """(alternatives tried by depth, noise) of the successive passes of the search."""
+WIDE_PASSES: tuple[tuple[tuple[int, ...], float], ...] = (
+    ((1,), 0.0),
+    ((2, 2, 1), 0.0),
+    ((2, 4, 2, 1), 0.1),
+    ((2, 6, 2, 1), 0.2),
+    ((3, 6, 3, 2), 0.4),
+)
+"""The same for wide models, whose boxes are priced by value: the first alternative near the tokens is the cheapest."""
 FIRST_WORK, MORE_WORK, WORK_PER_TOKEN = 100_000, 200_000, 20_000
 """Effort (pairs walked) of an attempt while nothing is known, four times as much in each further pass; and of all later
 attempts together, some seconds."""
@@ -90,6 +103,12 @@ class Search:
         self.best = Best()
         self.refused = 0
         self.state = ForcingState(instance, base)
+        self.wide = any(
+            isinstance(v, Map) and prod(instance.domains[a] for a in v.args) > MAX_IMAGE
+            for v in instance.model.variables
+        )
+        self.prices: dict[Wish, float] = {}
+        self.passes = WIDE_PASSES if self.wide else PASSES
         self._ticks = 0
         self._last_work = 0
         self._first = 0
@@ -108,21 +127,23 @@ class Search:
         if self._nodes <= FEW_NODES:
             self._deletion(rng)
         while True:
-            widths, noise = PASSES[min(turn, len(PASSES) - 1)]
+            widths, noise = self.passes[min(turn, len(self.passes) - 1)]
             for goal, limit in self._tasks(turn):
                 self._attempt(goal, limit, rng, widths, noise, turn)
                 if self._over():
                     return
             if turn == 0 and self.best.fixed is None and not self.refused and self._nodes <= FALLBACK_NODES:
                 self._deletion(rng)
+            if turn == 0 and self.best.fixed is None and self.wide:
+                self._follow(rng)
             turn += 1
             if self.best.count == 0:
                 return
-            if turn >= len(PASSES) and self.best.fixed is not None:
+            if turn >= len(self.passes) and self.best.fixed is not None:
                 self._improve(rng)
                 if not self.timed or self._over():
                     return
-            elif turn >= (self.patience if self.best.fixed is None else len(PASSES)) and not self.timed:
+            elif turn >= (self.patience if self.best.fixed is None else len(self.passes)) and not self.timed:
                 return
 
     def _improve(self, rng: np.random.Generator) -> None:
@@ -230,7 +251,7 @@ class Search:
         self._restart(dict(state.pinned))
         work = FIRST_WORK * 4**turn
         if self.best.fixed is not None:
-            attempts = max(1, len(self.goals) * (len(PASSES) - turn)) if not self.timed else 4
+            attempts = max(1, len(self.goals) * (len(self.passes) - turn)) if not self.timed else 4
             work = max(0, self._last_work - state.work) // attempts if not self.timed else MORE_WORK // attempts
         joint = turn % 2 == 1  # goals met together share more tokens, goals met in turn leave time for more dives
         solver = self._solver(rng, widths, noise, work, joint)
@@ -245,7 +266,16 @@ class Search:
         self, rng: np.random.Generator, widths: tuple[int, ...], noise: float, work: int, joint: bool
     ) -> Solver:
         return Solver(
-            self.state, rng, widths=widths, noise=noise, work=work, tick=self._tick, guard=self.guard, joint=joint
+            self.state,
+            rng,
+            widths=widths,
+            noise=noise,
+            work=work,
+            tick=self._tick,
+            guard=self.guard,
+            joint=joint,
+            wide=self.wide,
+            prices=self.prices,
         )
 
     def _settle(self, rng: np.random.Generator, goal: Goal, fresh: bool = False) -> None:
@@ -271,6 +301,22 @@ class Search:
             self._last_work = state.work + self._allowance()
         self.best.offer(fixed, needed_cone(state, self.target), state, tuple(state.values(*self.target)))
         self.task.tell("searching", self.best.count)
+
+    def _follow(self, rng: np.random.Generator) -> None:
+        """Follow the run on a random input: fix what the output reads there, which forces it, and free what can be.
+
+        Needs no table and always succeeds: on an input every node that is read has one value.
+        """
+        state, symbols = self.state, len(self.state.alphabet)
+        word = rng.integers(symbols, size=self.instance.n).tolist()
+        run = OnDemandState.of(self.instance, {**dict(enumerate(word)), **{i: v[0] for i, v in state.pinned.items()}})
+        run.rows_of(state)
+        value = run.values(*self.target)[0]
+        read = run.read_tokens(self.target)
+        self._restart({i: v for i, v in run.tokens.items() if i in read or i in state.pinned})
+        state.facts, state.reads = dict(run.facts), dict(run.reads)
+        goal = next(g for g in self.goals if value in g.allowed)
+        self._settle(rng, goal, fresh=True)
 
     def _deletion(self, rng: np.random.Generator) -> None:
         """Fix a whole random input, which forces every node, and free what can be freed."""

@@ -17,15 +17,19 @@ import numpy as np
 
 from restrict.abstract.rows import CONSTANT, Row, Values
 from restrict.arrays import I64
+from restrict.force.image import MAX_IMAGE, combinations
 from restrict.model.program import Head, Instance, Map, Variable, mentions
 
 Node = tuple[str, int]
 Pair = tuple[int, int]
-FIRST_PAIRS = 48
+FIRST_PAIRS, MORE_PAIRS, COSTLY = 48, 512, 2**22
+"""Pairs of a row that are listed at first, and where listing them again would cost so many scores."""
 FEW_FACTS, LONG_WALK = 64, 200
 """With so few nodes known, a walk of so many steps is given up for the row's index; with more known, a walk soon comes
 to the floor."""
-MAX_IMAGE = 2**16
+MANY_VALUES, LONGEST_WALK = 64, 400
+"""With more key values than this a row whose floor is not reached after so many pairs is abstained on: its position
+that is completed first lies deep, and the candidates above it have nearly all values."""
 Box = tuple[tuple[int, ...], ...]
 """One sorted side per argument of a map, as indices into its lists of values."""
 
@@ -48,12 +52,13 @@ class RowList:
 
     def extend(self) -> int:
         """Find more pairs; returns how many scores that cost."""
-        count = 8 * len(self.pairs) or FIRST_PAIRS
+        scores = (self.row.stop - self.row.first) * self.keys.domain
+        count = 8 * len(self.pairs) or (FIRST_PAIRS if scores < COSTLY else MORE_PAIRS)
         j, w, self.complete = self.row.best(self.keys, count)
         self.pairs = list(zip(j.tolist(), w.tolist(), strict=True))
         self.index = None
         self.arrays = (j, w)
-        return (self.row.stop - self.row.first) * self.keys.domain
+        return scores
 
 
 class RowIndex:
@@ -206,7 +211,7 @@ class ForcingState:
         self.work += 10
         self.reads[variable.name, i].update((a, i) for a in variable.args)
         sets = [self.values(a, i) for a in variable.args]
-        if np.prod([len(s) for s in sets], dtype=object) > MAX_IMAGE:
+        if combinations(sets) > MAX_IMAGE:
             return tuple(range(self.instance.domains[variable.name]))
         return tuple(np.unique(self.block(variable, i, sets)).tolist())
 
@@ -235,9 +240,12 @@ class ForcingState:
 
     def row_values(self, head: Head, i: int, u: int, enough: int, reads: set[Node]) -> set[int]:
         """R(u) of docs/trusted-base.md; stops when ``enough`` values have been found."""
-        key = self.instance.key(head)
+        key, everything = self.instance.key(head), self.instance.domains[head.value]
         found: set[int] = set()
+        domain = self.instance.domains[key] if key else 1
         for steps, (j, w) in enumerate(self.walk(head, i, u, reads)):
+            if domain > MANY_VALUES and steps == LONGEST_WALK:
+                return set(range(everything))
             if head.value == key:
                 if steps == LONG_WALK and self.indexable:
                     return self.key_values(head, i, u, reads)
@@ -287,6 +295,8 @@ class ForcingState:
                     floor = min(floor, int(mine.max()))
             if floor < len(index.j) or rows.complete:
                 break
+            if domain > MANY_VALUES and len(index.j) >= LONGEST_WALK:
+                return set(range(domain))
             self.scores += rows.extend()
         found: set[int] = set()
         for j, (places, values) in own.items():

@@ -13,7 +13,17 @@ from restrict.arrays import I64
 from restrict.errors import ModelError
 from restrict.model.code import Code, compile_expr
 from restrict.model.expr import Expr, bind
-from restrict.model.rules import Callback, Formula, Table, bind_row, expression, tabulate, tabulate_callback
+from restrict.model.rules import (
+    Callback,
+    Formula,
+    Table,
+    bind_row,
+    expression,
+    int64,
+    run_points,
+    tabulate,
+    tabulate_callback,
+)
 from restrict.model.validate import validate_instance
 from restrict.model.variables import Head, Map, mentions, rule_of
 
@@ -140,9 +150,38 @@ class Instance:
             out = tabulate_callback(rule, {"n": self.n, "i": i}, axes)
             self._check_callback(variable, i, out)
             return out
+        return tabulate(self._compiled_map(variable), i, axes)
+
+    def map_points(self, variable: Map, i: int, points: I64) -> I64:
+        """A map at position ``i`` at some points, however many combinations of argument values there are.
+
+        Args:
+            variable: a map of the model.
+            i: 0 .. n-1.
+            points: int64, shape (m, arguments), each within its argument's domain.
+
+        Returns:
+            int64, shape (m,).
+
+        Raises:
+            ModelError: a callable gave a value outside the map's domain, or no integer.
+        """
+        rule = rule_of(variable)
+        if not isinstance(rule, Callback):
+            at = np.full((len(points), 1), i, dtype=np.int64)
+            return run_points(self._compiled_map(variable), np.concatenate([at, points], axis=1))
+        values = [int64(rule.function(self.n, i, *point), "map") for point in points.tolist()]
+        out = np.array(values, dtype=np.int64)
+        if len(out):
+            self._check_callback(variable, i, out)
+        return out
+
+    def _compiled_map(self, variable: Map) -> Code:
+        """The map over ``i`` and its arguments, compiled once."""
         if variable.name not in self._map_code:
-            self._map_code[variable.name] = compile_expr(bind(expression(rule), n=self.n), ("i", *variable.args))
-        return tabulate(self._map_code[variable.name], i, axes)
+            rule = expression(rule_of(variable))
+            self._map_code[variable.name] = compile_expr(bind(rule, n=self.n), ("i", *variable.args))
+        return self._map_code[variable.name]
 
     def _check_callback(self, variable: Map, i: int, out: I64) -> None:
         """Refuse a callable's value outside the domain."""

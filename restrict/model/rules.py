@@ -180,6 +180,27 @@ def run_code(code: Code, regs: I64, m: int) -> None:
         run_block(code.instructions, code.tables, regs, m)
 
 
+def run_points(code: Code, points: I64) -> I64:
+    """Run code at some points.
+
+    Args:
+        code: over as many inputs as ``points`` has columns, none of them written.
+        points: int64, shape (m, inputs).
+
+    Returns:
+        int64, shape (m,). Cost: one pass per operator.
+    """
+    total = len(points)
+    out = np.empty(total, dtype=np.int64)
+    regs = registers(code, max(1, min(BLOCK, total)))
+    for start in range(0, total, BLOCK):
+        m = min(BLOCK, total - start)
+        regs[: points.shape[1], :m] = points[start : start + m].T
+        run_code(code, regs, m)
+        out[start : start + m] = regs[code.result, :m]
+    return out
+
+
 def expression(rule: Rule) -> Expr:
     """A formula or table as an expression over the names that it mentions."""
     assert isinstance(rule, Formula | Table), "callables and dot products have no expression of their own"

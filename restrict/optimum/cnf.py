@@ -26,8 +26,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from restrict.errors import ResourceLimit
+from restrict.force.image import MAX_IMAGE
 from restrict.force.on_demand import OnDemandState
-from restrict.force.state import MAX_IMAGE, Node
+from restrict.force.state import Node
 from restrict.model.program import Head, Instance, Map
 from restrict.restriction import Restriction
 
