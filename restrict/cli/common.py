@@ -20,8 +20,7 @@ import click
 from restrict.deadline import Progress
 
 if TYPE_CHECKING:
-    from restrict.certificate.certificate import Certificate
-    from restrict.certificate.refutation import Refutation
+    from restrict.certificate.check import Claimed
     from restrict.model.program import Model
 
 AUTOMATIC_CHECK = 20_000_000
@@ -233,7 +232,7 @@ def progress_on(title: str) -> Iterator[Progress]:
         yield tell
 
 
-def trusted_line(program: Model, found: Certificate | Refutation) -> str | None:
+def trusted_line(program: Model, found: Claimed) -> str | None:
     """The trusted checker's line, where it can be had quickly."""
     from restrict.certificate.check import check
     from restrict.certificate.refutation import Refutation

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from restrict.certificate.lower_bound import LowerBound
 
 EXAMINED = 1_000_000
 """Positions and nodes up to which the nodes of a certificate are examined again for a picture."""
@@ -14,8 +18,9 @@ EXAMINED = 1_000_000
 @click.argument("certificate", type=click.Path(path_type=Path))
 @click.option("--model", default=None, metavar="MODEL", help="Also show what each examined node comes to.")
 def show(certificate: Path, model: str | None) -> None:
-    """Draw a certificate, or a refutation: the witnesses, the restriction and the cone."""
+    """Draw a certificate, a refutation or a lower bound: the witnesses, the restriction and the cone; the boxes."""
     from restrict.certificate.certificate import read_certificate
+    from restrict.certificate.lower_bound import LowerBound, is_lower_bound
     from restrict.certificate.outline import read_outline
     from restrict.certificate.refutation import Refutation, is_refutation
     from restrict.errors import ModelError
@@ -23,6 +28,9 @@ def show(certificate: Path, model: str | None) -> None:
     from restrict.report.text import certificate_picture, witness_lines
     from restrict.strictjson import Node, parse
 
+    if is_lower_bound(certificate):
+        _show_bound(certificate, LowerBound.load(certificate), model)
+        return
     refutation = Refutation.load(certificate) if is_refutation(certificate) else None
     root = Node(parse(read_bytes(certificate), str(certificate)), "top level")
     if refutation is not None:
@@ -44,3 +52,17 @@ def show(certificate: Path, model: str | None) -> None:
     if refutation is not None:
         click.echo("\n".join([f"refutation of {refutation.language}", *witness_lines(refutation)]))
     click.echo(certificate_picture(outline, program, found))
+
+
+def _show_bound(path: Path, bound: LowerBound, model: str | None) -> None:
+    from restrict.errors import ModelError
+    from restrict.report.lower_bound import bound_picture
+
+    program = None
+    if model is not None:
+        from restrict.model.source import load
+
+        program = load(model)
+        if program.digest != bound.sha256:
+            raise ModelError(f"{path}: model.sha256: the lower bound is for another model than {model}")
+    click.echo(bound_picture(bound, program))
