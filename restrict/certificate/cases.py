@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from restrict.abstract.run import Cone
-from restrict.restriction import read_runs, runs
+from restrict.restriction import check_expansion, expanded, read_spans, runs
 from restrict.strictjson import Node
 
 
@@ -67,25 +67,38 @@ def read_cases(node: Node, n: int, cone: Cone) -> Case:
         n: the length.
         cone: that of the leaves that have none of their own.
 
-    Raises:
-        ModelError: with the place.
-    """
-    members = node.expect(dict, "an object")
-    if "position" not in members:
-        fields = node.fields((), ("cone",))
-        return Leaf(read_cone(fields["cone"], n) if "cone" in fields else cone)
-    fields = node.fields(("position", "children"))
-    children = tuple(read_cases(child, n, cone) for child in fields["children"].items())
-    return Question(fields["position"].integer(0, n - 1), children)
-
-
-def read_cone(node: Node, n: int) -> Cone:
-    """The nodes to examine: ``"all"``, or run lists of positions by variable.
+    Returns:
+        The tree.
 
     Raises:
-        ModelError: with the place.
+        ModelError: it is malformed, with the place.
+        ResourceLimit: the cones have more positions than can be held one by one.
     """
-    if node.value == "all":
-        return "all"
-    names = node.expect(dict, '"all" or an object')
-    return {name: read_runs(runs_of, n) for name, runs_of in node.fields(names).items()}
+    return _Reader(n, cone).case(node)
+
+
+class _Reader:
+    """Reads a tree and counts the positions in its cones."""
+
+    def __init__(self, n: int, cone: Cone) -> None:
+        self.n, self.cone, self.positions = n, cone, 0
+
+    def case(self, node: Node) -> Case:
+        """A leaf, or a question with its children."""
+        members = node.expect(dict, "an object")
+        if "position" not in members:
+            fields = node.fields((), ("cone",))
+            return Leaf(self._cone(fields["cone"]) if "cone" in fields else self.cone)
+        fields = node.fields(("position", "children"))
+        children = tuple(self.case(child) for child in fields["children"].items())
+        return Question(fields["position"].integer(0, self.n - 1), children)
+
+    def _cone(self, node: Node) -> Cone:
+        """The nodes to examine at a leaf."""
+        if node.value == "all":
+            return "all"
+        names = node.expect(dict, '"all" or an object')
+        found = {name: read_spans(spans, self.n) for name, spans in node.fields(names).items()}
+        self.positions += sum(count for spans in found.values() for _, count in spans)
+        check_expansion(self.positions, node.place)
+        return {name: expanded(spans, node.place) for name, spans in found.items()}

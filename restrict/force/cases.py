@@ -11,7 +11,8 @@ from collections.abc import Mapping
 
 from restrict.abstract.run import Cone
 from restrict.certificate.cases import Case, Leaf, Question
-from restrict.certificate.certificate import MAX_SPLIT, Certificate, certified
+from restrict.certificate.certificate import Certificate, certified
+from restrict.certificate.outline import MAX_SPLIT
 from restrict.force.minimise import needed_cone
 from restrict.force.on_demand import OnDemandState
 from restrict.model.program import Instance
