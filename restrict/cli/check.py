@@ -21,21 +21,21 @@ def check(model: str, certificate: Path, fast: bool, limit: int | None) -> None:
     Exit 0 and one line `s VERIFIED ...`, or a reason on standard error.
     """
 
-    from restrict.certificate.certificate import load_certificate
-    from restrict.certificate.check import check as verify
     from restrict.certificate.check import trusted_check
-    from restrict.certificate.refutation import Refutation, is_refutation
+    from restrict.checker.main import main
+    from restrict.errors import UsageError
     from restrict.files import read_bytes
     from restrict.model.source import is_there, load
 
-    if not fast and is_there(model):
-        from restrict.checker.main import main
-
-        sys.exit(main([model, str(certificate), *(["--limit", str(limit)] if limit else [])]))
-    program = load(model)
+    if limit is not None and limit < 1:
+        raise UsageError(f"--limit {limit} must be at least 1")
+    runner = None
     if fast:
-        found = Refutation.load(certificate) if is_refutation(certificate) else load_certificate(certificate)
-        click.echo(verify(program, found, fast=True, limit=limit))
-    else:
-        assert program.content is not None
-        click.echo(trusted_check(program.content, read_bytes(certificate), None, str(certificate), limit))
+        from restrict.certificate.fast import FAST_LIMIT, FastRun
+
+        runner, limit = FastRun, limit or FAST_LIMIT
+    if is_there(model):
+        sys.exit(main([model, str(certificate), *(["--limit", str(limit)] if limit else [])], runner))
+    program = load(model)
+    assert program.content is not None
+    click.echo(trusted_check(program.content, read_bytes(certificate), None, str(certificate), limit, runner))
