@@ -6,16 +6,27 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from restrict.certificate.certificate import Certificate, check_fast
-from restrict.certificate.refutation import Refutation
+from restrict.certificate.certificate import Certificate, check_fast, load_certificate
+from restrict.certificate.lower_bound import LowerBound, is_lower_bound
+from restrict.certificate.lower_bound_check import check_lower_bound_fast
+from restrict.certificate.refutation import Refutation, is_refutation
 from restrict.checker.main import DEFAULT_LIMIT, verify
 from restrict.checker.read import Reject
 from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError
 from restrict.model.program import Model
 
+Claimed = Certificate | Refutation | LowerBound
 
-def check(model: Model, certificate: Certificate | Refutation, *, fast: bool = False, limit: int | None = None) -> str:
-    """Verify a certificate or a refutation; returns the line that the checker prints.
+
+def load_any(path: Path) -> Claimed:
+    """The certificate, refutation or lower bound in a file. Raises :class:`ModelError` for a malformed one."""
+    if is_refutation(path):
+        return Refutation.load(path)
+    return LowerBound.load(path) if is_lower_bound(path) else load_certificate(path)
+
+
+def check(model: Model, certificate: Claimed, *, fast: bool = False, limit: int | None = None) -> str:
+    """Verify a certificate, a refutation or a lower bound; returns the line that the checker prints.
 
     By default the trusted checker (restrict/checker) reads the bytes of both; with ``fast``, or for a model built from
     Python callables, which has no file, the numba abstract run decides, in this process, and the line ends in
@@ -28,6 +39,9 @@ def check(model: Model, certificate: Certificate | Refutation, *, fast: bool = F
         raise ModelError(
             "model: a refutation of a model without a file cannot be checked again; it was when it was made"
         )
+    if isinstance(certificate, LowerBound) and (model.content is None or fast):
+        line = check_lower_bound_fast(model.at(certificate.n), certificate)
+        return f"s VERIFIED {line} {model.digest or 'unsigned'}"
     if isinstance(certificate, Certificate) and model.content is None:
         return f"s VERIFIED {check_fast(model, certificate)} {model.digest or 'unsigned'}"
     assert model.content is not None

@@ -16,7 +16,12 @@ from .read import JSON_BYTES, Meter, Place, Reject, Task, read_file, read_json, 
 USAGE = "usage: python -m restrict.checker MODEL CERTIFICATE [--limit STEPS]"
 DEFAULT_LIMIT = 2_000_000_000
 CERTIFICATE = "restrict-certificate/1"
-PROOFS = {CERTIFICATE: "kernel", "restrict-refutation/1": "refutation"}
+PROOFS = {
+    CERTIFICATE: "kernel",
+    "restrict-refutation/1": "refutation",
+    "restrict-automaton/1": "all_lengths",
+    "restrict-lower-bound/1": "lower_bound",
+}
 """The module of this package with ``verify(task)`` for each format of a proof."""
 OUT_OF_MEMORY = b"restrict.checker: out of memory or stack\n"
 

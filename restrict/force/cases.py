@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from restrict.abstract.run import Cone
-from restrict.certificate.certificate import MAX_SPLIT, Certificate, certified
+from restrict.certificate.certificate import Certificate, certified
+from restrict.certificate.outline import MAX_SPLIT
 from restrict.force.minimise import needed_cone
 from restrict.force.on_demand import OnDemandState
 from restrict.model.program import Instance
