@@ -19,6 +19,7 @@ from restrict.cli.compile import compile_command
 from restrict.cli.explain import explain
 from restrict.cli.import_ import import_
 from restrict.cli.language import language
+from restrict.cli.lower_bound import lower_bound
 from restrict.cli.new import new
 from restrict.cli.refute import refute
 from restrict.cli.run import run
@@ -37,6 +38,7 @@ COMMANDS = (
     explain,
     import_,
     language,
+    lower_bound,
     new,
     refute,
     run,
