@@ -65,7 +65,7 @@ def plain_until(j: int, exc: int, bounds: I64, keys: KeyValues, size: int) -> in
         stop = min(stop, keys.exc_j[exc])
     if bounds[2] >= 0 and j < bounds[1]:
         stop = min(stop, bounds[1])
-    return stop
+    return int(stop)
 
 
 @kernel
