@@ -17,6 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from restrict.all_lengths.verify import Automaton, Counterexample, Proved, automaton, certify_all_lengths, verify
     from restrict.certificate.certificate import Certificate, Claim, certificate_of, load_certificate
     from restrict.certificate.check import check
     from restrict.certificate.refutation import Errors, Refutation
@@ -50,6 +51,12 @@ if TYPE_CHECKING:
 from restrict.version import __version__
 
 _HOME = {
+    "Automaton": "restrict.all_lengths.verify",
+    "Counterexample": "restrict.all_lengths.verify",
+    "Proved": "restrict.all_lengths.verify",
+    "automaton": "restrict.all_lengths.verify",
+    "certify_all_lengths": "restrict.all_lengths.verify",
+    "verify": "restrict.all_lengths.verify",
     "CTransformer": "restrict.depth_reduction.ctransformer",
     "Certificate": "restrict.certificate.certificate",
     "Claim": "restrict.certificate.certificate",
@@ -97,9 +104,11 @@ _HOME = {
 }
 
 __all__ = [
+    "Automaton",
     "CTransformer",
     "Certificate",
     "Claim",
+    "Counterexample",
     "Dot",
     "Errors",
     "Head",
@@ -113,6 +122,7 @@ __all__ = [
     "NotEstablished",
     "Output",
     "Predicate",
+    "Proved",
     "Refutation",
     "ResourceLimit",
     "RestrictError",
@@ -120,9 +130,11 @@ __all__ = [
     "Table",
     "UsageError",
     "__version__",
+    "automaton",
     "certificate_of",
     "certify",
     "certify_all",
+    "certify_all_lengths",
     "check",
     "compile_formula",
     "exact",
@@ -143,6 +155,7 @@ __all__ = [
     "stage3",
     "theorem_bounds",
     "tighten",
+    "verify",
 ]
 
 
