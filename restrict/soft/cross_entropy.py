@@ -6,9 +6,9 @@ bits, ``eta`` in nats.
 
 - **Membership in PARITY** (a model with two labels, words uniform): pair every word with its neighbour. The pair's
   mean loss is at least ``log2(1 + e^(-eta/2))``, by convexity at the symmetric point. Chance is 1 bit, the optimum 0.
-- **Next symbol of the PARITY source**: pair prefixes that differ in one symbol. With weights ``w``, ``w'`` in the source
-  the pair's loss is at least the entropy of the mixture minus ``min(w, w') eta / ln 2``. If the last symbol may be
-  exchanged the weights are equal and the floor tends to chance. A model that reads at the last symbol sees that one
+- **Next symbol of the PARITY source**: pair prefixes that differ in one symbol. With weights ``w``, ``w'`` in the
+  source the pair's loss is at least the entropy of the mixture minus ``min(w, w') eta / ln 2``. If the last symbol may
+  be exchanged the weights are equal and the floor tends to chance. A model that reads at the last symbol sees that one
   fully; then the symbol before it is exchanged, the weights are ``1-p : 1``, and the floor tends to the cross-entropy
   of the best predictor that knows the last symbol (the paper says unigram chance; the last symbol is worth a bit more).
 - **Next symbol of 2DYCK**: a prefix that ends with a closing bracket and is unbalanced, against the same one with

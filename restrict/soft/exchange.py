@@ -228,6 +228,7 @@ def head_differences(head: Head, keys: State, pairs: list[Pair], chosen: Bools, 
     parts: list[list[tuple[Enclosure, Enclosure]]] = [[] for _ in pairs]
     for part in blocks(rows, n * known.cases * known.cases * inner):
         low, high, seen = score_range(head, known, part, n)
+        low, high = low.min(axis=3), high.max(axis=3)
         block = Block(
             head, known, part, seen, _merged(low, high), weight_range(low.min(axis=1), high.max(axis=1)), chosen
         )

@@ -10,6 +10,9 @@ layer takes a set for every (position, case) to a set for every (position, case)
   ``e^high / (e^high + sum of the others' e^low)``;
 - **averages**: with weights in ``a +- r`` that sum to 1 and values in ``v +- s``, for any ``g`` and ``t``:
   ``|sum a_w v_w - g - sum a (v - g)| <= sum r |v - g| + t + sum (a + r) max(s - t, 0)``;
+- **coupled averages**: where the work allows it, a bound ``u`` on an average is improved until
+  ``sum_w max over cases and weights of e (v - u) <= 0`` just holds, so that a position's weight and value come from one
+  case (:mod:`restrict.kernels.soft`);
 - **networks**: a ReLU on ``[l, u]`` lies in ``lambda z + [0, -lambda l]`` with ``lambda = u / (u - l)`` (0 or 1 where
   the sign is certain), so network and skip connection are one matrix, and what they cancel stays cancelled;
 - **LayerNorm**: ``u / s`` for the centred ``u``, with ``s`` in an interval.
@@ -28,6 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restrict.errors import ResourceLimit, UsageError
+from restrict.kernels.soft import coupled_tops
 from restrict.soft.enclosure import TINY, Enclosure, U, above, add, concatenate, exactly, gamma, hull, norms
 from restrict.soft.model import Floats, LayerNorm, visible
 from restrict.soft.parts import FeedForward, Head, Layer, Parts, eps_range
@@ -36,6 +40,8 @@ CASES = 6
 """Tokens that a position is split by; with more, the hull of all of them is one case."""
 BLOCK = 2**22
 """Scores of a block of queries held at once."""
+COUPLED = 10**7
+"""Products of queries, keys and value entries up to which averages are bounded case by case."""
 EXP = 2.0**-48
 """A bound on the relative error of the library's ``exp``."""
 MAX_LOGIT = 1e15
@@ -143,10 +149,11 @@ def after_attention(layer: Layer, y: Enclosure) -> Enclosure:
 
 @dataclass(frozen=True, eq=False)
 class Keys:
-    """What one head knows of all keys: queries and keys split by case, values merged."""
+    """What one head knows of all positions: queries, keys and values split by case, and the values merged."""
 
     q: Enclosure
     k: Enclosure
+    values: Enclosure
     v: Enclosure
 
     @property
@@ -156,9 +163,9 @@ class Keys:
 
 
 def keys_of(head: Head, keys: State) -> Keys:
-    """Queries (n, K, dk), keys (n, K, dk) and values (n, dv)."""
-    v = hull(head.value.image(keys.sets), 1)
-    return Keys(head.query.image(keys.sets), head.key.image(keys.sets), v)
+    """Queries (n, K, dk), keys (n, K, dk) and values (n, K, dv)."""
+    values = head.value.image(keys.sets)
+    return Keys(head.query.image(keys.sets), head.key.image(keys.sets), values, hull(values, 1))
 
 
 def blocks(rows: Rows, width: int) -> list[Rows]:
@@ -175,25 +182,51 @@ def head_values(head: Head, state: State, rows: Rows, n: int) -> Enclosure:
     inner = 1 if head.additive is None else head.key.matrix.shape[0]
     for part in blocks(rows, n * cases * cases * inner):
         low, high, seen = score_range(head, keys, part, n)
-        weights = weight_range(low, high)
-        found.append(averaged(weights, keys.v, seen))
+        average = averaged(weight_range(low.min(axis=3), high.max(axis=3)), keys.v, seen)
+        work = len(part) * cases * n * cases * average.centre.shape[2]
+        found.append(coupled(low, high, keys.values, average, seen) if work <= COUPLED else average)
     return head.output.image(concatenate(found))
 
 
+def coupled(low: Floats, high: Floats, values: Enclosure, average: Enclosure, seen: npt.NDArray[np.bool_]) -> Enclosure:
+    """``average`` cut to what holds when a position's weight and value come from one case of its token.
+
+    ``low``, ``high`` (r, K, n, K'), ``values`` (n, K', dv), ``average`` (r, K, dv). See
+    :mod:`restrict.kernels.soft`.
+    """
+    r, cases, n, key_cases = low.shape
+    top = np.asarray(high.max(axis=(2, 3), keepdims=True))
+    small, big = exponentials(low, high, np.where(np.isfinite(top), top, 0.0))
+    flat = (r * cases, n, key_cases)
+    small, big = small.reshape(flat), big.reshape(flat)
+    d = average.centre.shape[2]
+    start_high, start_low = average.high.reshape(-1, d), average.low.reshape(-1, d)
+    tops = coupled_tops(small, big, np.ascontiguousarray(values.high), np.ascontiguousarray(start_high))
+    bottoms = -coupled_tops(small, big, np.ascontiguousarray(-values.low), np.ascontiguousarray(-start_low))
+    shape = average.centre.shape
+    visible_rows = np.broadcast_to(np.asarray(seen.any(axis=1))[:, None, None], shape)
+    highest = np.where(visible_rows, np.maximum(tops, bottoms).reshape(shape), 0.0)
+    lowest = np.where(visible_rows, bottoms.reshape(shape), 0.0)
+    return _between(average, lowest, highest)
+
+
 def score_range(head: Head, keys: Keys, rows: Rows, n: int) -> tuple[Floats, Floats, npt.NDArray[np.bool_]]:
-    """Bounds on the scaled scores, (r, K, n), over the cases of the key; minus infinity where masked; what is seen."""
+    """Bounds on the scaled scores, (r, K, n, K'), by the cases of query and key; and which keys are seen, (r, n).
+
+    Minus infinity where masked.
+    """
     q, cases = keys.q[rows], keys.cases
     seen = visible(head.mask, rows, n)
     shape = (len(rows), cases, n, cases)
     if head.uniform:
-        low, high = np.zeros(shape[:3]), np.zeros(shape[:3])
+        low, high = np.zeros(shape), np.zeros(shape)
     else:
         flat = q.reshaped(len(rows) * cases), keys.k.reshaped(n * cases)
-        low, high = (dot_range if head.additive is None else additive_range)(head, *flat)
-        low, high = _scaled(head, low.reshape(shape).min(axis=3), high.reshape(shape).max(axis=3))
+        low, high = _scaled(head, *(dot_range if head.additive is None else additive_range)(head, *flat))
+        low, high = low.reshape(shape), high.reshape(shape)
     if head.mask != "none":
-        low = np.where(seen[:, None], low, -np.inf)
-        high = np.where(seen[:, None], high, -np.inf)
+        low = np.where(seen[:, None, :, None], low, -np.inf)
+        high = np.where(seen[:, None, :, None], high, -np.inf)
     return low, high, seen
 
 
@@ -238,11 +271,7 @@ def weight_range(low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """Bounds on the softmax weights of scores in ``low .. high``, along the last axis; 0 where masked."""
     n = low.shape[-1]
     top = high.max(axis=-1, keepdims=True)
-    top = np.where(np.isfinite(top), top, 0.0)
-    # |high - top| can be as large as the scores, so the rounding of the difference counts, too.
-    off = 4 * U * (np.abs(top) + 1)
-    big = np.exp(high - top + off + 2 * U * np.abs(np.where(np.isfinite(high), high, 0.0))) * (1 + EXP)
-    small = np.exp(low - top - off - 2 * U * np.abs(np.where(np.isfinite(low), low, 0.0))) * (1 - EXP)
+    small, big = exponentials(low, high, np.where(np.isfinite(top), top, 0.0))
     slack = 1 + 2 * gamma(n)
     total_big = big.sum(axis=-1, keepdims=True) * slack
     total_small = small.sum(axis=-1, keepdims=True) / slack
@@ -252,6 +281,15 @@ def weight_range(low: Floats, high: Floats) -> tuple[Floats, Floats]:
         most = np.where(big > 0, big / (big + least_others), 0.0)
         least = np.where(small > 0, small / (small + most_others), 0.0)
     return np.maximum(least * (1 - 8 * U) - TINY, 0.0), np.minimum(most * (1 + 8 * U) + TINY * (big > 0), 1.0)
+
+
+def exponentials(low: Floats, high: Floats, top: Floats) -> tuple[Floats, Floats]:
+    """Lower bounds on ``exp(low - top)`` and upper bounds on ``exp(high - top)``; 0 at minus infinity."""
+    # |high - top| can be as large as the scores, so the rounding of the difference counts, too.
+    off = 4 * U * (np.abs(top) + 1)
+    big = np.exp(high - top + off + 2 * U * np.abs(np.where(np.isfinite(high), high, 0.0))) * (1 + EXP)
+    small = np.exp(low - top - off - 2 * U * np.abs(np.where(np.isfinite(low), low, 0.0))) * (1 - EXP)
+    return small, big + TINY * (high > -np.inf)
 
 
 def averaged(weights: tuple[Floats, Floats], v: Enclosure, seen: npt.NDArray[np.bool_]) -> Enclosure:
@@ -287,12 +325,17 @@ def _cut(x: Enclosure, outer: Enclosure) -> Enclosure:
     low, high = np.maximum(x.low, outer.low), np.minimum(x.high, outer.high)
     # Both contain the exact value, so low <= high but for rounding that they already allow for.
     high = np.maximum(low, high)
+    return _between(x, low, high, outer)
+
+
+def _between(x: Enclosure, low: Floats, high: Floats, outer: Enclosure | None = None) -> Enclosure:
+    """``x`` cut to ``low .. high``, kept as it is where the ball would not shrink."""
     centre = (low + high) / 2
     box = above(np.maximum(high - centre, centre - low) + 2 * U * np.abs(centre))
-    moved = norms(centre - x.centre) + x.ball + 4 * U * norms(centre)
-    other = norms(centre - outer.centre) + outer.ball + 4 * U * norms(centre)
+    ball = above(norms(centre - x.centre) + x.ball + 4 * U * norms(centre), 2)
+    if outer is not None:
+        ball = np.minimum(ball, above(norms(centre - outer.centre) + outer.ball + 4 * U * norms(centre), 2))
     better = norms(box) < x.ball
-    ball = above(np.minimum(moved, other), 2)
     return Enclosure(
         np.where(better[..., None], centre, x.centre),
         np.where(better[..., None], box, x.box),
