@@ -13,6 +13,7 @@ tried: constant ones, random ones, and those whose output is most certain.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import time
@@ -304,7 +305,7 @@ def _made(
     model = parts.model
     return SoftCertificate(
         model.name,
-        model.digest,
+        file_digest(model),
         parts.n,
         {i: model.alphabet[s] for i, s in sorted(fixed.items())},
         position,
@@ -315,6 +316,17 @@ def _made(
         parts.n - len(model.pinned(parts.n)) - len(fixed),
         provenance | {"bound": json.dumps(bound)},
     )
+
+
+def file_digest(model: SoftModel) -> str:
+    """SHA-256 of the file that the model was read from, where it still holds this model; else of its own bytes."""
+    from restrict.soft.format import dumps, loads
+
+    if model.source is not None and model.source.is_file():
+        content = read_bytes(model.source)
+        if dumps(loads(content)) == dumps(model):
+            return hashlib.sha256(content).hexdigest()
+    return model.digest
 
 
 @dataclass
