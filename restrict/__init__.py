@@ -13,24 +13,25 @@ Names are imported on first use, so ``import restrict`` is instant and the trust
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from restrict.all_lengths.verify import Automaton, Counterexample, Proved, automaton, certify_all_lengths, verify
     from restrict.certificate.certificate import Certificate, Claim, certificate_of, load_certificate
     from restrict.certificate.check import check
-    from restrict.certificate.refutation import Errors, Immune, Refutation
+    from restrict.certificate.refutation import Errors, Refutation
     from restrict.certification import certify
     from restrict.corollary2.refute import refute
+    from restrict.corollary2.verdict import Immune, NoRefutation
     from restrict.depth_reduction.constants import theorem_bounds
     from restrict.depth_reduction.ctransformer import CTransformer
     from restrict.depth_reduction.lemma4 import reduce_layer
-    from restrict.depth_reduction.stages import stage1, stage2, stage3
+    from restrict.depth_reduction.stage1 import stage1
+    from restrict.depth_reduction.stage2 import stage2
+    from restrict.depth_reduction.stage3 import stage3
     from restrict.depth_reduction.theorem1 import certify_all
     from restrict.errors import ModelError, NotEstablished, ResourceLimit, RestrictError, UsageError
-    from restrict.force.release import pareto
     from restrict.importers import Imported, import_brasp, import_transformer_program, import_weights
     from restrict.languages.facts import facts
     from restrict.languages.predicate import Predicate
@@ -45,10 +46,17 @@ if TYPE_CHECKING:
     from restrict.optimum.sensitivity import sensitivity
     from restrict.optimum.tighten import tighten
     from restrict.restriction import Restriction
+    from restrict.tradeoff import pareto
 
 from restrict.version import __version__
 
 _HOME = {
+    "Automaton": "restrict.all_lengths.verify",
+    "Counterexample": "restrict.all_lengths.verify",
+    "Proved": "restrict.all_lengths.verify",
+    "automaton": "restrict.all_lengths.verify",
+    "certify_all_lengths": "restrict.all_lengths.verify",
+    "verify": "restrict.all_lengths.verify",
     "CTransformer": "restrict.depth_reduction.ctransformer",
     "Certificate": "restrict.certificate.certificate",
     "Claim": "restrict.certificate.certificate",
@@ -57,15 +65,15 @@ _HOME = {
     "certify": "restrict.certification",
     "exact": "restrict.optimum.exact",
     "reduce_layer": "restrict.depth_reduction.lemma4",
-    "stage1": "restrict.depth_reduction.stages",
-    "stage2": "restrict.depth_reduction.stages",
-    "stage3": "restrict.depth_reduction.stages",
+    "stage1": "restrict.depth_reduction.stage1",
+    "stage2": "restrict.depth_reduction.stage2",
+    "stage3": "restrict.depth_reduction.stage3",
     "certify_all": "restrict.depth_reduction.theorem1",
     "explain": "restrict.optimum.explain",
     "theorem_bounds": "restrict.depth_reduction.constants",
     "tighten": "restrict.optimum.tighten",
     "sensitivity": "restrict.optimum.sensitivity",
-    "pareto": "restrict.force.release",
+    "pareto": "restrict.tradeoff",
     "ModelError": "restrict.errors",
     "NotEstablished": "restrict.errors",
     "ResourceLimit": "restrict.errors",
@@ -88,16 +96,19 @@ _HOME = {
     "Table": "restrict.model.rules",
     "load": "restrict.model.source",
     "Errors": "restrict.certificate.refutation",
-    "Immune": "restrict.certificate.refutation",
+    "Immune": "restrict.corollary2.verdict",
+    "NoRefutation": "restrict.corollary2.verdict",
     "Refutation": "restrict.certificate.refutation",
     "refute": "restrict.corollary2.refute",
     "Restriction": "restrict.restriction",
 }
 
 __all__ = [
+    "Automaton",
     "CTransformer",
     "Certificate",
     "Claim",
+    "Counterexample",
     "Dot",
     "Errors",
     "Head",
@@ -107,9 +118,11 @@ __all__ = [
     "Map",
     "Model",
     "ModelError",
+    "NoRefutation",
     "NotEstablished",
     "Output",
     "Predicate",
+    "Proved",
     "Refutation",
     "ResourceLimit",
     "RestrictError",
@@ -117,9 +130,11 @@ __all__ = [
     "Table",
     "UsageError",
     "__version__",
+    "automaton",
     "certificate_of",
     "certify",
     "certify_all",
+    "certify_all_lengths",
     "check",
     "compile_formula",
     "exact",
@@ -140,6 +155,7 @@ __all__ = [
     "stage3",
     "theorem_bounds",
     "tighten",
+    "verify",
 ]
 
 
@@ -154,25 +170,3 @@ def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
     raise AttributeError(f"module 'restrict' has no attribute {name!r}")
-
-
-class _CallableModule(ModuleType):
-    """The trusted checker's module, callable as the function of the same name."""
-
-    def __call__(self, *args: Any, **options: Any) -> Any:
-        return import_module("restrict.certificate.check").check(*args, **options)
-
-
-class _Package(ModuleType):
-    """This package. ``restrict.check`` is by contract both a module (the trusted checker) and a function.
-
-    Importing the module sets the attribute of the package; it stays callable, so both readings work in any order.
-    """
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name == "check" and isinstance(value, ModuleType):
-            value.__class__ = _CallableModule
-        super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

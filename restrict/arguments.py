@@ -6,6 +6,7 @@ A refused argument is a :class:`restrict.errors.UsageError` (exit 2) that says w
 from __future__ import annotations
 
 import math
+from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any
 
@@ -53,33 +54,45 @@ def the_seed(given: Any) -> int:
     return the_integer("seed", given, 0, SEEDS)
 
 
+def seconds(given: Any) -> float:
+    """A number of seconds, at least 0; at most thirty years, since the clock's arithmetic does not take infinity.
+
+    Raises:
+        UsageError: it is none.
+    """
+    try:
+        found = float(given)
+    except (TypeError, ValueError, OverflowError):
+        found = -1.0
+    if not found >= 0:
+        raise UsageError(f"time = {quote(given)} must be a number of seconds, at least 0")
+    return min(found, 1e9)
+
+
 def the_time(given: Any) -> float | None:
     """Seconds, at least 0, or ``None`` for no limit.
 
     Raises:
         UsageError: it is neither.
     """
-    if given is None:
-        return None
-    try:
-        seconds = float(given)
-    except (TypeError, ValueError, OverflowError):
-        seconds = -1.0
-    if not seconds >= 0:
-        raise UsageError(f"time = {quote(given)} must be a number of seconds, at least 0")
-    return min(seconds, 1e9)  # thirty years; the clock's arithmetic does not take infinity
+    return None if given is None else seconds(given)
 
 
 def as_written(given: float | str | Fraction) -> Fraction:
     """A fraction as it was written: ``0.9`` is nine tenths, not the nearest binary number.
 
     Raises:
-        UsageError: it is no finite number.
+        UsageError: it is no finite number, or one beyond 10^1000.
     """
+    if isinstance(given, Fraction):
+        return given
     try:
-        return Fraction(str(given)) if not isinstance(given, Fraction) else given
-    except (ValueError, ZeroDivisionError):
-        raise UsageError(f"{quote(given)} is not a number") from None
+        number = Decimal(str(given))
+        if number.is_finite() and abs(number.adjusted()) <= 1000 and len(number.as_tuple().digits) <= 1000:
+            return Fraction(number)
+    except InvalidOperation:
+        pass
+    raise UsageError(f"{quote(given)} is not a number")
 
 
 def the_share(name: str, given: Any) -> Fraction:

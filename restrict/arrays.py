@@ -14,6 +14,8 @@ I32 = NDArray[np.int32]
 F64 = NDArray[np.float64]
 
 MIN64, MAX64 = -(2**63), 2**63 - 1
+FREE_INPUT = -1
+"""What stands for a free input in an array of symbol indices."""
 
 
 def offsets(sizes: ArrayLike) -> I64:

@@ -1,25 +1,29 @@
 """Certification: choose a strategy, spend a budget, keep the best, confirm it with the abstract run.
 
-The search (:mod:`restrict.force.goal`) forces the output, so ``c = 0``; deletion makes the restriction minimal; for
-``c > 0`` or a wanted free
-fraction :mod:`restrict.force.release` frees more. The certificate is written from a fresh abstract run over kernels,
-never from the search's own facts.
+The search (:mod:`restrict.force.search`) forces the output, so ``c = 0``; deletion makes the restriction minimal; for
+``c > 0`` or a wanted free fraction :mod:`restrict.force.release` frees more. The certificate is written from a fresh
+abstract run over kernels, never from the search's own facts.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from fractions import Fraction
+from typing import TYPE_CHECKING
 
-from restrict.certificate.certificate import Certificate, certificate_of
-from restrict.errors import NotEstablished, ResourceLimit, UsageError
-from restrict.force.release import least_free, relax
-from restrict.force.search import Progress, Search
-from restrict.model.program import Instance, Model
+from restrict.arguments import least_free, the_integer, the_share
+from restrict.certificate.certificate import Certificate, certified
+from restrict.deadline import Progress
+from restrict.errors import InternalError, NotEstablished, ResourceLimit, UsageError, quote
+from restrict.force.release import relax
+from restrict.force.search import Best, Search
+from restrict.model.program import Model
 from restrict.optimum.enumeration import by_enumeration, few_restrictions
 from restrict.restriction import Restriction
-from restrict.task import Target, position_of
-from restrict.version import __version__
+from restrict.task import Target, Task
+
+if TYPE_CHECKING:
+    from restrict.depth_reduction.theorem1 import Method
 
 
 def certify(
@@ -27,8 +31,9 @@ def certify(
     n: int,
     *,
     target: Target = "last",
-    c: int = 0,
-    free: float | None = None,
+    c: int | None = None,
+    free: float | Fraction | None = None,
+    method: Method = "auto",
     seed: int = 0,
     time: float | None = None,
     restriction: Restriction | None = None,
@@ -36,69 +41,101 @@ def certify(
 ) -> Certificate:
     """Find a restriction under which the model's output depends on at most ``c`` inputs, and certify it.
 
-    Arguments:
-        model, n: the program and its length, markers included.
+    The cost is bounded by counts of work, some seconds at any length, or by ``time``. After Ctrl-C the best so far is
+    returned, with ``provenance["stopped"] == "interrupted"``.
+
+    Args:
+        model: the program.
+        n: its length, markers included.
         target: ``"last"``, or for a model with output at every position one position, or ``"all"`` of them at once
             (:func:`restrict.depth_reduction.theorem1.certify_all`; without ``c`` and ``free`` it keeps 0.9 free).
-        c: how many free inputs the output may depend on; the search then frees as many positions as it can.
+        c: how many free inputs the output may depend on (0 by default, for one position); the search then frees as
+            many positions as it can.
         free: instead of ``c``, a fraction in [0, 1] of the positions that must stay free; the search then makes ``c``
-        as small as it can.
-        seed: the same seed gives the same certificate, byte for byte (without ``time``).
+            as small as it can.
+        method: for the target ``"all"``, how it is searched for: ``"lemma"``, ``"exchange"``, ``"repeating"`` or
+            ``"auto"``, the best of these.
+        seed: 0 .. 2^63 - 1; the same seed gives the same certificate, byte for byte (without ``time``).
         time: seconds to go on improving; by default a fixed budget of work.
         restriction: certify this one instead of searching.
-        progress: called with (what, best number of fixed positions so far).
+        progress: called with (what is being done, best number of fixed positions so far).
 
-    Returns the best certificate found. After Ctrl-C it is the best so far, with ``provenance["stopped"] ==
-    "interrupted"``.
+    Returns:
+        The best certificate found.
 
-    Raises :class:`NotEstablished` where nothing was found within the budget, :class:`UsageError` and
-    :class:`ModelError` for bad input.
+    Raises:
+        NotEstablished: nothing was found within the budget.
+        UsageError: a bad argument.
+        ModelError: the model is not defined at this length.
+        ResourceLimit: the model is too deep for the search.
     """
-    at = model.at(n)
-    where = position_of(at, target)
-    _check_arguments(c, free, seed, time)
-    provenance: dict[str, Any] = {"engine": __version__, "seed": seed}
+    task = Task.of(model, n, target=target, seed=seed, time=time, progress=progress)
+    check_wish(c, free)
     if restriction is not None:
-        if restriction.n != n:
-            raise UsageError(f"the restriction has {restriction.n} positions, not {n}")
-        restriction = Restriction.of(at, dict(restriction.fixed))
-        return certificate_of(at, restriction, "all", target, provenance | {"strategy": "given restriction"})
-    if where is None:
-        from restrict.depth_reduction.theorem1 import certify_all
+        return _given(task, restriction)
+    if task.position is None:
+        from restrict.depth_reduction.theorem1 import everywhere
 
-        wanted = None if c == 0 else c
-        return certify_all(at, free=free, c=wanted, seed=seed, time=time, progress=progress).certificate
-    found = _force(at, where, target, seed, time, progress, provenance)
-    if c > 0 or (free is not None and found.free < least_free(at, free)):
-        found = relax(at, found, c, free, provenance, progress)  # keeps its best on Ctrl-C where that meets the wish
+        return everywhere(task, free=free, c=c, method=method).certificate
+    if method != "auto":
+        raise UsageError(f"method = {quote(method)} is for target='all'")
+    found = force_output(task)
+    if c or (free is not None and found.free < least_free(len(task.instance.unpinned), free)):
+        found = relax(task, found, c or 0, free)  # keeps its best on Ctrl-C where that meets the wish
     return found
 
 
-def _check_arguments(c: int, free: float | None, seed: int, time: float | None) -> None:
-    if c < 0:
-        raise UsageError(f"c = {c} must be at least 0")
-    if free is not None and not 0 <= free <= 1:
-        raise UsageError(f"the free fraction {free} must be between 0 and 1")
-    if c > 0 and free is not None:
+def check_wish(c: int | None, free: float | Fraction | None) -> None:
+    """Refuse a bound on the dependencies, or a free fraction, that is none, and both together.
+
+    Raises:
+        UsageError: a bad argument.
+    """
+    if c is not None:
+        the_integer("c", c)
+    if free is not None:
+        the_share("free", free)
+    if c is not None and free is not None:
         raise UsageError("give c or free, not both: c bounds the dependencies, free the free positions")
-    if not 0 <= seed < 2**63:
-        raise UsageError(f"seed = {seed} must be in 0 .. 2^63-1")
-    if time is not None and not time >= 0:
-        raise UsageError(f"time = {time} must be a number of seconds, at least 0")
 
 
-def _force(
-    at: Instance,
-    where: int,
-    target: Target,
-    seed: int,
-    time: float | None,
-    progress: Progress | None,
-    provenance: dict[str, Any],
-) -> Certificate:
-    """Search for c = 0 and confirm the best that was found; adds to ``provenance`` how it ended."""
-    search = Search(at, where, seed, time, progress)
-    stopped = "budget" if time is None else "time"
+def _given(task: Task, restriction: Restriction) -> Certificate:
+    """The certificate of a restriction that was given."""
+    if not isinstance(restriction, Restriction):
+        raise UsageError(f"expected a Restriction, not {quote(restriction)}; use Restriction.parse for text")
+    if restriction.n != task.instance.n:
+        raise UsageError(f"the restriction has {restriction.n} positions, not {task.instance.n}")
+    return certified(task.noting(strategy="given restriction"), dict(restriction.fixed), "all")
+
+
+def force_output(task: Task) -> Certificate:
+    """Search for c = 0 and confirm the best that was found; its provenance says how the search ended.
+
+    Raises:
+        NotEstablished: nothing was found within the budget.
+        ResourceLimit: the model is too deep for the search.
+        InternalError: the abstract run does not confirm what the search found.
+    """
+    best, stopped = _searched(task)
+    assert best.fixed is not None
+    task = task.noting(strategy="goal", stopped=stopped)
+    task.tell("confirming", best.count)
+    found = certified(task, dict(best.fixed), best.cone)
+    if found.c != 0:
+        raise InternalError(
+            f"internal disagreement: the abstract run gives c = {found.c}, the search found 0; please report the model"
+        )
+    if stopped != "interrupted" and best.fixed and few_restrictions(task.instance):
+        optimum, smaller = by_enumeration(task.noting(strategy="enumeration"), len(best.fixed))
+        found = smaller or found
+        found = replace(found, provenance={**found.provenance, "optimum": optimum})
+    return found
+
+
+def _searched(task: Task) -> tuple[Best, str]:
+    """What the search found, and why it ended."""
+    search, instance = Search(task), task.instance
+    stopped = "budget" if task.deadline.moment is None else "time"
     try:
         search.run()
     except KeyboardInterrupt:
@@ -108,27 +145,14 @@ def _force(
     except RecursionError:
         if search.best.fixed is None:
             raise ResourceLimit(
-                f"{at.model.name!r} is too deep for the search, which recurses once or twice a head on a path; "
-                "raise Python's recursion limit (sys.setrecursionlimit)"
+                f"{quote(instance.model.name)} is too deep for the search, which recurses once or twice a head on a "
+                "path; raise Python's recursion limit (sys.setrecursionlimit)"
             ) from None
         stopped = "recursion limit"
-    best = search.best
-    if best.fixed is None:
+    if search.best.fixed is None:
         raise NotEstablished(
-            f"no restriction found that forces the output of {at.model.name!r} at n = {at.n} within the budget; "
-            f"best found: the trivial one, which fixes all {at.n} positions. "
+            f"no restriction found that forces the output of {quote(instance.model.name)} at n = {instance.n} within "
+            f"the budget; best found: the trivial one, which fixes all {instance.n} positions. "
             "Try another --seed, a longer --time or a smaller n"
         )
-    provenance.update(strategy="goal", stopped=stopped)
-    if progress is not None:
-        progress("confirming", best.count)
-    found = certificate_of(at, Restriction.of(at, dict(best.fixed)), best.cone, target, provenance)
-    if found.c != 0:
-        raise ResourceLimit(
-            f"internal disagreement: the abstract run gives c = {found.c}, the search found 0; please report the model"
-        )
-    if stopped != "interrupted" and best.fixed and few_restrictions(at):
-        optimum, smaller = by_enumeration(at, target, len(best.fixed), provenance | {"strategy": "enumeration"})
-        found = smaller or found
-        found = replace(found, provenance={**found.provenance, "optimum": optimum})
-    return found
+    return search.best, stopped

@@ -6,32 +6,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NoReturn
 
 from restrict.arrays import MAX64, MIN64
-from restrict.errors import ModelError, ResourceLimit, UsageError, quote
+from restrict.errors import ModelError, quote
 
-MAX_BYTES = 64 * 2**20
 MAX_DEPTH = 64
-
-
-def read_bytes(path: Path) -> bytes:
-    """The bytes of a file, within the size limit."""
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise ResourceLimit(f"{path}: the file is larger than {MAX_BYTES >> 20} MiB")
-        return path.read_bytes()
-    except OSError as error:
-        raise UsageError(f"{path}: cannot read: {error.strerror or error}") from None
-
-
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file, whole or not at all visible as an error."""
-    try:
-        path.write_bytes(content)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot write: {error.strerror or error}") from None
 
 
 def parse(content: bytes, source: str) -> Any:

@@ -99,11 +99,6 @@ class Task:
         return self.position
 
     @property
-    def unpinned(self) -> int:
-        """The number of positions without a marker."""
-        return self.instance.n - len(self.instance.pinned)
-
-    @property
     def provenance(self) -> dict[str, Any]:
         """What the certificates of this task say about where they come from."""
         return {"engine": __version__, "seed": self.seed, **dict(self.notes)}

@@ -22,9 +22,11 @@ from typing import Any
 
 import numpy as np
 
-from restrict.cover.problem import CoverProblem, CoverSolution, solve
-from restrict.cover.resample import local_lemma
-from restrict.cover.sat import lower_bound
+from restrict.cover.local_lemma import local_lemma
+from restrict.cover.lower_bound import lower_bound
+from restrict.cover.problem import CoverProblem
+from restrict.cover.solution import CoverSolution
+from restrict.cover.solve import solve
 from restrict.errors import ResourceLimit
 
 HEADS, SYMBOLS = 2, 2

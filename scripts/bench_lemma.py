@@ -23,13 +23,14 @@ from typing import Any
 import numpy as np
 
 import restrict
-from restrict.cover.problem import solve
-from restrict.cover.sat import lower_bound
+from restrict.cover.lower_bound import lower_bound
+from restrict.cover.solve import solve
 from restrict.depth_reduction.ctransformer import CTransformer
 from restrict.depth_reduction.lemma4 import reduce_layer
 from restrict.depth_reduction.random_ctransformer import random_ctransformer
 from restrict.depth_reduction.selection import selection
-from restrict.depth_reduction.stages import cover_problem, stage1, stage3
+from restrict.depth_reduction.stage1 import stage1
+from restrict.depth_reduction.stage3 import cover_problem, stage3
 from restrict.depth_reduction.theorem1 import certify_all
 from restrict.errors import NotEstablished
 from restrict.restriction import Restriction
@@ -105,7 +106,7 @@ def random_c(model: str, n: int, C: float, seed: int) -> tuple[int, float]:
 def certified(model: str, n: int, C: float, seed: int) -> Row:
     """One certificate for all positions, beside a random restriction of the same size."""
     start = clock.perf_counter()
-    found = certify_all(restrict.load(model).at(n), free=C, seed=seed)
+    found = certify_all(restrict.load(model), n, free=C, seed=seed)
     seconds = clock.perf_counter() - start
     c, mean = random_c(model, n, C, seed)
     return {"n": n, "C": C, "free": found.certificate.free, "c": found.certificate.c, "mean": found.mean,
@@ -128,7 +129,7 @@ def curve(model: str, points: Sequence[tuple[int, float]], seed: int) -> list[Ro
 
 def one(quick: bool, seed: int) -> list[Row]:
     """One layer, two heads, binary: c against n at C = 0.9, and against C."""
-    certify_all(restrict.load(one_layer(seed)).at(200), free=0.9)
+    certify_all(restrict.load(one_layer(seed)), 200, free=0.9)
     lengths = (500, 1000, 2000) if quick else (1000, 2000, 5000, 10000, 20000)
     n = lengths[1]
     return curve(one_layer(seed), [(n, C) for n in lengths for C in (0.9,)] + [(n, C) for C in (0.8, 0.95)], seed)
@@ -136,7 +137,7 @@ def one(quick: bool, seed: int) -> list[Row]:
 
 def two(quick: bool, seed: int) -> list[Row]:
     """Two layers, two heads, four states: c against n at C = 0.6, and against C."""
-    certify_all(restrict.load(two_layers(seed)).at(200), free=0.6)
+    certify_all(restrict.load(two_layers(seed)), 200, free=0.6)
     lengths = (500, 1000, 2000) if quick else (1000, 2000, 5000, 10000, 20000)
     n = lengths[1] if quick else 5000
     return curve(two_layers(seed), [(n, 0.6) for n in lengths] + [(n, C) for C in (0.3, 0.45, 0.75, 0.9)], seed)
@@ -158,7 +159,7 @@ def stages(quick: bool, seed: int) -> list[Row]:
                 "degree (bound)": f"{a.degree_before} to {a.degree_after} ({float(a.degree_bound):.3g})",
                 "S2 rounds (bound)": f"{b.rounds} ({float(b.rounds_bound):.3g})",
                 "neighbours (bound)": f"{b.neighbours_after} ({float(b.neighbours_bound):.3g})",
-                "S3 set": d.set, "by": d.method, "redraws": d.resamplings,
+                "S3 set": d.spent, "by": d.method, "redraws": d.resamplings,
                 "lemma": d.lemma is not None and d.lemma.holds,
                 "free": found.restriction.free, "c' (bound)": f"{found.transformer.c} ({found.c_bound})"}  # fmt: skip
         rows.append(row)
@@ -179,7 +180,7 @@ def tribes(quick: bool, seed: int) -> list[Row]:
                 )
                 rows.append({"n": n, "width": width, "k": k, "method": method, "status": record.status,
                              "by": record.method,
-                             "uncaptured": int((~record.solution.captured).sum()), "set": record.set,
+                             "uncaptured": int((~record.solution.captured).sum()), "set": record.spent,
                              "budget": record.budget, "redraws": record.resamplings,
                              "s": clock.perf_counter() - start})  # fmt: skip
     show(rows)

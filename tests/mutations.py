@@ -12,13 +12,11 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 
-import restrict.check  # noqa: F401 # the module, which import_module finds under this name
 from restrict.abstract.run import abstract_run
 from restrict.certificate.certificate import Certificate, certificate_of, check_fast, read_certificate
 from restrict.errors import ModelError, NotEstablished, RestrictError
@@ -29,8 +27,7 @@ from restrict.restriction import Restriction
 from restrict.strictjson import Node, parse
 from restrict.task import Target
 from tests import naive, random_programs
-
-check = import_module("restrict.check")
+from tests import trusted as check
 
 Document = dict[str, Any]
 MOST_INPUTS = 20_000

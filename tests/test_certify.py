@@ -92,6 +92,7 @@ def small_program(seed: int) -> tuple[dict[str, Any], int]:
             return document, n
 
 
+@pytest.mark.heavy
 def test_the_search_is_close_to_brute_force_on_random_programs() -> None:
     """The search is bounded by what the abstract run can see, so it may fix more than the optimum, never less."""
     ratios = []
@@ -290,6 +291,7 @@ def test_progress_says_what_is_done() -> None:
 # ---------------------------------------------------------------- random transformers
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_random_transformer_of_twenty_thousand_positions_is_forced(seed: int) -> None:
     certificate = forced(restrict.load(f"random:layers=2,seed={seed}"), 20_000)

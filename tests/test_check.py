@@ -7,7 +7,6 @@ the rules, and exhaustive evaluation of the program on all inputs.
 from __future__ import annotations
 
 import hashlib
-import importlib
 import itertools
 import json
 import os
@@ -21,8 +20,7 @@ from typing import Any
 
 import pytest
 
-# By its full name: the package has a function of the same name.
-check = importlib.import_module("restrict.check")
+from tests import trusted as check
 
 ROOT = Path(__file__).parent.parent
 PLACE = check.Place("test")
@@ -77,7 +75,7 @@ NAMES = {"n": 10, "i": 3, "j": 4, "q": 1, "k": 2}
 
 def value(text: str) -> int:
     """The value at ``NAMES``, which must not depend on which names are substituted before evaluation."""
-    tree = check.Parser(text, PLACE, NAMES).tree
+    tree = check.parse(text, PLACE, NAMES)
     results = set()
     for kept in ([], ["j", "k"], ["n", "i", "j", "q", "k"]):
         known = {name: at for name, at in NAMES.items() if name not in kept}
@@ -150,7 +148,7 @@ REFUSED_TEXTS = ["", "9" * 5000, "k\r", "\u0661", "\xa01", *REFUSED.replace("\n"
 )
 def test_what_the_grammar_does_not_give_is_refused(text: str) -> None:
     with pytest.raises(check.Reject) as caught:
-        check.Parser(text, PLACE, NAMES)
+        check.parse(text, PLACE, NAMES)
     assert caught.value.code == 4
 
 
@@ -162,9 +160,9 @@ def test_a_syntax_tree_has_height_50_at_most(deepen: str) -> None:
     for _ in range(49):
         text = deepen.format(text)
     if "((" not in deepen:  # there the redundant parentheses count as nesting too
-        assert check.Parser(text, PLACE, NAMES).tree.height == 50
+        assert check.parse(text, PLACE, NAMES).height == 50
     with pytest.raises(check.Reject, match="50 deep"):
-        check.Parser(deepen.format(text), PLACE, NAMES)
+        check.parse(deepen.format(text), PLACE, NAMES)
 
 
 def test_a_chain_of_comparisons_is_one_node_however_long() -> None:
@@ -216,7 +214,7 @@ HASHES = [4872670651398851701, 7288839793402251092, 5609477494364669749]
 
 
 def interval(text: str, **spans: tuple[int, int]) -> tuple[int, int]:
-    return check.interval(check.Parser(text, PLACE, spans).tree, spans, PLACE)
+    return check.interval(check.parse(text, PLACE, spans), spans, PLACE)
 
 
 @pytest.mark.parametrize(
@@ -306,7 +304,7 @@ def test_every_value_lies_in_the_interval(seed: int) -> None:
         low, high = interval(text, **spans)
     except check.Reject:
         return
-    bound = check.function(check.bind(check.Parser(text, PLACE, spans).tree, {}, {"a": 0, "b": 1}))
+    bound = check.function(check.bind(check.parse(text, PLACE, spans), {}, {"a": 0, "b": 1}))
     assert all(low <= bound((a, b)) <= high for a in range(-3, 5) for b in range(1, 6))
 
 
@@ -637,7 +635,7 @@ def written_files(folder: Path) -> list[str]:
     return [str(folder / "m.json"), str(folder / "c.json")]
 
 
-@pytest.mark.parametrize("program", [["-m", "restrict.check"], [str(ROOT / "restrict" / "check.py")]])
+@pytest.mark.parametrize("program", [["-m", "restrict.checker"], ["-I", str(ROOT / "restrict" / "checker")]])
 def test_the_program_prints_the_success_line_and_nothing_else(tmp_path: Path, program: list[str]) -> None:
     command = [sys.executable, *program, *written_files(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -648,7 +646,7 @@ def test_the_program_prints_the_success_line_and_nothing_else(tmp_path: Path, pr
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 def test_a_success_line_that_cannot_be_written_is_no_success(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "restrict.check", *written_files(tmp_path)]
+    command = [sys.executable, "-m", "restrict.checker", *written_files(tmp_path)]
     with open("/dev/full", "w") as full:
         lost = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (lost.returncode, lost.stderr.count("\n")) == (2, 1)
@@ -659,15 +657,15 @@ def test_a_success_line_that_cannot_be_written_is_no_success(tmp_path: Path) -> 
     assert (closed.returncode, closed.stderr.count("\n")) == (2, 1)
 
 
-def test_an_interrupt_exits_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_interrupt_exits_130(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     for error, code in [(KeyboardInterrupt, 130), (MemoryError, 5), (RecursionError, 5)]:
 
         def fail(argv: list[str], error: type[BaseException] = error) -> str:
             raise error
 
-        monkeypatch.setattr(check, "check_files", fail)
-        assert check.main(["m", "c"]) == code
-        out, err = capsys.readouterr()
+        monkeypatch.setattr(check.main, "check_files", fail)
+        assert check.main.main(["m", "c"]) == code
+        out, err = capfd.readouterr()
         assert (out, err.count("\n")) == ("", 1)
 
 

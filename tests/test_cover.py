@@ -9,9 +9,16 @@ import numpy as np
 import pytest
 
 from restrict.cover import sat as coversat
-from restrict.cover.problem import CoverProblem, CoverSolution, decimate, greedy, local, solve
-from restrict.cover.resample import local_lemma, moser_tardos
-from restrict.cover.sat import Refutation, lower_bound, packing_value, refutes
+from restrict.cover.decimate import decimate
+from restrict.cover.greedy import greedy
+from restrict.cover.infeasible import InfeasibilityProof, refutes
+from restrict.cover.local import local
+from restrict.cover.local_lemma import local_lemma
+from restrict.cover.lower_bound import lower_bound, packing_value
+from restrict.cover.moser_tardos import moser_tardos
+from restrict.cover.problem import CoverProblem
+from restrict.cover.solution import CoverSolution
+from restrict.cover.solve import solve
 from restrict.errors import NotEstablished, ResourceLimit, RestrictError, UsageError
 
 Pairs = list[list[list[tuple[int, int]]]]
@@ -143,8 +150,8 @@ def test_a_budget_that_the_packing_bound_excludes_needs_no_sat() -> None:
     problem = family(200, 10, 1)
     answer = solve(problem, budget=20, steps=100)
     assert answer.status == "impossible"
-    assert answer.refutation is not None
-    assert answer.refutation.kind == "packing"
+    assert answer.proof is not None
+    assert answer.proof.kind == "packing"
     answer.verify(20)
 
 
@@ -166,15 +173,15 @@ def test_forged_refutations_are_rejected() -> None:
     answer = solve(problem, solver="sat", budget=1)
     assert answer.status == "impossible"
     answer.verify(1)
-    assert answer.refutation is not None
+    assert answer.proof is not None
     for forged in (
-        Refutation(2, "sat", proof=answer.refutation.proof),
-        Refutation(2, "sat", proof=("0",)),
-        Refutation(1, "sat"),
-        Refutation(2, "packing", multipliers=np.array([1, 1])),
-        Refutation(1, "pair", pair=0),
+        InfeasibilityProof(2, "sat", lemmas=answer.proof.lemmas),
+        InfeasibilityProof(2, "sat", lemmas=("0",)),
+        InfeasibilityProof(1, "sat"),
+        InfeasibilityProof(2, "packing", multipliers=np.array([1, 1])),
+        InfeasibilityProof(1, "pair", pair=0),
     ):
-        with pytest.raises(NotEstablished, match="refutation"):
+        with pytest.raises(NotEstablished, match="proof that budget"):
             forged.verify(problem)
     with pytest.raises(NotEstablished, match="without a proof"):
         answer.verify(2)

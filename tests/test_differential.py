@@ -1,6 +1,6 @@
 """Four implementations, one meaning: the trusted checker, the fast abstract run, the oracle and the truth.
 
-On seeded random programs the checker (restrict/check.py), the kernels (restrict/abstract) and the literal oracle
+On seeded random programs the checker (restrict/checker), the kernels (restrict/abstract) and the literal oracle
 (tests/naive.py) give the same V and D at every node of a random cone, under a random restriction. The truth comes from
 all consistent inputs through the batch evaluator, which is itself compared with the oracle: on a few inputs of every
 program, and on all inputs of some.
@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -30,9 +29,9 @@ from restrict.model.trace import Batch, run_batch
 from restrict.restriction import Restriction
 from restrict.task import Target
 from tests import naive, random_programs
+from tests import trusted as check
+from tests.marks import heavy_after
 from tests.naive import Abstract, Model, Node
-
-check = import_module("restrict.check")
 
 PROGRAMS, CHUNKS = 5200, 26
 NOJIT = 600
@@ -102,7 +101,7 @@ def check_abstract(case: Case, certificate: Certificate, run: AbstractRun, oracl
     assert sorted(trusted) == sorted(examined)
     for node in examined:
         expected = tuple(sorted(oracle.values[node])), tuple(sorted(oracle.dependencies[node]))
-        assert trusted[node] == expected, ("restrict.check", node)
+        assert trusted[node] == expected, ("restrict.checker", node)
         assert (tuple(run.values(*node)), positions_of(run.depends(*node))) == expected, ("restrict.abstract", node)
     for node in oracle.values:
         assert set(run.values(*node)) == oracle.values[node], node
@@ -220,7 +219,7 @@ def check_case(seed: int, most_inputs: int = 256) -> None:
     check_evaluation(case, batch, list(range(count)) if everything else sorted({0, count // 3, count - 1}))
 
 
-@pytest.mark.parametrize("chunk", range(CHUNKS))
+@pytest.mark.parametrize("chunk", heavy_after(range(CHUNKS), 6))
 def test_random_programs(chunk: int) -> None:
     """The seeds ``chunk, chunk + CHUNKS, ...`` below ``PROGRAMS``."""
     for seed in range(chunk, PROGRAMS, CHUNKS):

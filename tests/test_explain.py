@@ -133,7 +133,7 @@ def test_pinned_positions_stay_and_cost_nothing() -> None:
         pinned = {i for i in places if np.random.default_rng([seed, i]).random() < 0.3}
         truth = sufficient(case)
         for exact in (False, True):
-            (found,) = explain(case[1], word(case), exact=exact, pinned=pinned)
+            (found,) = explain(case[1], word(case), exact=exact, given=pinned)
             if found.positions or found.restriction.fixed:
                 assert set(found.restriction.fixed) == pinned | set(found.positions)
             assert not pinned & set(found.positions)
@@ -149,6 +149,7 @@ def test_enumeration_by_sat_finds_every_minimal_explanation_by_weight() -> None:
         assert [e.weight for e in found] == sorted(e.weight for e in found)
 
 
+@pytest.mark.heavy
 def test_enumeration_by_the_abstract_run_finds_all_that_it_confirms() -> None:
     several = 0
     for case in CASES[36:]:
@@ -199,7 +200,7 @@ def test_wrong_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
     model = load("and-of-ors")
     for arguments, reason in (
         ({"all": 0}, "all = 0"),
-        ({"pinned": [16]}, "pinned position 16"),
+        ({"given": [16]}, "given position 16"),
         ({"weights": {0: 0}}, "weights are positive"),
         ({"target": "all"}, "target all"),
     ):

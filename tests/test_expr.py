@@ -1,11 +1,10 @@
 """Expressions: the grammar of docs/format.md and nothing beyond it, honest intervals, a register machine that agrees.
 
-The oracles are `tests/naive.py` for values and `restrict/check.py` for what is refused.
+The oracles are `tests/naive.py` for values and `restrict/checker` for what is refused.
 """
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import math
 
@@ -16,13 +15,14 @@ from hypothesis import strategies as st
 
 from restrict.arrays import MAX64, MIN64
 from restrict.errors import ModelError
-from restrict.model import expr as E
-from restrict.model.expr import Expr, bind, const, interval, name, parse, signed, substitute, table
+from restrict.model import code as E
+from restrict.model.expr import SCALAR, Expr, bind, const, name, signed, substitute, table
+from restrict.model.expr_parser import parse
+from restrict.model.interval import interval
 from restrict.model.program import at_length
 from restrict.model.rules import evaluate
 from tests import naive
-
-check = importlib.import_module("restrict.check")
+from tests import trusted as check
 
 NAMES = ("n", "i", "j", "q", "k")
 ALLOWED = frozenset(NAMES)
@@ -220,7 +220,7 @@ BEYOND_THE_GRAMMAR = [
 def test_what_the_grammar_does_not_give_is_refused_here_and_by_the_checker(text: str) -> None:
     message = refusal(text)
     with pytest.raises(check.Reject):
-        check.Parser(text, check.Place("test"), ENV)
+        check.parse(text, check.Place("test"), ENV)
     assert text[:20].strip() in message or repr(text)[1:20] in message, message
 
 
@@ -285,7 +285,7 @@ def test_the_parser_and_the_checker_agree_on_texts_at_the_border_of_the_grammar(
 def both_accept(text: str) -> bool:
     """Whether the parser, and so the checker, accepts a text."""
     try:
-        check.Parser(text, check.Place("test"), ENV)
+        check.parse(text, check.Place("test"), ENV)
         accepted = True
     except check.Reject:
         accepted = False
@@ -305,7 +305,7 @@ def test_the_border_of_the_nesting_limit_is_that_of_the_checker(height: int, dee
     for _ in range(height - 1):
         text = deepen.format(text)
     try:
-        check.Parser(text, check.Place("test"), ENV)
+        check.parse(text, check.Place("test"), ENV)
         parse(text, ALLOWED)
     except check.Reject:
         refusal(text)
@@ -384,7 +384,7 @@ def test_intervals_and_refusals_are_those_of_the_checker(text: str, spans: dict[
     except ModelError:
         mine = None
     try:
-        theirs: object = check.interval(check.Parser(text, check.Place("test"), ENV).tree, spans, check.Place("test"))
+        theirs: object = check.interval(check.parse(text, check.Place("test"), ENV), spans, check.Place("test"))
     except check.Reject:
         theirs = None
     assert mine == theirs
@@ -496,17 +496,17 @@ def operands(op: str) -> list[tuple[int, ...]]:
 def test_the_opcodes_are_numbered_as_the_kernel_expects() -> None:
     assert list(E.OPCODES.values()) == list(range(17))
     rewritten = {"gt", "ge", "and", "or", "not"}
-    assert list(E.OPCODES) == [op for op in (*E.SCALAR, "gather") if op not in rewritten]
+    assert list(E.OPCODES) == [op for op in (*SCALAR, "gather") if op not in rewritten]
 
 
 @pytest.mark.nojit
-@pytest.mark.parametrize("op", E.SCALAR)
+@pytest.mark.parametrize("op", SCALAR)
 def test_the_kernel_computes_what_the_opcode_says(op: str) -> None:
     rows = operands(op)
     letters = NAMES[: len(rows[0])]
     tree = Expr(op, tuple(name(letter) for letter in letters))
     columns = {letter: np.array([row[t] for row in rows], dtype=np.int64) for t, letter in enumerate(letters)}
-    assert evaluate(tree, columns, len(rows)).tolist() == [E.SCALAR[op](*row) for row in rows]
+    assert evaluate(tree, columns, len(rows)).tolist() == [SCALAR[op](*row) for row in rows]
 
 
 @pytest.mark.nojit

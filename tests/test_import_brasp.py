@@ -119,7 +119,7 @@ def test_syntax_variants_mean_the_same(tmp_path: Path) -> None:
     one.write_text(plain)
     two.write_text(fancy)
     assert parse(one).definitions[0].rule == parse(two).definitions[0].rule
-    assert import_brasp(one).model.variables[-1].rule.text == import_brasp(two).model.variables[-1].rule.text
+    assert import_brasp(one).model.variables[-1].map.text == import_brasp(two).model.variables[-1].map.text
 
 
 def test_precedence(tmp_path: Path) -> None:
@@ -209,3 +209,32 @@ def test_not_text(tmp_path: Path) -> None:
     path.write_bytes(b"alphabet: a\xff\n")
     with pytest.raises(ModelError, match="not UTF-8 text: byte 11"):
         import_brasp(path)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "P(i) = # [j < i] Q_a(j)",
+        "P(i) = #[j < i] Q_a(j)",
+        "P(i) = Q_a(i) & # [j < i] Q_a(j)",
+        "P(i) = Q_a(i) and count(j)",
+        "P(i) = leftmost_j [1, # Q_a(j)] 1 : 0",
+        "P(i) = leftmost_j [1, 1] # Q_a(j) : 0",
+        "P(i) := # [ ] Q_a",
+    ],
+)
+def test_a_counting_term_is_declined_as_such(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "p.txt"
+    path.write_text(f"alphabet: a b\n{line}\n")
+    with pytest.raises(ModelError, match=r":2: P attends by .* \(counting or averaging\)"):
+        import_brasp(path)
+
+
+def test_a_hash_after_a_whole_formula_is_a_comment(tmp_path: Path) -> None:
+    path = tmp_path / "p.txt"
+    path.write_text(
+        "# first\nalphabet: a # b -- with the symbol hash\n# more\nP(i) = Q_a(i) # a comment = (\noutput: P # end\n"
+    )
+    program = parse(path)
+    assert program.alphabet == ("a", "#", "b")
+    assert program.definitions[0].rule == parse(path).definitions[0].rule

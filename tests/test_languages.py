@@ -474,7 +474,24 @@ def test_bad_specifications(spec: str, kind: type[Exception], message: str) -> N
         language(spec)
 
 
-@pytest.mark.parametrize(("spec", "message"), [("regex:(ab", "not well-formed"), ("regex:a.b", "needs its alphabet")])
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("regex:(ab", r"column 1: this '\(' is never closed"),
+        ("regex:a.b", "needs its alphabet"),
+        ("regex:a**b)", r"column 5: this '\)' closes nothing"),
+        ("regex[ab]:c", r"column 1: 'c' is not in the alphabet a b"),
+        ("regex:a||b", r"column 3: a symbol, '\.' or '\(' is expected before '\|'"),
+        ("regex:*a", r"column 1: '\*' has nothing to repeat"),
+        ("regex[ab]:a{3,1}", r"column 2: the repetition \{3,1\} asks for at least 3 and at most 1"),
+        ("regex[ab]:a{2}", r"column 2: '\{2\}' is no repetition; write \{2,2\}"),
+        ("regex[ab]:a{2", r"column 2: '\{' cannot stand here"),
+        ("regex[ab]:[a-b]", r"column 1: '\[' is not in the alphabet a b"),
+        ("regex[a*]:a", r"the alphabet of .* has '\*', which is an operator"),
+        ("regex[ab]:a b", "column 2: ' ' cannot stand here"),
+        ("regex:" + "(" * 60 + "a" + ")" * 60, "nested more than 50 deep"),
+    ],
+)
 def test_bad_expressions(spec: str, message: str) -> None:
     pytest.importorskip("automata")
     with pytest.raises(UsageError, match=message):
@@ -486,7 +503,12 @@ def test_bad_expressions(spec: str, message: str) -> None:
     [
         ({"start": 2}, r"start: 2 is not in 0 \.\. 1"),
         ({"accept": [0, 7]}, r"accept\[1\]: 7 is not in"),
-        ({"alphabet": ["0", "*"]}, "none of them"),
+        (
+            {"alphabet": ["0", "*"]},
+            r"alphabet\[1\]: the symbol '\*' means a free position; give it another name, such as 'times'",
+        ),
+        ({"alphabet": ["0", "0"]}, r"alphabet\[0\]: the symbol '0' occurs twice"),
+        ({"alphabet": ["0", "a b"]}, r"alphabet\[1\]: 'a b' is not a symbol"),
         ({"transitions": [[0], [1, 0]]}, r"transitions\[0\]: expected 2 successors"),
         ({"transitions": []}, "at least one state"),
         ({"format": "dfa"}, "expected 'restrict-dfa/1'"),
@@ -510,11 +532,25 @@ def test_bad_automata(tmp_path: Path, change: dict[str, object], message: str) -
         ("\nS T -> a", "line 2"),
         ("S -> *", "'\\*'"),
         ("S -> S", "no terminal"),
+        ("S -> a | # S", "line 1: a comment has a line of its own"),
+        ("S -> a S | b # end", "line 1: a comment has a line of its own"),
     ],
 )
 def test_bad_grammars(text: str, message: str) -> None:
     with pytest.raises(ModelError, match=message):
         read_grammar(text, "cfg:x")
+
+
+def test_a_quoted_hash_is_a_symbol_of_a_grammar() -> None:
+    found = read_grammar("# words with a hash at either end\nS -> '#' T '#'\nT -> a T |", "cfg:x")
+    assert found.alphabet == ("#", "a")
+    assert found.contains(("#", "a", "#"))
+    assert not found.contains(("a",))
+
+
+def test_a_repetition_does_not_explode() -> None:
+    with pytest.raises(ResourceLimit, match="with its repetitions written out"):
+        language("regex[ab]:a{1,100000}")
 
 
 def test_bounded_dyck_is_dyck_cut_off() -> None:

@@ -13,20 +13,24 @@ import numpy as np
 import pytest
 
 from restrict.abstract.run import abstract_run, positions_of
-from restrict.cover.resample import moser_tardos
-from restrict.depth_reduction.ctransformer import CTransformer, Truth
+from restrict.cover.moser_tardos import moser_tardos
+from restrict.depth_reduction.activations import Truth
+from restrict.depth_reduction.ctransformer import CTransformer
 from restrict.depth_reduction.forcing import forcing_cubes, minimal_cubes
 from restrict.depth_reduction.lemma4 import reduce_layer
 from restrict.depth_reduction.neighbours import neighbour_graph, neighbours
 from restrict.depth_reduction.random_ctransformer import random_ctransformer
 from restrict.depth_reduction.selection import Selection, selection
-from restrict.depth_reduction.stages import stage1, stage2, stage3
+from restrict.depth_reduction.stage1 import stage1
+from restrict.depth_reduction.stage2 import stage2
+from restrict.depth_reduction.stage3 import stage3
 from restrict.errors import NotEstablished, UsageError
 from restrict.model.examples.random import random_model
 from restrict.model.fileformat import dumps, loads
 from restrict.model.program import Head, Model, Output
 from restrict.restriction import Restriction
 from tests import naive
+from tests.marks import heavy_after
 from tests.random_programs import random_length, random_program, random_restriction
 
 
@@ -50,7 +54,7 @@ def small(seed: int) -> CTransformer:
 # --- c-transformers ---
 
 
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", heavy_after(range(4), 1))
 def test_collapsing_gives_the_abstract_run(block: int) -> None:
     """V and D of every node are those of the abstract run, whether the lists were scanned or refined."""
     for seed in range(40 * block, 40 * block + 40):
@@ -102,7 +106,7 @@ def test_hashed_lists_agree_with_single_rows() -> None:
                 assert bool(lists.complete[lists.row_list[r]]) == (limit == 0 or len(whole) <= limit)
 
 
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", heavy_after(range(4), 1))
 def test_cubes_force_what_they_say(block: int) -> None:
     for seed in range(60 * block, 60 * block + 60):
         t = small(seed)
@@ -162,14 +166,14 @@ def greedy_selection(t: CTransformer, h: int, i: int, u: int, k: int) -> tuple[l
     """By definition: rank positions by their best pair; select iff there is a new input; captured iff a position all of
     whose pairs have been passed comes before the k-th selection."""
     head = t.heads[h]
-    first, stop = t.at.visible(head, i)
+    first, stop = t.instance.visible(head, i)
     pairs = []
     for j in range(first, stop):
         for w in (u,) if j == i else t.base["token"].possible(j):
             from restrict.model.rules import evaluate
 
             point = {"j": np.array([j]), "k": np.array([w])}
-            score = int(evaluate(t.at.row(head, i, u), point, 1)[0])
+            score = int(evaluate(t.instance.row(head, i, u), point, 1)[0])
             pairs.append((-score, -j if head.ties == "right" else j, w, j))
     ranked, seen, floor = [], {}, None
     for _, _, w, j in sorted(pairs):
@@ -326,12 +330,12 @@ def test_stage3_against_enumeration() -> None:
         if optimum is None:
             assert record.status == "impossible"
             continue
-        assert (record.status, record.set) == ("captured", optimum), seed
+        assert (record.status, record.spent) == ("captured", optimum), seed
         assert selection(t.restrict(rho), k).pairs <= selection(t, k).pairs
         check_captured(t, rho, k)
         rho, record = stage3(t, method="resample", seed=seed, **arguments)  # type: ignore[arg-type]
         if record.status == "captured":
-            assert record.set >= optimum
+            assert record.spent >= optimum
             check_captured(t, rho, k)
         if optimum:
             tight = arguments | {"C": 1, "C_next": Fraction(t.restriction.free - optimum + 1, t.n)}
@@ -406,7 +410,7 @@ def test_the_original_is_what_the_program_says() -> None:
         t = small(seed)
         source = t.base["token"].source
         assert isinstance(source, Truth)
-        document = json.loads(t.at.model.content or b"")
+        document = json.loads(t.instance.model.content or b"")
         inputs = agreeing(t)[:: max(1, len(agreeing(t)) // 6)]
         ours = t.evaluate(inputs)
         for b, x in enumerate(inputs):
@@ -488,4 +492,4 @@ def test_truth_tables_that_do_not_fit() -> None:
         ([((0,), (0, 7))] * 3, "leaves the domain 0..1"),
     ):
         with pytest.raises(UsageError, match=message):
-            CTransformer.of_truth(t.at, t.symbols, Truth.make(functions), t.restriction)
+            CTransformer.of_truth(t.instance, t.symbols, Truth.make(functions), t.restriction)

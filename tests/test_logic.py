@@ -22,8 +22,7 @@ from restrict.logic import (
     random_formula,
     satisfies,
 )
-from restrict.logic.formula import ARITY, MIRROR
-from restrict.logic.syntax import ALIASES
+from restrict.logic.operators import ALIASES, ARITY, MIRROR
 from restrict.logic.verify import all_words, counterexample
 from restrict.model.fileformat import loads
 from restrict.model.rules import Formula as Text
@@ -175,7 +174,7 @@ def test_scores_and_maps_do_not_mention_positions() -> None:
                 assert variable.score.mentions <= {"k"}
                 assert variable.query is None
             else:
-                assert variable.rule.mentions <= set(variable.args)
+                assert variable.map.mentions <= set(variable.args)
                 assert "position" not in variable.args
 
 

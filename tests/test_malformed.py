@@ -1,23 +1,23 @@
 """What the trusted checker refuses: each rule of the format has a file that breaks it, and nothing crashes.
 
 The corpus holds ``NAME.model.json`` and ``NAME.cert.json``; a case without a model of its own uses ``good.model.json``.
-The test of the test: every call of ``malformed`` in check.py, found in its syntax tree, is reached by a case.
+The test of the test: every call of ``malformed`` in the checker's files, found in their syntax trees, is reached by a
+case, and so is every entry of the tables of fields.
 """
 
 from __future__ import annotations
 
 import ast
 import hashlib
-import importlib
 import json
 import random
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-# By its full name: the package has a function of the same name.
-check = importlib.import_module("restrict.check")
+from tests import trusted as check
 
 CORPUS = Path(__file__).parent / "corpus" / "malformed"
 CASES = sorted(
@@ -25,6 +25,8 @@ CASES = sorted(
 )
 # Too large for the corpus; tested below with a file made for the occasion.
 EXEMPT = {"larger than 64 MiB"}
+TABLES = ("MODEL", "OUTPUT", "MAP", "HEAD", "CERTIFICATE", "CLAIM", "CLAIM_ALL", "LEAF", "CASE", "INLINE", "STORED")
+TABLES += ("HEADER", "TABLE", "DOT", "REFUTATION", "LANGUAGE", "DFA")
 
 
 def files(case: str) -> tuple[Path, Path]:
@@ -32,33 +34,69 @@ def files(case: str) -> tuple[Path, Path]:
     return model if model.exists() else CORPUS / "good.model.json", CORPUS / f"{case}.cert.json"
 
 
-def rejection_sites() -> set[int]:
-    """The lines of the calls of ``malformed``, but for the exempt ones."""
-    calls = [node for node in ast.walk(ast.parse(Path(check.__file__).read_text())) if isinstance(node, ast.Call)]
-    sites = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "malformed"]
-    literal = [arg.value for call in sites for arg in call.args if isinstance(arg, ast.Constant)]
-    assert set(literal) >= EXEMPT
+Site = tuple[str, int]
+Entry = tuple[int, str]
+
+
+def rejection_sites() -> set[Site]:
+    """The calls of ``malformed`` by file and line, but for the exempt ones."""
+    found = []
+    for path in check.FILES:
+        calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+        found += [(path.name, c) for c in calls if isinstance(c.func, ast.Name) and c.func.id == "malformed"]
+    literal = {arg.value for _, call in found for arg in call.args if isinstance(arg, ast.Constant)}
+    assert literal >= EXEMPT
     return {
-        call.lineno
-        for call in sites
+        (name, call.lineno)
+        for name, call in found
         if not any(isinstance(arg, ast.Constant) and arg.value in EXEMPT for arg in call.args)
     }
 
 
-def site_of(case: str) -> int:
-    """The line of the call of ``malformed`` that refuses the case."""
+def tables() -> dict[int, tuple[str, dict[str, Any]]]:
+    """Every table of fields, also those inside another, by identity."""
+    found: dict[int, tuple[str, dict[str, Any]]] = {}
+
+    def add(name: str, table: dict[str, Any]) -> None:
+        found[id(table)] = (name, table)
+        for key, shape in table.items():
+            inner = shape.shape if isinstance(shape, check.read.Maybe) else shape
+            if isinstance(inner, dict):
+                add(f"{name}.{key}", inner)
+
+    for module in check.MODULES:
+        for name, value in vars(module).items():
+            if name in TABLES and isinstance(value, dict):
+                add(name, value)
+    return found
+
+
+def entries() -> set[Entry]:
+    """Every entry of every table that something can be wrong with."""
+    return {
+        (number, key)
+        for number, (_, table) in tables().items()
+        for key, shape in table.items()
+        if shape != check.read.Maybe(check.read.anything)
+    }
+
+
+def reached_by(case: str) -> tuple[Site, set[Entry]]:
+    """The call of ``malformed`` that refuses the case, and the table entries that it concerns."""
     model, certificate = files(case)
     with pytest.raises(check.Reject) as caught:
         check.verify(model.read_bytes(), certificate.read_bytes(), folder=CORPUS)
     assert caught.value.code == 4
     frames = list(caught.traceback)
     assert frames[-1].name == "malformed"
-    return int(frames[-2].lineno) + 1
+    records = [frame.frame.f_locals for frame in frames if frame.name == "record"]
+    concerned = {(id(found["table"]), found["key"]) for found in records if "key" in found}
+    return (Path(str(frames[-2].path)).name, int(frames[-2].lineno) + 1), concerned
 
 
 def outcome(capsys: pytest.CaptureFixture[str], *argv: object) -> tuple[int, str]:
     """Exit code and the one line of a run that must not succeed."""
-    code = check.main([str(argument) for argument in argv])
+    code = check.main.main([str(argument) for argument in argv])
     out, err = capsys.readouterr()
     assert out == ""
     assert err.count("\n") == 1, err
@@ -70,23 +108,27 @@ def outcome(capsys: pytest.CaptureFixture[str], *argv: object) -> tuple[int, str
 
 
 def test_the_good_pair_is_verified(capsys: pytest.CaptureFixture[str]) -> None:
-    assert check.main([str(path) for path in files("good")]) == 0
+    assert check.main.main([str(path) for path in files("good")]) == 0
     digest = hashlib.sha256(files("good")[0].read_bytes()).hexdigest()
     assert capsys.readouterr() == (f"s VERIFIED n=5 target=last free=4 c=0 values=1 {digest}\n", "")
 
 
 def test_the_good_refutation_is_verified(capsys: pytest.CaptureFixture[str]) -> None:
-    assert check.main([str(path) for path in files("good-refutation")]) == 0
+    assert check.main.main([str(path) for path in files("good-refutation")]) == 0
     digest = hashlib.sha256(files("good")[0].read_bytes()).hexdigest()
     line = f"s VERIFIED n=5 target=last free=4 c=0 values=1 refutes=parity errors>=8 {digest}\n"
     assert capsys.readouterr() == (line, "")
 
 
-def test_every_rejection_site_is_reached_by_a_case() -> None:
-    reached = {site_of(case) for case in CASES}
-    sites = rejection_sites()
-    assert sorted(sites - reached) == [], "lines of check.py that no case of the corpus reaches"
-    assert reached <= sites
+def test_every_rejection_site_and_every_table_entry_is_reached_by_a_case() -> None:
+    reached = [reached_by(case) for case in CASES]
+    sites, found = rejection_sites(), {site for site, _ in reached}
+    assert sorted(sites - found) == [], "calls that no case of the corpus reaches"
+    assert found <= sites
+    concerned = {entry for _, more in reached for entry in more}
+    names = tables()
+    assert [(names[number][0], key) for number, key in entries() - concerned] == [], "entries that no case concerns"
+    assert len(names) >= 18
     assert len(CASES) >= len(sites)
 
 
@@ -263,10 +305,12 @@ def test_a_file_over_the_cap_is_refused_unparsed(tmp_path: Path, capsys: pytest.
     assert "larger than 64 MiB" in line
 
 
-def test_work_beyond_the_limit_is_refused_before_it_begins(capsys: pytest.CaptureFixture[str]) -> None:
-    # At n = 5 the one head node has 5 positions of 2 symbols each, the one map node an argument of 2 values.
-    assert check.main([*map(str, files("good")), "--limit", "12"]) == 0
+def test_work_beyond_the_limit_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """The least limit that suffices, and one less."""
+    least = next(
+        limit for limit in range(1, 2000) if check.main.main([*map(str, files("good")), "--limit", str(limit)]) == 0
+    )
     capsys.readouterr()
-    code, line = outcome(capsys, *files("good"), "--limit", "11")
+    code, line = outcome(capsys, *files("good"), "--limit", str(least - 1))
     assert code == 5
-    assert "12 steps" in line
+    assert f"needs at least {least} steps, beyond the limit of {least - 1}" in line

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -432,3 +434,23 @@ def test_a_callable_that_returns_something_else_is_refused(variable: Head | Map,
 
 def test_a_callable_that_returns_nothing_is_refused() -> None:
     assert "returned None" in refusal(lambda: program(head(lambda n, i, q, j, k: None)).run("01"))
+
+
+def test_the_gate_of_the_format_page_tells_no_match_from_nothing_visible() -> None:
+    """The example of docs/format.md: the symbol before the last 1; 2: nothing before it; 3: no 1."""
+    page = (Path(__file__).parents[1] / "docs" / "format.md").read_text()
+    block = re.search(r"```json\n(\{\"name\": \"before\".*?)\n```", page, re.DOTALL)
+    assert block is not None
+    document = {
+        "format": "restrict-model/1",
+        "name": "gate",
+        "alphabet": ["0", "1"],
+        "variables": json.loads(f"[{block[1]}]"),
+        "output": {"variable": "answer", "position": "last"},
+    }
+    model = loads(json.dumps(document).encode())
+    for n in range(1, 6):
+        for word in itertools.product("01", repeat=n):
+            last = max((i for i, symbol in enumerate(word) if symbol == "1"), default=None)
+            expected = "3" if last is None else "2" if last == 0 else word[last - 1]
+            assert model.run(word).output == expected

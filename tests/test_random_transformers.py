@@ -79,6 +79,7 @@ def alive(pid: int) -> bool:
         return False
 
 
+@pytest.mark.heavy
 def test_rows_and_certificates(script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "rows.jsonl"
     assert script.main([*GRID, "-o", str(out), "--jobs", "1"]) == 0
@@ -143,6 +144,7 @@ def test_retry_runs_only_what_was_refused(
     assert rows(out)[:2] == first
 
 
+@pytest.mark.heavy
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks at /proc")
 def test_kill_and_resume(script: ModuleType, tmp_path: Path) -> None:
     out, whole = tmp_path / "rows.jsonl", tmp_path / "whole.jsonl"
@@ -166,6 +168,7 @@ def test_kill_and_resume(script: ModuleType, tmp_path: Path) -> None:
     assert certificates[0] == certificates[1]
 
 
+@pytest.mark.heavy
 def test_interrupt(tmp_path: Path) -> None:
     out = tmp_path / "rows.jsonl"
     process = start(out, "--jobs", "2")

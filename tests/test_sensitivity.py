@@ -30,6 +30,7 @@ def check(case: Case, found: Sensitivity) -> None:
         assert frozenset(used) in sufficient(case)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("length", [module.SAT_LENGTH, 0])
 def test_blocks_bound_every_explanation(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SAT_LENGTH", length)

@@ -18,6 +18,7 @@ from tests import mutations
 CHUNKS, EACH, REJECTED = 7, 1850, 15
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_no_mutant_is_accepted_with_a_false_claim(chunk: int) -> None:
     """12950 mutants in all; of each operator's at least 105 are rejected, so that no operator is toothless."""

@@ -17,6 +17,7 @@ from restrict.model.program import Instance, Model
 from restrict.model.trace import run_batch
 from restrict.optimum.enumeration import few_restrictions, forcing
 from restrict.restriction import Restriction
+from restrict.task import Task
 from tests import mutations, naive, random_programs
 
 
@@ -56,7 +57,7 @@ def test_a_tautology_needs_a_split() -> None:
     )
     at = model.at(5)
     assert certificate_of(at, Restriction.of(at), "all").c == 1
-    found = confirm_by_cases(at, {}, "last", {})
+    found = confirm_by_cases(Task(at), {})
     assert found is not None
     assert (found.split, found.c, found.claim.values) == ((4,), 0, (1,))
     assert check_fast(model, found) == "n=5 target=last free=5 c=0 values=1"

@@ -13,7 +13,7 @@ from pysat.solvers import Solver
 from restrict import Certificate, Model, ModelError, Restriction, UsageError, certificate_of, load
 from restrict.model.fileformat import dumps, loads
 from restrict.optimum.tighten import PROOF_SOLVERS, Tightened, prove, tighten
-from restrict.sat.rup import ProofError, check_refutation, dimacs
+from restrict.sat.drat_check import ProofError, check_refutation, dimacs
 from tests import naive, random_programs
 
 

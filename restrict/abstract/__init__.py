@@ -1,1 +1,1 @@
-"""The abstract run (theory: docs/trusted-base.md) on numba kernels, the fast twin of restrict/check.py."""
+"""The abstract run (theory: docs/trusted-base.md) on numba kernels, the fast twin of restrict/checker."""

@@ -88,30 +88,32 @@ class Facts:
         return Facts(values, sets.only(values & (values - 1) != 0))
 
 
-def supported(at: Instance) -> bool:
+def supported(instance: Instance) -> bool:
     """Whether every variable of the program is of a kind that the bulk run can do."""
-    return all(_supported(at, v) for v in at.model.variables) and at.model.output.variable != "position"
+    return (
+        all(_supported(instance, v) for v in instance.model.variables) and instance.model.output.variable != "position"
+    )
 
 
-def _supported(at: Instance, variable: Head | Map) -> bool:
-    if at.domains[variable.name] > MAX_DOMAIN or at.domains["token"] > MAX_DOMAIN:
+def _supported(instance: Instance, variable: Head | Map) -> bool:
+    if instance.domains[variable.name] > MAX_DOMAIN or instance.domains["token"] > MAX_DOMAIN:
         return False
     if isinstance(variable, Map):
-        sizes = [at.domains[a] for a in variable.args if a != "position"]
-        return not isinstance(variable.rule, Callback) and int(np.prod(sizes, dtype=object)) <= MAX_BOX
-    reads = "position" in (variable.value, at.query(variable))
+        sizes = [instance.domains[a] for a in variable.args if a != "position"]
+        return not isinstance(variable.map, Callback) and int(np.prod(sizes, dtype=object)) <= MAX_BOX
+    reads = "position" in (variable.value, instance.query(variable))
     return "i" not in mentions(variable) and not reads
 
 
-class BulkRun:
+class AllPositions:
     """V and D of every node under a restriction, all nodes examined. Cost: O(n) scores a head and query value, and
     the total size of the sets (as runs)."""
 
-    def __init__(self, at: Instance, restriction: Restriction) -> None:
-        self.at, self.restriction = at, restriction
-        n = at.n
-        tokens = {**restriction.tokens(at.model), **at.pinned}
-        values = np.full(n, (1 << len(at.model.alphabet)) - 1, dtype=np.int64)
+    def __init__(self, instance: Instance, restriction: Restriction) -> None:
+        self.instance, self.restriction = instance, restriction
+        n = instance.n
+        tokens = {**restriction.tokens(instance.model), **instance.pinned}
+        values = np.full(n, (1 << len(instance.model.alphabet)) - 1, dtype=np.int64)
         where = np.fromiter(tokens, dtype=np.int64, count=len(tokens))
         values[where] = np.int64(1) << np.fromiter(tokens.values(), dtype=np.int64, count=len(tokens))
         free = np.ones(n, dtype=np.int64)
@@ -121,16 +123,16 @@ class BulkRun:
         ptr = np.append(0, np.arange(len(ranks) + 1, dtype=np.int64))
         self.empty = Sets(np.zeros(n, dtype=np.int64), ptr[:2], np.empty((0, 2), dtype=np.int64))
         self.facts = {"token": Facts.make(values, Sets(np.cumsum(free) * free, ptr, np.stack((ranks, ranks + 1), 1)))}
-        for variable in at.model.variables:
+        for variable in instance.model.variables:
             made = self._head(variable) if isinstance(variable, Head) else self._map(variable)
             self.facts[variable.name] = Facts.make(*made)
 
     def label_sets(self) -> Sets:
         """D of the output's label at every position (rule 6 of docs/trusted-base.md)."""
-        fact = self.facts[self.at.model.output.variable]
+        fact = self.facts[self.instance.model.output.variable]
         groups: dict[str, int] = {}
-        for value in range(self.at.domains[self.at.model.output.variable]):
-            label = self.at.label(value)
+        for value in range(self.instance.domains[self.instance.model.output.variable]):
+            label = self.instance.label(value)
             groups[label] = groups.get(label, 0) | (1 << value)
         hits = sum((fact.values & bits != 0).astype(np.int64) for bits in groups.values())
         return fact.sets.only(np.asarray(hits) > 1)
@@ -148,12 +150,12 @@ class BulkRun:
             if a != "position":
                 sets = sets | self.facts[a].sets
         args = [a for a in variable.args if a != "position"]
-        assert not isinstance(variable.rule, Callback)
-        expr = bind(expression(variable.rule), n=self.at.n)  # type: ignore[arg-type]
+        assert not isinstance(variable.map, Callback)
+        expr = bind(expression(variable.map), n=self.instance.n)  # type: ignore[arg-type]
         if "i" in mentions(variable) or "position" in variable.args:
-            return self._images(expr, args, "position" in variable.args, np.arange(self.at.n)), sets
+            return self._images(expr, args, "position" in variable.args, np.arange(self.instance.n)), sets
         if not args:
-            return self._images(expr, args, False, np.zeros(self.at.n, dtype=np.int64)), sets
+            return self._images(expr, args, False, np.zeros(self.instance.n, dtype=np.int64)), sets
         masks = np.stack([self.facts[a].values for a in args], axis=1)
         _, first, back = np.unique(masks, axis=0, return_index=True, return_inverse=True)
         return self._images(expr, args, False, first)[back.reshape(-1)], sets
@@ -161,7 +163,7 @@ class BulkRun:
     def _images(self, expr: Any, args: list[str], position: bool, where: I64) -> I64:
         """The image of the map at each of the positions ``where``, as bit masks."""
         out = np.zeros(len(where), dtype=np.int64)
-        sizes = [self.at.domains[a] for a in args]
+        sizes = [self.instance.domains[a] for a in args]
         masks = [self.facts[a].values[where] for a in args]
         for point in np.ndindex(*sizes):
             inputs = {a: np.full(len(where), w, dtype=np.int64) for a, w in zip(args, point, strict=True)}
@@ -178,20 +180,20 @@ class BulkRun:
     # ------------------------------------------------------------ heads
 
     def _head(self, head: Head) -> tuple[I64, Sets]:
-        at = self.at
-        query, job = at.query(head), _Sweeps(self, head)
+        instance = self.instance
+        query, job = instance.query(head), _Sweeps(self, head)
         if query is None:
             values, sets = job.row(0)
         else:
             asked = self.facts[query].values
-            values, sets = np.zeros(at.n, dtype=np.int64), self.facts[query].sets
-            for u in range(at.domains[query]):
+            values, sets = np.zeros(instance.n, dtype=np.int64), self.facts[query].sets
+            for u in range(instance.domains[query]):
                 here = (asked >> u) & 1 == 1
                 if here.any():
                     more, more_sets = job.row(u)
                     values = values | np.where(here, more, 0)
                     sets = sets | more_sets.only(here & (more & (more - 1) != 0))
-        return _with_default(head, at.n, values, sets)
+        return _with_default(head, instance.n, values, sets)
 
 
 def _with_default(head: Head, n: int, values: I64, sets: Sets) -> tuple[I64, Sets]:
@@ -206,14 +208,14 @@ def _with_default(head: Head, n: int, values: I64, sets: Sets) -> tuple[I64, Set
 class _Sweeps:
     """The rows of one head: for a query value, what the candidates of every position give."""
 
-    def __init__(self, run: BulkRun, head: Head) -> None:
-        at = run.at
-        self.at, self.head, self.n = at, head, at.n
-        key, query = at.key(head), at.query(head)
+    def __init__(self, run: AllPositions, head: Head) -> None:
+        instance = run.instance
+        self.instance, self.head, self.n = instance, head, instance.n
+        key, query = instance.key(head), instance.query(head)
         self.key_is_position = key == "position"
-        self.domain = 1 if key is None or self.key_is_position else at.domains[key]
+        self.domain = 1 if key is None or self.key_is_position else instance.domains[key]
         plain = key is None or self.key_is_position
-        self.keys = np.ones(at.n, dtype=np.int64) if plain else run.facts[key].values  # type: ignore[index]
+        self.keys = np.ones(instance.n, dtype=np.int64) if plain else run.facts[key].values  # type: ignore[index]
         self.gives = run.facts[head.value].values
         self.sets = run.facts[head.value].sets if plain else run.facts[head.value].sets | run.facts[key].sets  # type: ignore[index]
         self.copies = head.value == key
@@ -227,7 +229,7 @@ class _Sweeps:
             yield first, self._block(u, first, min(self.n, first + BLOCK))
 
     def _block(self, u: int, first: int, stop: int) -> I64:
-        expr = self.at.row(self.head, 0, u)
+        expr = self.instance.row(self.head, 0, u)
         j = np.repeat(np.arange(first, stop, dtype=np.int64), self.domain)
         k = j if self.key_is_position else np.tile(np.arange(self.domain, dtype=np.int64), stop - first)
         inputs = {name: v for name, v in (("j", j), ("k", k)) if name in expr.names}

@@ -20,7 +20,8 @@ from restrict.arrays import I64, MIN64
 from restrict.errors import ResourceLimit
 from restrict.kernels import scan
 from restrict.kernels.machine import BLOCK
-from restrict.model.expr import Code, Expr, compile_expr
+from restrict.model.code import Code, compile_expr
+from restrict.model.expr import Expr
 from restrict.model.program import Head, Instance
 from restrict.model.rules import registers, run_code
 
@@ -57,17 +58,17 @@ CONSTANT = Values.make(1, {})
 class Row:
     """One row, ready to be streamed: ``head`` at position ``i`` with query value ``u``."""
 
-    def __init__(self, at: Instance, head: Head, i: int, u: int) -> None:
-        self.first, self.stop = at.visible(head, i)
+    def __init__(self, instance: Instance, head: Head, i: int, u: int) -> None:
+        self.first, self.stop = instance.visible(head, i)
         self.right = int(head.ties == "right")
-        self.at, self.head, self.i, self.u = at, head, i, u
-        same = at.query(head) is not None and at.query(head) == at.key(head)
+        self.instance, self.head, self.i, self.u = instance, head, i, u
+        same = instance.query(head) is not None and instance.query(head) == instance.key(head)
         self.own = (i, u) if same else (-1, -1)
 
     @cached_property
     def expr(self) -> Expr:
         """The score as an expression over ``j`` and ``k``, all else folded."""
-        return self.at.row(self.head, self.i, self.u)
+        return self.instance.row(self.head, self.i, self.u)
 
     @cached_property
     def code(self) -> Code:
@@ -80,7 +81,7 @@ class Row:
         Folding and compiling a row pays when the row is long; short rows share the head's code, with ``i`` and ``q``
         as further inputs.
         """
-        shared = self.at.shared_code(self.head) if positions * domain < BLOCK else None
+        shared = self.instance.shared_code(self.head) if positions * domain < BLOCK else None
         if shared is None:
             return self.code, registers(self.code, size)
         regs = registers(shared, size)

@@ -1,6 +1,6 @@
 """The abstract run on kernels: V and D of every node of a cone (docs/trusted-base.md, rules 1-6).
 
-The fast twin of restrict/check.py, and tested against it: the same rules, written a second time. Sets of positions are
+The fast twin of restrict/checker, and tested against it: the same rules, written a second time. Sets of positions are
 Python integers used as bit masks, so that a union costs n/64 words.
 """
 
@@ -44,14 +44,16 @@ class AbstractRun:
     """What is known of every node; nodes that were not examined have their whole domain and depend on every free
     position."""
 
-    at: Instance
+    instance: Instance
     restriction: Restriction
     facts: dict[str, dict[int, Fact]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.tokens = {i: (v,) for i, v in {**self.restriction.tokens(self.at.model), **self.at.pinned}.items()}
-        self.alphabet = tuple(range(len(self.at.model.alphabet)))
-        free = np.ones(self.at.n, dtype=np.uint8)
+        self.tokens = {
+            i: (v,) for i, v in {**self.restriction.tokens(self.instance.model), **self.instance.pinned}.items()
+        }
+        self.alphabet = tuple(range(len(self.instance.model.alphabet)))
+        free = np.ones(self.instance.n, dtype=np.uint8)
         free[list(self.tokens)] = 0
         self.free = free
         self.all_free = int.from_bytes(np.packbits(free, bitorder="little").tobytes(), "little")
@@ -64,7 +66,7 @@ class AbstractRun:
         if name == "position":
             return (i,)
         fact = self.facts.get(name, {}).get(i)
-        return range(self.at.domains[name]) if fact is None else fact[0]
+        return range(self.instance.domains[name]) if fact is None else fact[0]
 
     def depends(self, name: str, i: int) -> int:
         """D of a node, as a bit mask."""
@@ -74,13 +76,13 @@ class AbstractRun:
             return 0
         fact = self.facts.get(name, {}).get(i)
         if fact is None:
-            return 0 if self.at.domains[name] == 1 else self.all_free
+            return 0 if self.instance.domains[name] == 1 else self.all_free
         return fact[1]
 
     def label_depends(self, i: int) -> int:
         """D of the output's label at a position (rule 6)."""
-        output = self.at.model.output.variable
-        labels = {self.at.label(v) for v in self.values(output, i)}
+        output = self.instance.model.output.variable
+        labels = {self.instance.label(v) for v in self.values(output, i)}
         return 0 if len(labels) == 1 else self.depends(output, i)
 
     def examine(self, variable: Variable, i: int) -> Fact:
@@ -96,22 +98,22 @@ class AbstractRun:
 
     def _map(self, variable: Map, i: int) -> Fact:
         sets = [self.values(a, i) for a in variable.args]
-        image = np.unique(self.at.map_values(variable, i, sets))
+        image = np.unique(self.instance.map_values(variable, i, sets))
         depends = 0
         for a in variable.args:
             depends |= self.depends(a, i)
         return tuple(int(v) for v in image), depends
 
     def _head(self, head: Head, i: int) -> Fact:
-        first, stop = self.at.visible(head, i)
+        first, stop = self.instance.visible(head, i)
         if first >= stop:
             return (head.default,), 0
-        query, key = self.at.query(head), self.at.key(head)
+        query, key = self.instance.query(head), self.instance.key(head)
         keys = self.key_values(key) if key else CONSTANT
         seen: set[int] = set()
         depends = self.depends(query, i) if query else 0
         for u in self.values(query, i) if query else (0,):
-            j, w = Row(self.at, head, i, u).candidates(keys)
+            j, w = Row(self.instance, head, i, u).candidates(keys)
             found = self._found(head, i, u, j, w)
             seen |= found
             if len(found) > 1:
@@ -121,16 +123,16 @@ class AbstractRun:
 
     def _found(self, head: Head, i: int, u: int, j: I64, w: I64) -> set[int]:
         """R(u): the values that the candidates (j, w) may give."""
-        if head.value == self.at.key(head):
+        if head.value == self.instance.key(head):
             return {int(v) for v in np.unique(w)}
         where = np.unique(j)
         found: set[int] = set()
-        if head.value == self.at.query(head) and i in where:
+        if head.value == self.instance.query(head) and i in where:
             found.add(u)
             where = where[where != i]
         if head.value == "position":
             return found | {int(p) for p in where}
-        size = self.at.domains[head.value]
+        size = self.instance.domains[head.value]
         for p in where:
             found.update(self.values(head.value, int(p)))
             if len(found) == size:
@@ -154,25 +156,25 @@ class AbstractRun:
             if name == "token":
                 self._keys[name] = Values.make(len(self.alphabet), self.tokens)
             elif name == "position":
-                order = np.arange(self.at.n, dtype=np.int64)
-                self._keys[name] = Values(1, order, np.arange(self.at.n + 1, dtype=np.int64), order)
+                order = np.arange(self.instance.n, dtype=np.int64)
+                self._keys[name] = Values(1, order, np.arange(self.instance.n + 1, dtype=np.int64), order)
             else:
                 known = {i: fact[0] for i, fact in self.facts.get(name, {}).items()}
-                self._keys[name] = Values.make(self.at.domains[name], known)
+                self._keys[name] = Values.make(self.instance.domains[name], known)
         return self._keys[name]
 
 
 def abstract_run(
-    at: Instance, restriction: Restriction, cone: Cone, progress: Callable[[int], None] | None = None
+    instance: Instance, restriction: Restriction, cone: Cone, progress: Callable[[int], None] | None = None
 ) -> AbstractRun:
     """Examine every node of the cone, in program order.
 
     Cost: one row scan of at most n * domain scores per examined head node and query value; memory O(cone * n / 64
     words).
     """
-    run = AbstractRun(at, restriction)
-    for variable in at.model.variables:
-        for i in range(at.n) if cone == "all" else cone.get(variable.name, ()):
+    run = AbstractRun(instance, restriction)
+    for variable in instance.model.variables:
+        for i in range(instance.n) if cone == "all" else cone.get(variable.name, ()):
             run.examine(variable, i)
             if progress is not None:
                 progress(1)

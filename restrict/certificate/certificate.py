@@ -10,16 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from restrict.abstract.run import AbstractRun, Cone, abstract_run, positions_of
+from restrict.certificate.outline import FORMAT, read_outline
 from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError, quote
-from restrict.model.program import MAX_N, Instance, Model
-from restrict.restriction import Restriction, read_runs, runs
-from restrict.strictjson import Node, one_line_lists, parse, read_bytes, write_bytes
-from restrict.task import Target, position_of
+from restrict.files import read_bytes, write_bytes
+from restrict.model.program import Instance, Model
+from restrict.restriction import Restriction, check_expansion, expanded, runs
+from restrict.strictjson import Node, one_line_lists, parse
+from restrict.task import Target, Task, position_of
 
-FORMAT = "restrict-certificate/1"
 MAX_VALUES = 2**24
-MAX_SPLIT = 12
-"""Positions that a certificate may be split over."""
 
 
 @dataclass(frozen=True)
@@ -116,13 +115,13 @@ def claim_under(
 ) -> Claim:
     """The strongest claim that the abstract run over a cone supports, by the run at all positions at once where the
     cone is everything and the program is of that kind; with ``split``, over all ways to fill these positions."""
-    from restrict.abstract.all_positions import BulkRun, supported
+    from restrict.abstract.all_positions import AllPositions, supported
 
     if split:
         return _split_claim(at, restriction, cone, target, split)
     if cone != "all" or not supported(at):
         return claim_of(abstract_run(at, restriction, cone), target)
-    where, run = position_of(at, target), BulkRun(at, restriction)
+    where, run = position_of(at, target), AllPositions(at, restriction)
     sets = run.label_sets()
     if where is None:
         return Claim(restriction.free, int(sets.sizes().max()), None, None)
@@ -150,17 +149,19 @@ def _split_claim(at: Instance, restriction: Restriction, cone: Cone, target: Tar
 
 def claim_of(run: AbstractRun, target: Target) -> Claim:
     """The strongest claim that an abstract run supports."""
-    where = position_of(run.at, target)
-    output = run.at.model.output.variable
-    if run.at.domains[output] > MAX_VALUES and output != "position":
+    where = position_of(run.instance, target)
+    output = run.instance.model.output.variable
+    if run.instance.domains[output] > MAX_VALUES and output != "position":
         raise ResourceLimit(
-            f"the output {output!r} has {run.at.domains[output]} values, more than 2^24, which cannot be listed"
+            f"the output {output!r} has {run.instance.domains[output]} values, more than 2^24, which cannot be listed"
         )
     if where is None:
-        worst = max(run.label_depends(i).bit_count() for i in range(run.at.n))
+        worst = max(run.label_depends(i).bit_count() for i in range(run.instance.n))
         return Claim(run.restriction.free, worst, None, None)
     depends = positions_of(run.label_depends(where))
-    return Claim(run.restriction.free, len(depends), depends, tuple(run.values(run.at.model.output.variable, where)))
+    return Claim(
+        run.restriction.free, len(depends), depends, tuple(run.values(run.instance.model.output.variable, where))
+    )
 
 
 def certificate_of(
@@ -178,6 +179,21 @@ def certificate_of(
         cone if cone == "all" else {v.name: tuple(sorted(cone[v.name])) for v in at.model.variables if cone.get(v.name)}
     )
     return Certificate(at.model.name, at.model.digest, at.n, target, restriction, kept, claim, provenance or {}, split)
+
+
+def certified(task: Task, fixed: Mapping[int, int | str], cone: Cone, split: tuple[int, ...] = ()) -> Certificate:
+    """The certificate of a task for a restriction, from a fresh abstract run.
+
+    Cost: that of :func:`certificate_of`.
+
+    Args:
+        task: the output, and what is noted of the certificate's origin.
+        fixed: symbols (or their indices) by position.
+        cone: the nodes to examine.
+        split: free positions to go through case by case.
+    """
+    rho = Restriction.of(task.instance, dict(fixed))
+    return certificate_of(task.instance, rho, cone, task.target, task.provenance, split)
 
 
 def check_fast(model: Model, certificate: Certificate) -> str:
@@ -243,46 +259,23 @@ def load_certificate(path: str | Path) -> Certificate:
 
 
 def read_certificate(root: Node) -> Certificate:
-    """A certificate from its JSON form. Raises :class:`ModelError` with the place."""
-    fields = root.fields(("format", "model", "n", "target", "fixed", "cone", "claim"), ("split", "provenance"))
-    if fields["format"].text() != FORMAT:
-        fields["format"].fail(f"this is {quote(fields['format'].value)}, not {FORMAT!r}")
-    model = fields["model"].fields(("name", "sha256"))
-    n = fields["n"].integer(1, MAX_N)
-    target: Target = fields["target"].value
-    if target not in ("last", "all"):
-        target = fields["target"].integer(0, n - 1)
+    """A certificate from its JSON form.
+
+    Raises:
+        ModelError: it is malformed, with the place.
+        ResourceLimit: it has more positions than can be held one by one.
+    """
+    outline = read_outline(root)
+    place = "" if root.place == "top level" else f"{root.place}."
+    check_expansion(outline.positions, f"{place}certificate")
+    rho = Restriction(outline.n, {i: s for start, count, s in outline.fixed for i in range(start, start + count)})
     cone: Cone = "all"
-    if fields["cone"].value != "all":
-        names = fields["cone"].expect(dict, '"all" or an object')
-        cone = {name: read_runs(node, n) for name, node in fields["cone"].fields(names).items()}
-    provenance = fields["provenance"].expect(dict, "an object") if "provenance" in fields else {}
-    digest = None if model["sha256"].value is None else model["sha256"].text()
-    rho = Restriction.from_json(fields["fixed"], n)
-    claim = _claim(fields["claim"], n, target)
-    split = _split(fields["split"], n) if "split" in fields else ()
-    return Certificate(model["name"].text(), digest, n, target, rho, cone, claim, provenance, split)
-
-
-def _split(node: Node, n: int) -> tuple[int, ...]:
-    positions = tuple(p.integer(0, n - 1) for p in node.items())
-    if list(positions) != sorted(set(positions)):
-        node.fail("expected a strictly increasing list")
-    if len(positions) > MAX_SPLIT:
-        node.fail(f"more than {MAX_SPLIT} positions")
-    return positions
-
-
-def _claim(node: Node, n: int, target: Target) -> Claim:
-    if target == "all":
-        fields = node.fields(("free", "c"))
-        return Claim(fields["free"].integer(0, n), fields["c"].integer(0, n), None, None)
-    fields = node.fields(("free", "c", "dependencies", "values"))
-    values = tuple(v.integer(0) for v in fields["values"].items())
-    if not values or list(values) != sorted(set(values)):
-        fields["values"].fail("expected a non-empty increasing list")
-    dependencies = read_runs(fields["dependencies"], n)
-    c = fields["c"].integer(0, n)
-    if c != len(dependencies):
-        fields["c"].fail(f"c is {c}, but {len(dependencies)} dependencies are listed")
-    return Claim(fields["free"].integer(0, n), c, dependencies, values)
+    if outline.cone != "all":
+        cone = {name: expanded(spans, f"{place}cone.{name}") for name, spans in outline.cone.items()}
+    c = outline.claim
+    depends = None if c.dependencies is None else expanded(c.dependencies, f"{place}claim.dependencies")
+    claim = Claim(c.free, c.c, depends, c.values)
+    return Certificate(
+        outline.model_name, outline.sha256, outline.n, outline.target, rho, cone, claim, outline.provenance,
+        outline.split,
+    )  # fmt: skip

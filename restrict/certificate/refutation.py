@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from restrict.certificate.certificate import Certificate, read_certificate
 from restrict.errors import ModelError, quote
+from restrict.files import read_bytes, write_bytes
 from restrict.restriction import Restriction
-from restrict.strictjson import Node, one_line_lists, parse, read_bytes, write_bytes
+from restrict.strictjson import Node, one_line_lists, parse
 
 if TYPE_CHECKING:
     from restrict.languages.protocol import Language
@@ -139,28 +140,6 @@ class Refutation:
     def __repr__(self) -> str:
         c = self.certificate
         return f"Refutation({c.model_name!r} is not {self.language!r}, n={c.n}, free={c.free}, c={c.c})"
-
-
-@dataclass(frozen=True)
-class Immune:
-    """No refutation: every restriction that forces the model's output decides membership, as far as was seen.
-
-    ``proved``: there is none at this length and target (``reason`` says by what); otherwise only none was found.
-    ``exact``: the model recognises the language at this length, which was seen on every word. ``example``: a forcing
-    restriction that decides membership, if one was met.
-    """
-
-    model_name: str
-    language: str
-    n: int
-    reason: str
-    proved: bool
-    exact: bool = False
-    example: Certificate | None = None
-
-    def __repr__(self) -> str:
-        how = "proved" if self.proved else "none found"
-        return f"Immune({self.model_name!r}, {self.language!r}, n={self.n}, {how})"
 
 
 # ---------------------------------------------------------------- languages in the file

@@ -1,1 +1,1 @@
-"""The command line, one file a command."""
+"""The command line, one file a command; ``entry`` is where a process begins."""

@@ -1,5 +1,5 @@
 """``python -m restrict.cli``."""
 
-from restrict.cli.main import main
+from restrict.cli.entry import main
 
 main()

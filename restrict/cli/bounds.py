@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from restrict.cli import common
+
 if TYPE_CHECKING:
     from fractions import Fraction
 
@@ -17,12 +19,17 @@ SHOWN = 4
 
 
 @click.command()
-@click.option("-L", "--layers", type=int, required=True, help="Layers, 1 .. 64.")
-@click.option("-H", "--heads", type=int, required=True, help="Heads per layer.")
+@click.option("-L", "--layers", type=click.IntRange(1, 64), required=True, help="Layers, 1 .. 64.")
+@click.option("-H", "--heads", type=click.IntRange(min=1), required=True, help="Heads per layer.")
 @click.option(
-    "-C", "--fraction", required=True, metavar="C", help="Share of the positions that stay free, such as 0.9."
+    "-C",
+    "--fraction",
+    type=common.Text(),
+    required=True,
+    metavar="C",
+    help="Share of the positions that stay free, such as 0.9.",
 )
-@click.option("--alphabet", type=int, default=2, show_default=True, help="Number of symbols.")
+@click.option("--alphabet", type=click.IntRange(min=1), default=2, show_default=True, help="Number of symbols.")
 @click.option("--paper", is_flag=True, help="With the paper's own weights and thresholds (-L 1).")
 @click.option("--inequalities", is_flag=True, help="Also print every inequality with both sides.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with every number exactly.")
@@ -44,12 +51,12 @@ def bounds(
 
 def verified(found: TheoremBounds) -> tuple[Inequality, ...]:
     """Every inequality, after seeing that all of them hold."""
-    from restrict.errors import ResourceLimit
+    from restrict.errors import InternalError
 
     checked = found.verify()
     bad = next((item for item in checked if not item.holds), None)
     if bad is not None:
-        raise ResourceLimit(f"layer {bad.layer}: {bad.statement} does not hold; please report these arguments")
+        raise InternalError(f"layer {bad.layer}: {bad.statement} does not hold; please report these arguments")
     return checked
 
 

@@ -3,26 +3,85 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from restrict.cli import common
 from restrict.cli.certificate_words import report
-from restrict.cli.common import MODEL, check_writable, leave_interrupted, progress_on, target_of, trusted_line
+from restrict.cli.common import check_writable, leave_interrupted, progress_on, result_folder, trusted_line
+from restrict.cli.every_length import STATES, certify_pattern
 from restrict.cli.everywhere import certify_everywhere
+from restrict.errors import UsageError
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from restrict.certificate.certificate import Certificate
     from restrict.model.program import Model
     from restrict.optimum.exact import Exact
+    from restrict.optimum.lower_bound import Bounds
+
+
+@dataclass(frozen=True)
+class Wish:
+    """The options of one call, by their names."""
+
+    n: int
+    target: Any
+    c: int | None
+    free: Fraction | None
+    rho: str | None
+    output: Path | None
+    seed: int
+    time: float | None
+    exact: bool
+    pareto: bool
+    figure: Path | None
+    trace: bool
+    lower_bound: bool
+    method: str
+    as_json: bool
+
+    @property
+    def everywhere(self) -> bool:
+        """Whether the output at all positions is searched for."""
+        return self.target == "all" and self.rho is None
+
+    def check(self) -> None:
+        """Refuse options that do not go together.
+
+        Raises:
+            UsageError: they do not.
+        """
+        if self.c is not None and self.free is not None:
+            raise UsageError("give -c or --free, not both: -c bounds the dependencies, --free the free positions")
+        if self.method != "auto" and not self.everywhere:
+            raise UsageError("--method is for --target all without --restriction")
+        if self.trace and not self.everywhere:
+            raise UsageError("--trace is for --target all without --restriction")
+        if self.everywhere and (self.exact or self.pareto or self.figure is not None):
+            raise UsageError("--exact, --pareto and --figure are for one position, not for --target all")
+        if self.pareto and (self.rho is not None or self.c is not None or self.free is not None):
+            raise UsageError("--pareto goes through all c by itself; leave out -c, --free and --restriction")
+        if self.pareto and self.exact:
+            raise UsageError("--pareto and --exact are two searches: give one of them")
+        if self.figure is not None and not self.pareto:
+            raise UsageError("--figure draws the front: give --pareto, too")
+        if self.exact and (self.rho is not None or self.free is not None):
+            raise UsageError("--exact is for -c; leave out --free and --restriction")
+        if self.lower_bound and (self.everywhere or self.pareto or self.c or self.free is not None):
+            raise UsageError("--lower-bound is for c = 0 at one position; leave out -c, --free, --pareto, --target all")
 
 
 @click.command()
-@MODEL
-@click.option("-n", "n", type=int, required=True, help="Length, markers included.")
+@common.MODEL
+@common.length_or_all
 @click.option(
     "--target",
+    type=common.TargetType(),
     default="last",
     show_default=True,
     help="last; or, for models with output at every position, a position, or all of them at once.",
@@ -30,26 +89,28 @@ if TYPE_CHECKING:
 @click.option(
     "-c",
     "c",
-    type=int,
+    type=click.IntRange(min=0),
     default=None,
     help="Let the output depend on at most C free inputs; free as much as possible.  [default: 0]",
 )
 @click.option(
     "--free",
-    type=float,
+    type=common.Share(),
     default=None,
     help="Keep at least this fraction of the positions free; make c as small as possible.",
 )
 @click.option(
     "--restriction",
     "rho",
+    type=common.Text(),
     default=None,
     metavar="TEXT",
-    help="Certify this restriction, such as '**1*0', instead of searching.",
+    help="Certify this restriction instead of searching: a symbol or * for each position, and . at the markers, "
+    "such as '**1*0' or '.**1*0.'.",
 )
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the certificate here.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same certificate.")
-@click.option("--time", type=float, default=None, help="Go on improving for this many seconds.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the certificate here.")
+@common.SEED
+@common.TIME
 @click.option(
     "--exact", is_flag=True, help="Find the optimum by SAT, with a proof; with --time, bounds on it (small models)."
 )
@@ -61,111 +122,111 @@ if TYPE_CHECKING:
     type=click.Path(dir_okay=False, path_type=Path),
     help="With --pareto: draw the front (needs matplotlib).",
 )
+@click.option(
+    "--method",
+    type=click.Choice(["auto", "lemma", "exchange", "repeating"]),
+    default="auto",
+    show_default=True,
+    help="With --target all: Stages 1 to 3 of the Depth Reduction Lemma, exchange of fixed inputs, a restriction that "
+    "repeats, or the best of these.",
+)
 @click.option("--trace", is_flag=True, help="With --target all: print what each removed layer came to.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def certify(
-    model: str,
-    n: int,
-    target: str,
-    c: int | None,
-    free: float | None,
-    rho: str | None,
-    output: Path | None,
-    seed: int,
-    time: float | None,
-    exact: bool,
-    pareto: bool,
-    figure: Path | None,
-    trace: bool,
-    as_json: bool,
-) -> None:
-    """Find a restriction under which MODEL's output depends on at most c inputs, and certify it."""
-    from restrict.certification import certify as run
-    from restrict.errors import UsageError
+@click.option(
+    "--lower-bound",
+    is_flag=True,
+    help="Also prove how many positions it takes at least, at any length; with -o FILE.json, the proof goes to "
+    "FILE.lower.json.",
+)
+@STATES
+@common.JSON
+def certify(model: str, all_lengths: bool, states: int, **options: Any) -> None:
+    """Find a restriction under which MODEL's output depends on at most c inputs, and certify it.
+
+    With --all-lengths: a pattern of fixed symbols that forces the output at every length, with a proof.
+    """
     from restrict.model.source import load
+
+    if all_lengths:
+        certify_pattern(load(model), states, options["output"], options["as_json"])
+        return
+    wish = Wish(**options)
+    wish.check()
+    if not wish.pareto:
+        check_writable(wish.output)
+    program = load(model)
+    if wish.everywhere:
+        certify_everywhere(program, wish)
+    elif wish.pareto:
+        _pareto(program, wish)
+    else:
+        _one_position(program, wish)
+
+
+def _one_position(program: Model, wish: Wish) -> None:
+    """Search, write, print."""
+    from restrict.certification import certify as run
     from restrict.restriction import Restriction
 
-    if c is not None and free is not None:
-        raise UsageError("give -c or --free, not both: -c bounds the dependencies, --free the free positions")
-    if not 0 <= seed < 2**63:
-        raise UsageError(f"--seed {seed} must be at least 0 and below 2^63")
-    if time is not None and not time >= 0:
-        raise UsageError(f"--time {time} must be a number of seconds, at least 0")
-    program = load(model)
-    everywhere = target_of(target) == "all" and rho is None
-    if trace and not everywhere:
-        raise UsageError("--trace is for --target all without --restriction")
-    if everywhere:
-        if exact or pareto or figure is not None:
-            raise UsageError("--exact, --pareto and --figure are for one position, not for --target all")
-        certify_everywhere(program, n, c, free, output, seed, time, trace, as_json)
-        return
-    if pareto:
-        if rho is not None or c is not None or free is not None:
-            raise UsageError("--pareto goes through all c by itself; leave out -c, --free and --restriction")
-        _pareto(program, n, target_of(target), seed, time, output, figure, as_json)
-        return
-    check_writable(output)
-    given = Restriction.parse(program.at(n), rho) if rho is not None else None
-    if exact and (given is not None or free is not None):
-        raise UsageError("--exact is for -c; leave out --free and --restriction")
-    optimum = None
-    with progress_on(f"{program.name[:40]}, n = {n}") as progress:
+    given = Restriction.parse(program.at(wish.n), wish.rho) if wish.rho is not None else None
+    optimum, bounds = None, None
+    with progress_on(f"{program.name[:40]}, n = {wish.n}") as progress:
         found = run(
             program,
-            n,
-            target=target_of(target),
-            c=c or 0,
-            free=free,
-            seed=seed,
-            time=time,
+            wish.n,
+            target=wish.target,
+            c=wish.c,
+            free=wish.free,
+            seed=wish.seed,
+            time=wish.time,
             restriction=given,
             progress=progress,
         )
-        if exact:
-            found, optimum = _exact(program, found, c or 0, time, seed, progress)
-        if output is not None:
-            found.save(output)
+        if wish.exact:
+            found, optimum = _exact(program, found, wish.c or 0, wish.time, wish.seed, progress)
+        if wish.lower_bound and found.provenance.get("stopped") != "interrupted":
+            found, bounds = _bounded(program, found, wish, progress)
+        if wish.output is not None:
+            found.save(wish.output)
         line = trusted_line(program, found)
-    report(program, found, output, line, as_json, optimum)
-    if found.provenance.get("stopped") == "interrupted":
-        leave_interrupted(output)
+    report(program, found, wish.output, line, wish.as_json, optimum, bounds)
+    if "interrupted" in (found.provenance.get("stopped"), bounds and bounds.stopped):
+        leave_interrupted(wish.output)
 
 
-def _pareto(
-    program: Model,
-    n: int,
-    target: Any,
-    seed: int,
-    time: float | None,
-    folder: Path | None,
-    figure: Path | None,
-    as_json: bool,
-) -> None:
-    from restrict.errors import UsageError
-    from restrict.force.release import pareto
+def _bounded(program: Model, found: Certificate, wish: Wish, progress: Any) -> tuple[Certificate, Bounds]:
+    """The lower bound, its file, and the better certificate of the one given and the one met on the way."""
+    from restrict.optimum.lower_bound import lower_bound
+    from restrict.report.lower_bound import bound_path, has_claim
 
-    check_writable(figure)
+    upper = len(found.restriction.fixed) if found.c == 0 else None
+    bounds = lower_bound(
+        program, wish.n, target=wish.target, upper=upper, seed=wish.seed, time=wish.time, progress=progress
+    )
+    if wish.output is not None and has_claim(bounds.bound):
+        bounds.bound.save(bound_path(wish.output))
+    return (found if bounds.forcing is None or wish.rho is not None else bounds.forcing), bounds
+
+
+def _pareto(program: Model, wish: Wish) -> None:
+    """The front: search, write each point, draw, print."""
+    from restrict.tradeoff import pareto
+
+    folder, figure = wish.output, check_writable(wish.figure)
     if figure is not None:
         try:
             import matplotlib as _  # noqa: F401
         except ImportError:
             raise UsageError("--figure needs matplotlib: pip install 'restrict[report]'") from None
-    if folder is not None:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UsageError(f"{folder}: cannot make the folder: {error.strerror}") from None
-    with progress_on(f"{program.name[:40]}, n = {n}") as progress:
-        front = pareto(program, n, target=target, seed=seed, time=time, progress=progress)
+    with result_folder(folder), progress_on(f"{program.name[:40]}, n = {wish.n}") as progress:
+        front = pareto(program, wish.n, target=wish.target, seed=wish.seed, time=wish.time, progress=progress)
     for point in front.points if folder is not None else ():
         assert folder is not None
         point.save(folder / f"c{point.c}.cert.json")
     if figure is not None:
         front.figure(str(figure))
-    if as_json:
+    if wish.as_json:
         rows = [{"c": p.c, "free": p.free, "certificate": json.loads(p.to_bytes())} for p in front.points]
-        click.echo(json.dumps({"model": program.name, "n": n, "points": rows}))
+        click.echo(json.dumps({"model": program.name, "n": wish.n, "points": rows}))
         return
     click.echo(front.table())
     for what, path in (("certificates in", folder), ("figure", figure)):

@@ -3,42 +3,36 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import click
 
-from restrict.cli.common import MODEL
+from restrict.cli import common
 
 
 @click.command()
-@MODEL
+@common.MODEL
 @click.argument("certificate", type=click.Path(path_type=Path))
 @click.option("--fast", is_flag=True, help="Use the numba twin of the checker: for very large n; not the trusted base.")
-@click.option("--limit", type=int, default=None, help="Give up (exit 5) beyond this many steps.")
+@click.option("--limit", type=click.IntRange(min=1), default=None, help="Give up (exit 5) beyond this many steps.")
 def check(model: str, certificate: Path, fast: bool, limit: int | None) -> None:
-    """Verify CERTIFICATE, or a refutation, against MODEL.
+    """Verify CERTIFICATE, a refutation or a lower bound against MODEL.
 
     Exit 0 and one line `s VERIFIED ...`, or a reason on standard error.
     """
 
-    from restrict.certificate.certificate import load_certificate
     from restrict.certificate.check import check as verify
-    from restrict.certificate.check import trusted_check
-    from restrict.certificate.refutation import Refutation, is_refutation
-    from restrict.errors import UsageError
+    from restrict.certificate.check import load_any, trusted_check
+    from restrict.files import read_bytes
     from restrict.model.source import is_there, load
-    from restrict.strictjson import read_bytes
 
-    if limit is not None and limit < 1:
-        raise UsageError(f"--limit {limit} must be at least 1")
     if not fast and is_there(model):
-        checker = import_module("restrict.check")
-        sys.exit(checker.main([model, str(certificate), *(["--limit", str(limit)] if limit else [])]))
+        from restrict.checker.main import main
+
+        sys.exit(main([model, str(certificate), *(["--limit", str(limit)] if limit else [])]))
     program = load(model)
     if fast:
-        found = Refutation.load(certificate) if is_refutation(certificate) else load_certificate(certificate)
-        click.echo(verify(program, found, fast=True, limit=limit))
+        click.echo(verify(program, load_any(certificate), fast=True, limit=limit))
     else:
         assert program.content is not None
         click.echo(trusted_check(program.content, read_bytes(certificate), None, str(certificate), limit))

@@ -6,71 +6,233 @@ Imported with the command line, so it stays light.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from fractions import Fraction
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from restrict.deadline import Progress
+
 if TYPE_CHECKING:
-    from restrict.certificate.certificate import Certificate
-    from restrict.certificate.refutation import Refutation
+    from restrict.certificate.check import Claimed
     from restrict.model.program import Model
 
 AUTOMATIC_CHECK = 20_000_000
 """`certify` runs the trusted checker on its result when that takes at most this many steps (some ten seconds)."""
 
-MODEL = click.argument("model", metavar="MODEL")
+LONGEST = 100_000_000
+"""Lengths are at most this (``restrict.model.program.MAX_N``, which is not imported here)."""
+SHOWN = 120
+"""Characters of a word without spaces that an error line repeats."""
 
 
 def say(message: str, code: int) -> int:
-    """Print one error line; returns the exit code."""
-    line = " ".join(message.split())
-    print(f"restrict: {line}", file=sys.stderr)
+    """Print one error line, in which long words are cut; returns the exit code."""
+    words = (w if len(w) <= SHOWN else f"{w[: SHOWN // 2]}...{w[-SHOWN // 3 :]}" for w in message.split())
+    line = "".join(c if c.isprintable() else "?" for c in " ".join(words))
+    if sys.stderr is not None:
+        with suppress(OSError):
+            print(f"restrict: {line[:2000]}", file=sys.stderr, flush=True)
     return code
 
 
-def target_of(text: str) -> Any:
-    """The target that ``--target`` names."""
-    from restrict.errors import UsageError
-
-    if text in ("last", "all"):
-        return text
-    if not text.isascii() or not text.isdigit() or len(text) > 9:
-        raise UsageError(f"--target {text!r} is neither last, all nor a position")
-    return int(text)
+# ---------------------------------------------------------------- parameters
 
 
-def check_writable(path: Path | None) -> None:
+class Text(click.ParamType):  # type: ignore[type-arg]
+    """Text of a person. In a locale without UTF-8 Python has not decoded it; it is UTF-8 all the same."""
+
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The text, decoded."""
+        if any("\ud800" <= c <= "\udfff" for c in value):
+            try:
+                return str(value.encode(sys.getfilesystemencoding(), "surrogateescape").decode("utf-8"))
+            except UnicodeError:
+                self.fail(f"{value!r} is not UTF-8", param, ctx)
+        return str(value)
+
+
+class TargetType(click.ParamType):  # type: ignore[type-arg]
+    """``last``, ``all`` or a position."""
+
+    name = "target"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The target as the API has it."""
+        if value in ("last", "all") or isinstance(value, int):
+            return value
+        if not value.isascii() or not value.isdigit() or len(value) > 9:
+            self.fail(f"{value!r} is neither last, all nor a position", param, ctx)
+        return int(value)
+
+
+class Seconds(click.ParamType):  # type: ignore[type-arg]
+    """A number of seconds, at least 0."""
+
+    name = "seconds"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number."""
+        from restrict.arguments import seconds
+        from restrict.errors import UsageError
+
+        try:
+            return seconds(value)
+        except UsageError:
+            self.fail(f"{value!r} is not a number of seconds, at least 0", param, ctx)
+
+
+class Share(click.ParamType):  # type: ignore[type-arg]
+    """A fraction in [0, 1], exactly as written."""
+
+    name = "fraction"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Fraction:
+        """The fraction."""
+        from restrict.arguments import the_share
+        from restrict.errors import UsageError
+
+        try:
+            return the_share("the fraction", value)
+        except UsageError:
+            self.fail(f"{value!r} is not a fraction between 0 and 1", param, ctx)
+
+
+MODEL = click.argument("model", metavar="MODEL")
+LENGTH = click.option("-n", "n", type=click.IntRange(1, LONGEST), required=True, help="Length, markers included.")
+
+
+def length_or_all(command: Any) -> Any:
+    """The options ``-n`` and ``--all-lengths``, one of which must be given."""
+
+    def given(context: click.Context, parameter: click.Parameter, n: int | None) -> int | None:
+        if n is None and not context.params.get("all_lengths"):
+            raise click.MissingParameter(ctx=context, param=parameter)
+        return n
+
+    everything = click.option(
+        "--all-lengths",
+        is_flag=True,
+        is_eager=True,
+        help="Every length at once, instead of -n (order-only models).",
+    )
+    length = click.option(
+        "-n", "n", type=click.IntRange(1, LONGEST), default=None, callback=given, help="Length, markers included."
+    )
+    return length(everything(command))
+
+
+TARGET = click.option("--target", type=TargetType(), default="last", show_default=True, help="last, or a position.")
+SEED = click.option(
+    "--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Same seed, same answer."
+)
+TIME = click.option("--time", type=Seconds(), default=None, help="Go on improving for this many seconds.")
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def output_option(what: str) -> Callable[[Any], Any]:
+    """The option ``-o``: a file that is checked before the work starts."""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Path(dir_okay=False, path_type=Path),
+        callback=lambda _context, _parameter, path: check_writable(path),
+        help=f"Write {what} here.",
+    )
+
+
+def check_writable(path: Path | None) -> Path | None:
     """Refuse an output that cannot be written before the work starts, not after."""
     from restrict.errors import UsageError
 
     if path is None:
-        return
+        return None
     folder = path.parent
-    if not folder.is_dir():
-        raise UsageError(f"{path}: cannot write: the folder {folder} does not exist")
-    if path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
-        raise UsageError(f"{path}: cannot write: permission denied, or it is a folder")
+    try:
+        if not folder.is_dir():
+            raise UsageError(f"{path}: cannot write: the folder {folder} does not exist")
+        if path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
+            raise UsageError(f"{path}: cannot write: permission denied, or it is a folder")
+    except (OSError, ValueError) as error:  # a name that no file can have
+        raise UsageError(f"{path}: cannot write: {getattr(error, 'strerror', None) or error}") from None
+    return path
 
 
 @contextmanager
-def progress_on(title: str) -> Iterator[Callable[[str, int | None], None] | None]:
+def result_folder(path: Path | None) -> Iterator[None]:
+    """Make a folder that results are to go to; where the work fails it goes away again."""
+    from restrict.errors import UsageError
+
+    made: list[Path] = []
+    try:
+        for folder in () if path is None else [*reversed(path.parents), path]:
+            if not folder.is_dir():
+                folder.mkdir()
+                made.append(folder)
+    except (OSError, ValueError) as error:
+        _remove(made)
+        raise UsageError(f"{path}: cannot make the folder: {getattr(error, 'strerror', None) or error}") from None
+    try:
+        yield
+    except BaseException:
+        _remove(made)
+        raise
+
+
+def _remove(folders: list[Path]) -> None:
+    """Remove folders, the last one first; what has something in it stays."""
+    with suppress(OSError):
+        for folder in reversed(folders):
+            folder.rmdir()
+
+
+# ---------------------------------------------------------------- while it runs, and after
+
+
+_pending: list[bool] = []
+"""Ctrl-C that came and may not have arrived: Python drops what is raised in a destructor or a library's callback."""
+
+
+def on_interrupt(signum: int, frame: FrameType | None) -> None:
+    """The handler of Ctrl-C: note it, and raise."""
+    _pending.append(True)
+    signal.default_int_handler(signum, frame)
+
+
+def _raise_pending(what: str) -> None:
+    """Raise an interrupt that got lost. A search that confirms what it found has seen it."""
+    if _pending and not what.startswith("confirm"):
+        _pending.clear()
+        raise KeyboardInterrupt
+    _pending.clear()
+
+
+@contextmanager
+def progress_on(title: str) -> Iterator[Progress]:
     """A spinner on a terminal, nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield None
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield lambda what, _best: _raise_pending(what)
         return
     from rich.console import Console
 
     with Console(stderr=True).status(title) as status:
-        yield lambda what, best: status.update(
-            f"{title}: {what}" + ("" if best is None else f", best so far fixes {best}")
-        )
+
+        def tell(what: str, best: int | None) -> None:
+            _raise_pending(what)
+            status.update(f"{title}: {what}" + ("" if best is None else f", best so far fixes {best}"))
+
+        yield tell
 
 
-def trusted_line(program: Model, found: Certificate | Refutation) -> str | None:
+def trusted_line(program: Model, found: Claimed) -> str | None:
     """The trusted checker's line, where it can be had quickly."""
     from restrict.certificate.check import check
     from restrict.certificate.refutation import Refutation

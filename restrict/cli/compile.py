@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from restrict.cli.common import check_writable
+from restrict.cli import common
 
 if TYPE_CHECKING:
     from restrict.model.program import Model
 
 
 @click.command("compile")
-@click.argument("formula", metavar="FORMULA")
+@click.argument("formula", metavar="FORMULA", type=common.Text())
 @click.option(
     "--alphabet",
+    type=common.Text(),
     required=True,
     help="The symbols, separated by commas, or by spaces where there are any: 0,1 or '( )'.",
 )
@@ -29,13 +30,8 @@ if TYPE_CHECKING:
     show_default=True,
     help="Accept by the truth at the last position, at position 0, or label every position.",
 )
-@click.option("--name", default=None, help="The model's name.  [default: the formula]")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the model file here instead of printing it.",
-)
+@click.option("--name", type=common.Text(), default=None, help="The model's name.  [default: the formula]")
+@common.output_option("the model file, instead of printing it,")
 @click.option(
     "--verify",
     type=click.IntRange(min=1),
@@ -56,13 +52,12 @@ def compile_command(
     FORMULA `-` is read from standard input.
     """
     from restrict.errors import NotEstablished, UsageError
+    from restrict.files import write_bytes
     from restrict.logic import compile_formula, parse
     from restrict.logic.verify import counterexample
-    from restrict.strictjson import write_bytes
 
     if as_json and output is None:
         raise UsageError("--json prints a summary beside the model file; name that file with -o")
-    check_writable(output)
     symbols = _symbols(alphabet)
     parsed = parse(_text(formula), symbols)
     model = compile_formula(parsed, symbols, at=at, name=name)
@@ -75,7 +70,7 @@ def compile_command(
             )
     assert model.content is not None
     if output is None:
-        click.echo(model.content.decode(), nl=False)
+        click.echo(model.content, nl=False)
         return
     write_bytes(output, model.content)
     found = {"file": str(output), **summary(model), "temporal_operators": parsed.temporal, "words_compared": words}
@@ -107,6 +102,8 @@ def _text(formula: str) -> str:
 
     if formula != "-":
         return formula
+    if sys.stdin is None:
+        raise UsageError("standard input is closed; give the formula as an argument")
     try:
         return sys.stdin.buffer.read().decode("utf-8")
     except UnicodeDecodeError as error:
@@ -116,11 +113,6 @@ def _text(formula: str) -> str:
 def summary(model: Model) -> dict[str, int]:
     """Numbers of heads and maps, and the depth of the output: the most heads on a path to it."""
     from restrict.model.program import Head
-    from restrict.model.validate import references
 
-    depth = {"token": 0, "position": 0}
-    for variable in model.variables:
-        below = max((depth[name] for _, name in references(variable)), default=0)
-        depth[variable.name] = below + isinstance(variable, Head)
     heads = sum(isinstance(v, Head) for v in model.variables)
-    return {"heads": heads, "maps": len(model.variables) - heads, "depth": depth[model.output.variable]}
+    return {"heads": heads, "maps": len(model.variables) - heads, "depth": model.depth}

@@ -8,37 +8,48 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from restrict.cli.common import check_writable, target_of
+from restrict.cli import common
 
 if TYPE_CHECKING:
     from restrict.model.program import Model
     from restrict.optimum.explain import Explanation
 
 
+MOST = 1_000_000
+"""Explanations that may be asked for."""
+
+
 @click.command()
-@click.argument("model", metavar="MODEL")
+@common.MODEL
 @click.option(
-    "--input", "word", required=True, help="The input, without markers: 0110, or symbols separated by spaces."
+    "--input",
+    "word",
+    type=common.Text(),
+    required=True,
+    help="The input, without markers: 0110, or symbols separated by spaces.",
 )
-@click.option("--target", default="last", show_default=True, help="last, or a position.")
+@common.TARGET
 @click.option("--exact", is_flag=True, help="A minimum explanation, by SAT (small models).")
 @click.option(
-    "--all", "count", type=click.IntRange(min=1), default=None, metavar="K", help="K different minimal explanations."
+    "--all", "count", type=click.IntRange(1, MOST), default=None, metavar="K", help="K different minimal explanations."
 )
-@click.option("--pin", multiple=True, type=int, help="This position is fixed anyway and costs nothing (repeatable).")
+@click.option(
+    "--pin",
+    multiple=True,
+    type=click.IntRange(0, common.LONGEST - 1),
+    help="This position is fixed anyway and costs nothing (repeatable).",
+)
 @click.option(
     "--weight", multiple=True, metavar="POSITION=COST", help="Price of a position, 1 by default (repeatable)."
 )
-@click.option("--time", type=float, default=None, help="Give up improving after this many seconds.")
-@click.option("--seed", type=int, default=0, show_default=True)
-@click.option(
-    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the first certificate here."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@common.TIME
+@common.SEED
+@common.output_option("the first certificate")
+@common.JSON
 def explain(
     model: str,
     word: str,
-    target: str,
+    target: Any,
     exact: bool,
     count: int | None,
     pin: tuple[int, ...],
@@ -53,15 +64,14 @@ def explain(
     from restrict.model.source import load
     from restrict.optimum.explain import explain as run
 
-    check_writable(output)
     program = load(model)
     found = run(
         program,
         word,
-        target=target_of(target),
+        target=target,
         exact=exact,
         all=count,
-        pinned=pin,
+        given=pin,
         weights=dict(_weight(w) for w in weight),
         time=time,
         seed=seed,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from restrict.cli.common import check_writable
+from restrict.cli import common
 
 if TYPE_CHECKING:
     from restrict.importers import Imported
@@ -26,12 +26,7 @@ OPTIONS = {
 @click.command("import")
 @click.argument("kind", type=click.Choice(KINDS), metavar="KIND")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the model file here instead of printing it.",
-)
+@common.output_option("the model file, instead of printing it,")
 @click.option(
     "--weights",
     type=click.Path(path_type=Path),
@@ -72,11 +67,10 @@ def import_(kind: str, file: Path, output: Path | None, as_json: bool, **options
             raise UsageError(f"{flag} is an option of {OPTIONS[name]}, not of {kind}")
     if as_json and output is None:
         raise UsageError("--json describes the import; say with -o where the model itself is to go")
-    check_writable(output)
     found = _import(kind, file, given)
     assert found.model.content is not None
     if output is None:
-        click.echo(found.model.content.decode(), nl=False)
+        click.echo(found.model.content, nl=False)
         return
     found.save(output)
     click.echo(json.dumps(document(found, output)) if as_json else text(found, output))

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from restrict.cli import common
+
 if TYPE_CHECKING:
     from restrict.languages.facts import Facts, Unknown
     from restrict.languages.growth import Growth
@@ -18,16 +20,19 @@ MAX_LENGTH = 2_000_000
 
 
 @click.command()
-@click.argument("name", metavar="LANGUAGE", required=False)
-@click.option("-n", "length", type=int, default=None, help="The length of the words (without markers).")
+@click.argument("name", metavar="LANGUAGE", required=False, type=common.Text())
+@click.option(
+    "-n", "length", type=click.IntRange(0, MAX_LENGTH), default=None, help="The length of the words (without markers)."
+)
 @click.option(
     "--pre",
+    type=common.Text(),
     multiple=True,
     metavar="ITEM",
     help="Fixed beforehand (repeatable): first=20%:S, last=K:S, I:S, I-J:S, a pattern, or corollary2 (for Dyck).",
 )
 @click.option("--list", "listing", is_flag=True, help="List the languages.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@common.JSON
 def language(name: str | None, length: int | None, pre: tuple[str, ...], listing: bool, as_json: bool) -> None:
     """Print the forcing cost of LANGUAGE, its growth, star-freeness and sensitivity, and what follows from theorems.
 
@@ -44,8 +49,6 @@ def language(name: str | None, length: int | None, pre: tuple[str, ...], listing
         return
     if name is None or length is None:
         raise UsageError("name a language and a length, such as `restrict language parity -n 100`; --list lists them")
-    if not 0 <= length <= MAX_LENGTH:
-        raise UsageError(f"-n {length} is not in 0..{MAX_LENGTH}")
     found = source.language(name)
     known = facts(found, length, read_pre(found, length, pre))
     click.echo(json.dumps(document(known)) if as_json else text(known))

@@ -3,56 +3,146 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+from contextlib import suppress
 from typing import NoReturn
 
 import click
 
+from restrict.cli.automaton import automaton
 from restrict.cli.bounds import bounds
 from restrict.cli.certify import certify
 from restrict.cli.check import check
-from restrict.cli.common import say
+from restrict.cli.common import on_interrupt, say
 from restrict.cli.compile import compile_command
 from restrict.cli.explain import explain
 from restrict.cli.import_ import import_
 from restrict.cli.language import language
+from restrict.cli.lower_bound import lower_bound
 from restrict.cli.new import new
 from restrict.cli.refute import refute
 from restrict.cli.run import run
 from restrict.cli.show import show
 from restrict.cli.tighten import tighten
+from restrict.cli.verify import verify
+from restrict.errors import RestrictError
 from restrict.version import __version__
 
-COMMANDS = (bounds, certify, check, compile_command, explain, import_, language, new, refute, run, show, tighten)
+COMMANDS = (
+    automaton,
+    bounds,
+    certify,
+    check,
+    compile_command,
+    explain,
+    import_,
+    language,
+    lower_bound,
+    new,
+    refute,
+    run,
+    show,
+    tighten,
+    verify,
+)
+OUT_OF_MEMORY = "out of resources ({}); try a smaller n"
+MEMORY_WORDS = ("failed to map segment", "Cannot allocate memory", "out of memory", "can't start new thread")
+"""What libraries say in other errors where memory has run out."""
 
 
 def main() -> NoReturn:
     """Entry point: every error is one line on standard error and a documented exit code."""
-    from restrict.errors import RestrictError
+    if sys.stdout is None:
+        sys.exit(say("standard output is closed: send it to a file or to /dev/null", 2))
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a locale without a letter must not lose the answer
+    before = signal.signal(signal.SIGINT, on_interrupt)
+    try:
+        code = _run(sys.argv[1:])
+    finally:
+        signal.signal(signal.SIGINT, before)
+    sys.exit(code)
 
+
+def _run(words: list[str]) -> int:
+    """Run one command line; its exit code, after its error line."""
     try:
         # Not cli(): click's own main() prints an empty line at Ctrl-C and exits 1 at a closed pipe.
-        with cli.make_context("restrict", sys.argv[1:]) as context:
+        with cli.make_context("restrict", words) as context:
             cli.invoke(context)
         sys.stdout.flush()
-        code = 0
+        return 0
     except click.exceptions.Exit as stop:
-        code = stop.exit_code
+        return stop.exit_code or _flushed()
+    except SystemExit as stop:  # a command that ends with a code of its own
+        code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+        return code or _flushed()
     except click.exceptions.NoArgsIsHelpError as error:
         print(error.format_message(), file=sys.stderr)
-        code = 2
+        return 2
     except click.ClickException as error:
-        code = say(error.format_message(), 2)
+        return say(error.format_message(), 2)
     except RestrictError as error:
-        code = say(str(error), error.exit_code)
+        return say(str(error), error.exit_code)
     except (KeyboardInterrupt, click.Abort):
-        code = say("interrupted", 130)
-    except (MemoryError, RecursionError) as error:
-        code = say(f"out of resources ({type(error).__name__}); try a smaller n", 5)
+        return say("interrupted", 130)
+    except (MemoryError, RecursionError, SystemError) as error:
+        error.__traceback__ = None  # what it holds is needed for the line
+        return say(OUT_OF_MEMORY.format(type(error).__name__), 5)
     except BrokenPipeError:
+        return _silent()
+    except OSError as error:
+        return _system(error)
+    except Exception as error:
+        return _bug(error)
+
+
+def _flushed() -> int:
+    """Write what is still held back; the exit code."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return _silent()
+    except OSError as error:
+        return _system(error)
+    return 0
+
+
+def _silent() -> int:
+    """After a failed write: nothing that is still held back is tried again."""
+    with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 2
-    sys.exit(code)
+    return 2
+
+
+def _system(error: OSError) -> int:
+    """What the system refused: memory, or most likely the writing of standard output."""
+    if any(word in str(error) for word in MEMORY_WORDS):
+        return say(OUT_OF_MEMORY.format("memory"), 5)
+    place = "standard output: cannot write" if error.filename is None else f"{error.filename}: cannot be used"
+    code = say(f"{place}: {error.strerror or error}", 2)
+    _silent()
+    return code
+
+
+def _bug(error: Exception) -> int:
+    """What nobody expected: one line that says where, for a report. Libraries that lack memory say so in many ways."""
+    if any(word in str(error) for word in MEMORY_WORDS):
+        return say(OUT_OF_MEMORY.format("memory"), 5)
+    if os.environ.get("RESTRICT_TRACEBACK"):
+        raise error
+    trace, place = error.__traceback__, "an unknown place"
+    while trace is not None:
+        name = trace.tb_frame.f_globals.get("__name__", "")
+        if name.startswith("restrict"):
+            place = f"{name}, line {trace.tb_lineno}"
+        trace = trace.tb_next
+    return say(
+        f"internal error ({type(error).__name__}: {error}) in {place}; please report it "
+        "(RESTRICT_TRACEBACK=1 shows where it comes from)",
+        1,
+    )
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

@@ -6,23 +6,20 @@ from pathlib import Path
 
 import click
 
+from restrict.cli import common
+
 
 @click.command()
-@click.argument("generator", required=False)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the model file here instead of printing it.",
-)
+@click.argument("generator", required=False, type=common.Text())
+@common.output_option("the model file, instead of printing it,")
 @click.option("--list", "listing", is_flag=True, help="List the generators and their options.")
 def new(generator: str | None, output: Path | None, listing: bool) -> None:
     """Write the model file of GENERATOR: a built-in model, or random:layers=2,heads=2,states=4,seed=1."""
     import inspect
 
     from restrict.errors import UsageError
+    from restrict.files import write_bytes
     from restrict.model.source import GENERATORS, document_bytes
-    from restrict.strictjson import write_bytes
 
     if listing:
         for name, build in sorted(GENERATORS.items()):
@@ -38,7 +35,7 @@ def new(generator: str | None, output: Path | None, listing: bool) -> None:
         raise UsageError("name a generator, such as random:layers=2,seed=1; `restrict new --list` lists them")
     content = document_bytes(generator)
     if output is None:
-        click.echo(content.decode(), nl=False)
+        click.echo(content, nl=False)
     else:
         write_bytes(output, content)
         click.echo(f"{output}: {len(content)} bytes")

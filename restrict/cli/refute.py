@@ -8,29 +8,37 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from restrict.cli.common import check_writable, progress_on, target_of, trusted_line
+from restrict.cli import common
+from restrict.cli.common import progress_on, trusted_line
+from restrict.cli.every_length import STATES, refute_everywhere
 
 if TYPE_CHECKING:
-    from restrict.certificate.refutation import Immune, Refutation
+    from restrict.certificate.refutation import Refutation
+    from restrict.corollary2.verdict import Immune, NoRefutation
     from restrict.model.program import Model
 
 
 @click.command()
-@click.argument("model", metavar="MODEL")
-@click.option("--language", "-L", "spec", required=True, help="The language: parity, dyck:1, regex:(ab)*, ...")
-@click.option("-n", "n", type=int, required=True, help="Length, markers included.")
-@click.option("--target", default="last", show_default=True, help="last, or a position.")
+@common.MODEL
+@click.option(
+    "--language", "-L", "spec", type=common.Text(), required=True, help="The language: parity, dyck:1, regex:(ab)*, ..."
+)
+@common.length_or_all
+@common.TARGET
 @click.option("-c", "c", type=click.IntRange(min=0), default=0, help="Let the label depend on up to C inputs.")
 @click.option("--exact", is_flag=True, help="The most free positions possible, with proof (n up to about 14).")
-@click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same refutation.")
-@click.option("--time", type=float, default=None, help="Go on improving for this many seconds.")
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the refutation here.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@common.SEED
+@common.TIME
+@STATES
+@common.output_option("the refutation")
+@common.JSON
 def refute(
     model: str,
     spec: str,
     n: int,
-    target: str,
+    all_lengths: bool,
+    states: int,
+    target: Any,
     c: int,
     exact: bool,
     seed: int,
@@ -42,21 +50,21 @@ def refute(
     under it of which exactly one is in the language.
 
     Exit 0 where a refutation was found. Where there is none (immune), exit 3 and the reason; `proved` says whether that
-    is a proof.
+    is a proof. With --all-lengths: the exact set of lengths at which MODEL is wrong, and a shortest word.
     """
-    from restrict.certificate.refutation import Immune
+    from restrict.certificate.refutation import Refutation
     from restrict.corollary2.refute import refute as run
     from restrict.errors import NotEstablished
     from restrict.model.source import load
 
     program = load(model)
-    check_writable(output)
+    if all_lengths:
+        refute_everywhere(program, spec, states, output, as_json)
+        return
     with progress_on(f"{program.name[:40]}, n = {n}") as progress:
-        found = run(
-            program, spec, n, target=target_of(target), c=c, seed=seed, time=time, exact=exact, progress=progress
-        )
-        line = None if isinstance(found, Immune) else trusted_line(program, found)
-    if isinstance(found, Immune):
+        found = run(program, spec, n, target=target, c=c, seed=seed, time=time, exact=exact, progress=progress)
+        line = trusted_line(program, found) if isinstance(found, Refutation) else None
+    if not isinstance(found, Refutation):
         if as_json:
             click.echo(json.dumps(immune_document(found)))
         text = f"immune ({'proved' if found.proved else 'not proved'}): {found.language} at n = {n}: {found.reason}"
@@ -115,7 +123,7 @@ def differences(found: Refutation) -> int:
     return sum(a != b for a, b in zip(found.member, found.nonmember, strict=True))
 
 
-def immune_document(found: Immune) -> dict[str, Any]:
+def immune_document(found: Immune | NoRefutation) -> dict[str, Any]:
     """An immune answer as JSON."""
     return {
         "immune": True,

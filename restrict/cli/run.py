@@ -6,13 +6,13 @@ import json
 
 import click
 
-from restrict.cli.common import MODEL
+from restrict.cli import common
 
 
 @click.command()
-@MODEL
-@click.argument("word", nargs=-1)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@common.MODEL
+@click.argument("word", nargs=-1, type=common.Text())
+@common.JSON
 def run(model: str, word: tuple[str, ...], as_json: bool) -> None:
     """Run MODEL on WORD (without markers) and print every variable and the attended positions.
 

@@ -7,17 +7,19 @@ from pathlib import Path
 
 import click
 
+from restrict.cli import common
+
 
 @click.command()
-@click.argument("model", metavar="MODEL")
+@common.MODEL
 @click.argument("certificate", type=click.Path(path_type=Path))
 @click.option(
     "--proofs",
     type=click.Path(file_okay=False, path_type=Path),
     help="Write a DIMACS formula and a DRAT proof per removed position here.",
 )
-@click.option("--time", type=float, default=None, help="Stop after this many seconds.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@common.TIME
+@common.JSON
 def tighten(model: str, certificate: Path, proofs: Path | None, time: float | None, as_json: bool) -> None:
     """Remove dependencies that CERTIFICATE claims but that SAT shows not to matter.
 
@@ -25,18 +27,13 @@ def tighten(model: str, certificate: Path, proofs: Path | None, time: float | No
     can change the label", whose proof is checked before it is written and can be checked again by any DRAT checker.
     """
     from restrict.certificate.certificate import load_certificate
-    from restrict.errors import UsageError
     from restrict.model.source import load
     from restrict.optimum.tighten import tighten as run
 
     program = load(model)
     start = load_certificate(certificate)
-    if proofs is not None:
-        try:
-            proofs.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UsageError(f"{proofs}: cannot make the folder: {error.strerror}") from None
-    found = run(program, start, folder=proofs, time=time)
+    with common.result_folder(proofs):
+        found = run(program, start, folder=proofs, time=time)
     if as_json:
         document = {
             "c": found.c,

@@ -12,103 +12,89 @@ label is added. Otherwise it is the answer; where nothing is proposed, ``k`` gro
 
 from __future__ import annotations
 
-import time as clock
 from collections.abc import Iterator
 from itertools import groupby, islice
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from restrict.arrays import I64
 from restrict.certificate.certificate import Certificate
-from restrict.certificate.refutation import Immune
+from restrict.corollary2.verdict import Immune
+from restrict.deadline import NEVER, Deadline
 from restrict.errors import NotEstablished
-from restrict.force.cases import confirm_by_cases
-from restrict.force.search import Progress
+from restrict.force.cases import confirm, confirm_by_cases
 from restrict.languages.protocol import Language
 from restrict.languages.regular import Regular
 from restrict.model.program import Instance
-from restrict.model.trace import run_batch
 from restrict.optimum.cnf import encode
-from restrict.optimum.exact import Cube, Oracle, Problem, confirm
+from restrict.optimum.enumeration import (
+    MIXED,
+    Labels,
+    all_labels,
+    all_words,
+    by_size,
+    constant_labels,
+    cube_of,
+    digits,
+    lift,
+    restrictions_fit,
+)
+from restrict.optimum.exact import Cube, Oracle, Problem
 from restrict.restriction import Restriction
-from restrict.task import Target
+from restrict.task import Task
 
-WORDS, CELLS = 1 << 20, 20_000_000
-"""Words and restrictions that are enumerated, at most."""
-CHUNK = 1 << 12
 TRIES = 200
 """Restrictions of one size that the abstract run is asked to confirm."""
 CASES = 8
 """Restrictions of one size that it is asked to confirm case by case, where it confirms none as they are."""
 Found = tuple[Certificate, int]
-MIXED = -1
 
 
-def refute_exact(
-    at: Instance,
-    language: Language,
-    target: Target,
-    where: int,
-    seed: int,
-    time: float | None,
-    provenance: dict[str, Any],
-    progress: Progress | None,
-) -> Found | Immune:
+def refute_exact(task: Task, language: Language) -> Found | Immune:
     """A certificate and the most free positions possible, or the proof that there is no such restriction.
 
-    The certificate has fewer free positions than that where the abstract run confirms no optimal restriction. Raises
-    :class:`NotEstablished` where it confirms none at all, :class:`OutOfTime` past ``time`` (SAT only), and
-    :class:`ResourceLimit` where a completion is not known.
+    The certificate has fewer free positions than that where the abstract run confirms no optimal restriction.
+
+    Raises:
+        NotEstablished: the abstract run confirms no restriction at all.
+        OutOfTime: the task's deadline has passed.
+        ResourceLimit: a completion is not known.
     """
-    symbols, m = len(at.model.alphabet), at.n - len(at.pinned)
-    if symbols**m <= WORDS and (symbols + 1) ** m <= CELLS:
-        return by_table(at, language, target, where, provenance)
-    deadline = None if time is None else clock.monotonic() + time
-    return by_sat(at, language, target, where, seed, deadline, provenance, progress)
+    return by_table(task, language) if restrictions_fit(task.instance) else by_sat(task, language)
 
 
 # ---------------------------------------------------------------- every restriction
 
 
-def by_table(
-    at: Instance, language: Language, target: Target, where: int, provenance: dict[str, Any]
-) -> Found | Immune:
+def by_table(task: Task, language: Language) -> Found | Immune:
     """By enumeration. Cost: every word is run and tested, and one pass over ``(s+1)^m`` entries for each position."""
-    cells = [i for i in range(at.n) if i not in at.pinned]
-    symbols = len(at.model.alphabet)
-    labels, names = all_labels(at, where)
-    members = all_members(at, language, len(cells))
-    free, order = open_cubes(labels, members, symbols, len(cells))
+    instance, symbols = task.instance, len(task.instance.model.alphabet)
+    labels, names = all_labels(instance, task.one_position("a refutation"), task.deadline)
+    members = all_members(instance, language, task.deadline)
+    sizes, order = open_cubes(labels, members)
     if not len(order):
-        return _immune_by_table(at, language, labels, names, members)
-    restrictions = (_cube(index, symbols, cells) for index in order)
-    found = _first_confirmed(at, zip(restrictions, free.tolist(), strict=True), target, provenance)
+        return _immune_by_table(instance, language, labels.reshape(-1), names, members.reshape(-1))
+    restrictions = (cube_of(index, symbols, instance.unpinned) for index in order.tolist())
+    found = _first_confirmed(task, restrictions)
+    free = len(instance.unpinned) - int(sizes[0])
     if found is None:
         raise NotEstablished(
-            f"a restriction with {int(free[0])} free positions refutes the model on all words, but the abstract run "
+            f"a restriction with {free} free positions refutes the model on all words, but the abstract run "
             "confirms none, so there is no certificate"
         )
-    return found, int(free[0])
+    return found, free
 
 
-def all_labels(at: Instance, where: int) -> tuple[npt.NDArray[np.int16], list[str]]:
-    """The label of every word at the target, as an index into the labels' names; words in the order of their digits."""
-    symbols, m = len(at.model.alphabet), at.n - len(at.pinned)
-    parts, names = [], dict[str, int]()
-    for start in range(0, symbols**m, CHUNK):
-        words = digits(np.arange(start, min(symbols**m, start + CHUNK)), symbols, m)
-        values = run_batch(at, words).values[at.model.output.variable][:, where]
-        each = {int(v): names.setdefault(at.label(int(v)), len(names)) for v in np.unique(values)}
-        parts.append(np.array([each[v] for v in values.tolist()], dtype=np.int16))
-    return np.concatenate(parts), list(names)
+def all_members(instance: Instance, language: Language, deadline: Deadline = NEVER) -> npt.NDArray[np.bool_]:
+    """Whether each word is a member, in the order of the digits; shape (s,) * m.
 
-
-def all_members(at: Instance, language: Language, m: int) -> npt.NDArray[np.bool_]:
-    """Whether each word is a member."""
-    alphabet, parts = at.model.alphabet, []
-    for start in range(0, len(alphabet) ** m, CHUNK):
-        words = digits(np.arange(start, min(len(alphabet) ** m, start + CHUNK)), len(alphabet), m)
+    Raises:
+        OutOfTime: the deadline has passed.
+    """
+    alphabet, m, parts = instance.model.alphabet, len(instance.unpinned), []
+    for words in all_words(len(alphabet), m):
+        deadline.check()
         if isinstance(language, Regular):
             state, table = np.zeros(len(words), dtype=np.int64), language.dfa.table
             letter = np.array([language.dfa.index[s] for s in alphabet])
@@ -119,136 +105,102 @@ def all_members(at: Instance, language: Language, m: int) -> npt.NDArray[np.bool
             parts.append(
                 np.array([language.contains([alphabet[a] for a in w]) for w in words.tolist()], dtype=np.bool_)
             )
-    return np.concatenate(parts)
+    return np.concatenate(parts).reshape((len(alphabet),) * m)
 
 
-def digits(numbers: npt.NDArray[np.int64], base: int, m: int) -> npt.NDArray[np.int64]:
-    """The ``m`` digits of each number, the first most significant; shape (numbers, m)."""
-    powers = np.array([base**p for p in range(m - 1, -1, -1)], dtype=np.int64)
-    return numbers[:, None] // powers % base
+def open_cubes(labels: Labels, members: npt.NDArray[np.bool_]) -> tuple[I64, I64]:
+    """How many positions each restriction fixes under which the label is constant and membership is not, and its
+    index (:mod:`restrict.optimum.enumeration`); the fewest first. Both tables have shape (s,) * m."""
+    kinds = lift(
+        np.where(members, np.uint8(2), np.uint8(1)),
+        lambda table, axis: np.bitwise_or.reduce(table, axis=axis, keepdims=True),
+    )
+    return by_size((constant_labels(labels) != MIXED) & (kinds == 3))
 
 
-def open_cubes(
-    labels: npt.NDArray[np.int16], members: npt.NDArray[np.bool_], symbols: int, m: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Free positions and index (digits in base ``symbols + 1``, the last digit for free) of every restriction under
-    which the label is constant and membership is not; most free positions first."""
-    constant = labels.reshape((symbols,) * m)
-    kinds = np.where(members, np.uint8(2), np.uint8(1)).reshape((symbols,) * m)
-    for p in range(m):
-        first = constant.take([0], axis=p)
-        same = (constant == first).all(axis=p, keepdims=True)
-        constant = np.concatenate([constant, np.where(same, first, np.int16(MIXED))], axis=p)
-        kinds = np.concatenate([kinds, np.bitwise_or.reduce(kinds, axis=p, keepdims=True)], axis=p)
-    index = np.flatnonzero((constant != MIXED) & (kinds == 3))
-    free = (digits(index, symbols + 1, m) == symbols).sum(axis=1)
-    order = np.lexsort((index, -free))
-    return free[order], index[order]
-
-
-def _cube(index: int, symbols: int, cells: list[int]) -> Cube:
-    row = digits(np.array([index]), symbols + 1, len(cells))[0].tolist()
-    return {i: a for i, a in zip(cells, row, strict=True) if a < symbols}
-
-
-def _first_confirmed(
-    at: Instance, restrictions: Iterator[tuple[Cube, int]], target: Target, provenance: dict[str, Any]
-) -> Certificate | None:
+def _first_confirmed(task: Task, restrictions: Iterator[Cube]) -> Certificate | None:
     """A certificate with the most free positions: of each size ``TRIES`` restrictions as they are, some by cases."""
-    for _, group in groupby(restrictions, key=lambda r: r[1]):
-        found = _confirmed_one(at, [cube for cube, _ in islice(group, TRIES)], target, provenance)
+    for _, group in groupby(restrictions, key=len):
+        task.deadline.check()
+        found = _confirmed_one(task, list(islice(group, TRIES)))
         if found is not None:
             return found
     return None
 
 
-def _confirmed_one(at: Instance, cubes: list[Cube], target: Target, provenance: dict[str, Any]) -> Certificate | None:
+def _confirmed_one(task: Task, cubes: list[Cube]) -> Certificate | None:
     for cube in cubes:
-        if (found := confirm(at, cube, target, provenance)) is not None:
+        if (found := confirm(task, cube)) is not None:
             return found
-    by_cases = (confirm_by_cases(at, cube, target, provenance) for cube in cubes[:CASES])
+    by_cases = (confirm_by_cases(task, cube) for cube in cubes[:CASES])
     return next((found for found in by_cases if found is not None), None)
 
 
 def _immune_by_table(
-    at: Instance,
+    instance: Instance,
     language: Language,
     labels: npt.NDArray[np.int16],
     names: list[str],
     members: npt.NDArray[np.bool_],
 ) -> Immune:
     """Proved: no entry of the table is constant and open."""
-    count, m = len(labels), at.n - len(at.pinned)
+    count, m = len(labels), len(instance.unpinned)
     mixed = [t for t in range(len(names)) if len(set(members[labels == t].tolist())) == 2]
     if not mixed:
         text = f"the model's label tells members from non-members on all {count} words of this length"
-        output = at.model.output
+        output = instance.model.output
         if output.accept is not None and any(
             bool(members[labels == t].any()) != (s == "accept") for t, s in enumerate(names)
         ):
             text += " (though it does not accept just the members)"
-        return Immune(at.model.name, language.name, at.n, text, True, True)
-    alphabet, t = at.model.alphabet, mixed[0]
+        return Immune(instance.model.name, language.name, instance.n, text, exact=True)
+    alphabet, t = instance.model.alphabet, mixed[0]
     chosen = [int(np.flatnonzero((labels == t) & (members == kind))[0]) for kind in (True, False)]
     x, y = (" ".join(alphabet[a] for a in digits(np.array([c]), len(alphabet), m)[0]) for c in chosen)
     text = (
         f"the model errs (the label {names[t]} for the member {x} and the non-member {y}), but none of the "
         f"{(len(alphabet) + 1) ** m} restrictions has one label and leaves membership open"
     )
-    return Immune(at.model.name, language.name, at.n, text, True)
+    return Immune(instance.model.name, language.name, instance.n, text)
 
 
 # ---------------------------------------------------------------- implicit hitting sets
 
 
-def by_sat(
-    at: Instance,
-    language: Language,
-    target: Target,
-    where: int,
-    seed: int,
-    deadline: float | None,
-    provenance: dict[str, Any],
-    progress: Progress | None,
-) -> Found | Immune:
+def by_sat(task: Task, language: Language) -> Found | Immune:
     """By implicit hitting sets. Cost: SAT calls, which grow steeply with the number of fixed positions needed."""
-    oracle = Oracle(encode(at, Restriction.of(at), [where]), where, deadline)
+    instance, position = task.instance, task.one_position("a refutation")
+    oracle = Oracle(encode(instance, Restriction.of(instance), [position]), position, task.deadline)
     problems = [Problem(oracle, label) for label in oracle.same]
-    rng = np.random.default_rng(seed)
     optimum: int | None = None
     seen: list[Cube] = []
-    for h in _open_forcing(at, language, oracle, problems, rng, progress):
-        optimum = at.n - len(at.pinned) - len(h) if optimum is None else optimum
-        found = confirm(at, h, target, provenance)
+    for h in _open_forcing(task, language, oracle, problems):
+        optimum = len(instance.unpinned) - len(h) if optimum is None else optimum
+        found = confirm(task, h)
         if found is not None:
             return found, optimum
         seen.append(h)
         if len(seen) == TRIES:
             break
     if optimum is not None:
-        found = _confirmed_one(at, seen, target, provenance)
+        found = _confirmed_one(task, seen)
         if found is not None:
             return found, optimum
         raise NotEstablished(
             f"a restriction with {optimum} free positions refutes the model by SAT, but the abstract run confirms none"
         )
     reason = "no restriction forces the output and leaves membership open, by SAT with implicit hitting sets"
-    return Immune(at.model.name, language.name, at.n, reason, True)
+    return Immune(instance.model.name, language.name, instance.n, reason)
 
 
-def _open_forcing(
-    at: Instance,
-    language: Language,
-    oracle: Oracle,
-    problems: list[Problem],
-    rng: np.random.Generator,
-    progress: Progress | None,
-) -> Iterator[Cube]:
+def _open_forcing(task: Task, language: Language, oracle: Oracle, problems: list[Problem]) -> Iterator[Cube]:
     """Restrictions that force a label and leave membership open, by number of fixed positions; each minimal one."""
+    rng = np.random.default_rng(task.seed)
     if len(problems) == 1:  # the label never changes
         yield {}
         return
     while True:
+        task.deadline.check()
         alive = [p for p in problems if p.lower <= len(p.inputs)]
         if not alive:
             return
@@ -256,10 +208,9 @@ def _open_forcing(
         h = problem.hit()
         if h is None:
             problem.lower += 1
-            if progress is not None:
-                progress(f"exact: at least {min(p.lower for p in problems)} fixed", None)
+            task.tell(f"exact: at least {min(p.lower for p in problems)} fixed")
             continue
-        core = decided_part(at, language, h)
+        core = decided_part(task.instance, language, h)
         if core is not None:
             for other in problems:
                 other.block(core)
@@ -273,11 +224,11 @@ def _open_forcing(
             problem.add(oracle.shrink(x, oracle.same[problem.label], order))
 
 
-def decided_part(at: Instance, language: Language, fixed: Cube) -> Cube | None:
+def decided_part(instance: Instance, language: Language, fixed: Cube) -> Cube | None:
     """A subset-minimal part of a restriction that decides membership; ``None`` where it leaves it open."""
 
     def has(cube: Cube, member: bool) -> bool:
-        return language.complete(Restriction.of(at, dict(cube)), {}, member) is not None
+        return language.complete(Restriction.of(instance, dict(cube)), {}, member) is not None
 
     kind = next((member for member in (True, False) if not has(fixed, member)), None)
     if kind is None:

@@ -44,22 +44,22 @@ def is_dyck(language: Language) -> bool:
 class Openness:
     """The guard of a search for restrictions of ``at`` that leave membership open, on top of ``base``."""
 
-    def __init__(self, language: Language, at: Instance, base: Mapping[int, int] | None = None) -> None:
-        self.language, self.at, self.base = language, at, dict(base or {})
-        self.rho = Restriction.of(at, dict(self.base))
-        self.where = word_positions(self.rho)
+    def __init__(self, language: Language, instance: Instance, base: Mapping[int, int] | None = None) -> None:
+        self.language, self.instance, self.base = language, instance, dict(base or {})
+        self.rho = Restriction.of(instance, dict(self.base))
+        self.position = word_positions(self.rho)
         self.pools: dict[bool, list[list[int]]] = {True: [], False: []}
         self.closed: dict[frozenset[tuple[int, int]], None] = {}
         self.singles: set[tuple[int, int]] = set()
         self.accepted: dict[frozenset[tuple[int, int]], bool] = {}
         self.budget = BUDGET
-        self.index = {s: a for a, s in enumerate(at.model.alphabet)}
-        self.reach = Reach(language, at, self.base) if isinstance(language, Regular) else None
-        self.heights = Heights(language, at, self.base) if is_dyck(language) else None
+        self.index = {s: a for a, s in enumerate(instance.model.alphabet)}
+        self.reach = Reach(language, instance, self.base) if isinstance(language, Regular) else None
+        self.heights = Heights(language, instance, self.base) if is_dyck(language) else None
 
     def witnesses(self, fixed: Mapping[int, int]) -> tuple[Word, Word] | None:
         """A member and a non-member under the restriction, or ``None`` where one of them is not found."""
-        rho = Restriction.of(self.at, {**self.base, **fixed})
+        rho = Restriction.of(self.instance, {**self.base, **fixed})
         try:
             member = self.language.complete(rho, {}, True)
             nonmember = None if member is None else self.language.complete(rho, {}, False)
@@ -88,7 +88,7 @@ class Openness:
             return self.reach.open(fixed)
         if self.heights is not None:
             # Which brackets match hardly ever matters where few of many positions are fixed.
-            return self.heights.open(fixed) and (self.at.n > SHORT or self._by_pool(fixed, i))
+            return self.heights.open(fixed) and (self.instance.n > SHORT or self._by_pool(fixed, i))
         return self._by_pool(fixed, i)
 
     def _by_pool(self, fixed: dict[int, int], new: int) -> bool:
@@ -111,16 +111,16 @@ class Openness:
     def _complete(self, fixed: Mapping[int, int], member: bool) -> bool:
         if self.budget <= 0:
             return True
-        self.budget -= self.at.n
+        self.budget -= self.instance.n
         try:
-            word = self.language.complete(Restriction.of(self.at, {**self.base, **fixed}), {}, member)
+            word = self.language.complete(Restriction.of(self.instance, {**self.base, **fixed}), {}, member)
         except ResourceLimit:
             return True
         if word is None:
             self._remember(fixed, member)
             return False
-        cells = [-1] * self.at.n
-        for i, s in zip(self.where, word, strict=True):
+        cells = [-1] * self.instance.n
+        for i, s in zip(self.position, word, strict=True):
             cells[i] = self.index[s]
         self.pools[member].insert(0, cells)
         del self.pools[member][POOL:]
@@ -133,9 +133,9 @@ class Openness:
             rest = {j: a for j, a in core.items() if j != i}
             if self._in_pool(rest, member):
                 continue
-            self.budget -= self.at.n
+            self.budget -= self.instance.n
             try:
-                if self.language.complete(Restriction.of(self.at, {**self.base, **rest}), {}, member) is None:
+                if self.language.complete(Restriction.of(self.instance, {**self.base, **rest}), {}, member) is None:
                     core = rest
             except ResourceLimit:
                 continue
@@ -148,13 +148,12 @@ class Openness:
 class Reach:
     """The states that an automaton may be in at the end, under cells that are fixed or free. Sets are bit masks."""
 
-    def __init__(self, language: Regular, at: Instance, base: Mapping[int, int]) -> None:
+    def __init__(self, language: Regular, instance: Instance, base: Mapping[int, int]) -> None:
         self.dfa = language.dfa
-        letter = [self.dfa.index[s] for s in at.model.alphabet]
+        letter = [self.dfa.index[s] for s in instance.model.alphabet]
         self.letter = letter
         self.accept = sum(1 << q for q in self.dfa.accept)
-        pinned = at.pinned
-        positions = [i for i in range(at.n) if i not in pinned]
+        positions = list(instance.unpinned)
         # Stretches (first, stop, letters) between which everything is free; positions without markers are contiguous.
         self.first, self.stop = (positions[0], positions[-1] + 1) if positions else (0, 0)
         self.stretches: list[tuple[int, int, list[tuple[int, int]]]] = []
@@ -223,9 +222,9 @@ class Heights:
     """Whether a pattern of brackets can be balanced when types are ignored: no prefix has more closers, no suffix more
     openers than half its length (restrict/languages/dyck.py). Symbols of even index in the language's alphabet open."""
 
-    def __init__(self, language: Language, at: Instance, base: Mapping[int, int]) -> None:
-        self.closes = [language.alphabet.index(s) % 2 for s in at.model.alphabet]
-        self.first, self.last = int(0 in at.pinned), at.n - 1 - int(at.n - 1 in at.pinned)
+    def __init__(self, language: Language, instance: Instance, base: Mapping[int, int]) -> None:
+        self.closes = [language.alphabet.index(s) % 2 for s in instance.model.alphabet]
+        self.first, self.last = int(0 in instance.pinned), instance.n - 1 - int(instance.n - 1 in instance.pinned)
         sides = np.zeros((2, self.last - self.first + 1), dtype=np.int64)
         for i, a in base.items():
             sides[self.closes[a], i - self.first] = 1

@@ -13,29 +13,29 @@ A restriction that decides membership, too, is never called a refutation; where 
 
 from __future__ import annotations
 
-import time as clock
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from contextlib import suppress
 
 import numpy as np
 
-from restrict.certificate.certificate import Certificate, certificate_of
-from restrict.certificate.refutation import Errors, Immune, Refutation, language_document
+from restrict.arguments import the_integer
+from restrict.certificate.certificate import Certificate, certified
+from restrict.certificate.refutation import Errors, Refutation, language_document
 from restrict.corollary2.openness import Openness, is_dyck
-from restrict.errors import NotEstablished, ResourceLimit, UsageError
+from restrict.corollary2.verdict import Immune, NoRefutation
+from restrict.deadline import OutOfTime, Progress
+from restrict.errors import InternalError, NotEstablished, ResourceLimit, UsageError
 from restrict.force.minimise import Minimiser, needed_cone
 from restrict.force.release import releases
-from restrict.force.search import Progress, Search
+from restrict.force.search import Search
 from restrict.force.state import ForcingState
 from restrict.languages.pre import corollary2
 from restrict.languages.protocol import Language, Word, check_alphabet
 from restrict.model.on_demand import OnDemandRun
 from restrict.model.program import Head, Instance, Model
 from restrict.model.trace import run_batch
-from restrict.optimum.exact import OutOfTime
 from restrict.restriction import Restriction
-from restrict.task import Target, position_of
-from restrict.version import __version__
+from restrict.task import Target, Task
 
 PATIENCE = 3
 """Passes of a search that has found nothing before it is given up; one less on top of a pre-restriction."""
@@ -60,49 +60,66 @@ def refute(
     time: float | None = None,
     exact: bool = False,
     progress: Progress | None = None,
-) -> Refutation | Immune:
+) -> Refutation | Immune | NoRefutation:
     """Show that the model does not recognise the language at this length, or say why this method cannot.
 
-    Arguments:
-        model, n: the program and its length, markers included; words have ``n`` symbols less the markers.
+    Cost: that of ``certify``, a few times.
+
+    Args:
+        model: the program.
         language: a language over the model's alphabet, or its specification (docs/languages.md).
+        n: the length, markers included; words have ``n`` symbols less the markers.
         target: the position whose label is meant, ``"last"`` or a number.
         c: free positions until the label depends on this many inputs, as long as witnesses agree on them.
-        seed, time: as for ``certify``.
+        seed: the same seed gives the same answer (without ``time``).
+        time: seconds for everything together; by default a fixed budget of work.
         exact: the restriction with the most free positions under which the label is constant and membership is open,
-            by looking at all restrictions or by SAT (``time`` bounds the latter; meant for n up to about 14). Short
-            lengths are always done exactly. Out of time, the search takes over, for as long again.
+            by looking at all restrictions or by SAT (meant for n up to about 14). Short lengths are always done
+            exactly. Half of ``time`` is for this; where it does not do, the search takes over.
+        progress: called with (what is being done, best number of fixed positions so far).
 
-    Returns a :class:`Refutation`, whose witnesses have been run and tested, or an :class:`Immune`, which says whether
-    it is proved that there is none. Raises :class:`UsageError` for bad input, :class:`ModelError` where the model is
-    not defined at ``n``, and :class:`NotEstablished` where a restriction is known to refute the model but the abstract
-    run cannot confirm it. Cost: that of ``certify``, a few times.
+    Returns:
+        A :class:`Refutation`, whose witnesses have been run and tested, or an :class:`Immune`, which says by what it is
+        proved that there is none, or a :class:`NoRefutation`.
+
+    Raises:
+        UsageError: a bad argument, or a language over another alphabet.
+        ModelError: the model is not defined at ``n``.
+        NotEstablished: a restriction is known to refute the model, but the abstract run cannot confirm it.
     """
-    from restrict.corollary2.exact import refute_exact
-
+    task = Task.of(model, n, target=target, seed=seed, time=time, progress=progress)
+    task.one_position("a refutation")
     language = _language(language)
     check_alphabet(language, model.alphabet, f"the model {model.name!r}")
-    at = model.at(n)
-    where = position_of(at, target)
-    if where is None:
-        raise UsageError("target all: a refutation is about the label at one position")
-    if c < 0 or (exact and c):
-        raise UsageError(f"c = {c} must be at least 0, and 0 with exact")
-    if not 0 <= seed < 2**63 or (time is not None and not time >= 0):
-        raise UsageError(f"seed = {seed} must be in 0 .. 2^63-1 and time = {time} at least 0")
-    trivial = _trivial(at, language)
+    if the_integer("c", c) and exact:
+        raise UsageError(f"c = {c} must be 0 with exact")
+    trivial = _trivial(task.instance, language)
     if trivial is not None:
         return trivial
-    provenance: dict[str, Any] = {"engine": __version__, "seed": seed}
-    symbols, cells = len(model.alphabet), n - len(at.pinned)
-    if exact or (c == 0 and symbols**cells <= SMALL_WORDS and (symbols + 1) ** cells <= SMALL_CELLS):
-        try:
-            notes = provenance | {"strategy": "exact"}
-            found = refute_exact(at, language, target, where, seed, time, notes, progress)
-            return found if isinstance(found, Immune) else _refutation(at, language, found[0], where, notes, found[1])
-        except OutOfTime:
-            time = 0.0 if time is None else time
-    return _search(at, language, target, where, c, seed, time, provenance, progress)
+    if exact or (c == 0 and _small(task.instance)):
+        found = _exact(task, language)
+        if found is not None:
+            return found
+        task = task.noting(exact="out of time")
+    return _search(task, language, c)
+
+
+def _small(instance: Instance) -> bool:
+    """Whether every word and restriction is looked at unasked."""
+    symbols, m = len(instance.model.alphabet), len(instance.unpinned)
+    return m <= 30 and symbols**m <= SMALL_WORDS and (symbols + 1) ** m <= SMALL_CELLS
+
+
+def _exact(task: Task, language: Language) -> Refutation | Immune | None:
+    """The exact answer; ``None`` where half of the time is over."""
+    from restrict.corollary2.exact import refute_exact
+
+    task = task.noting(strategy="exact").until(task.deadline.share(0.5))
+    try:
+        found = refute_exact(task, language)
+    except OutOfTime:
+        return None
+    return found if isinstance(found, Immune) else _refutation(task, language, *found)
 
 
 def _language(given: Language | str) -> Language:
@@ -113,40 +130,30 @@ def _language(given: Language | str) -> Language:
     return language(given)
 
 
-def _trivial(at: Instance, language: Language) -> Immune | None:
+def _trivial(instance: Instance, language: Language) -> Immune | None:
     """At this length everything is a member, or nothing: any constant answer is right."""
     for member, text in ((True, "no word"), (False, "every word")):
         try:
-            known = language.complete(Restriction.of(at), {}, member)
+            known = language.complete(Restriction.of(instance), {}, member)
         except ResourceLimit:  # a search that found nothing, which is no proof
             continue
         if known is None:
-            reason = f"{text} of {at.n - len(at.pinned)} symbols is in the language, so nothing is left to decide"
-            return Immune(at.model.name, language.name, at.n, reason, True)
+            length = len(instance.unpinned)
+            reason = f"{text} of {length} symbols is in the language, so nothing is left to decide"
+            return Immune(instance.model.name, language.name, instance.n, reason)
     return None
 
 
 # ---------------------------------------------------------------- the search
 
 
-def _search(
-    at: Instance,
-    language: Language,
-    target: Target,
-    where: int,
-    c: int,
-    seed: int,
-    time: float | None,
-    provenance: dict[str, Any],
-    progress: Progress | None,
-) -> Refutation | Immune:
-    """Without a pre-restriction, then with each."""
-    deadline = None if time is None else clock.monotonic() + time
+def _search(task: Task, language: Language, c: int) -> Refutation | Immune | NoRefutation:
+    """Without a pre-restriction, then with each: each gets half of the time that is left."""
     refused, stopped = 0, None
-    for base, strategy in _bases(at, language, seed):
-        left = None if deadline is None else max(0.0, deadline - clock.monotonic()) / (1 if base else 2)
-        guard = Openness(language, at, base)
-        search = Search(at, where, seed, left, progress, base=base, guard=guard, patience=PATIENCE - bool(base))
+    for base, strategy in _bases(task.instance, language, task.seed):
+        guard = Openness(language, task.instance, base)
+        part = task.until(task.deadline.share(0.5))
+        search = Search(part, base=base, guard=guard, patience=PATIENCE - bool(base))
         try:
             search.run()
         except KeyboardInterrupt:
@@ -155,19 +162,19 @@ def _search(
             stopped = "interrupted"
         refused += search.refused
         if search.best.fixed is not None:
-            notes = provenance | {"strategy": strategy} | ({"stopped": stopped} if stopped else {})
-            found = _certified(at, search, base, target, where, notes)
+            noted = task.noting(strategy=strategy, **({"stopped": stopped} if stopped else {}))
+            found = _certified(noted, search, base)
             if c > 0 and stopped is None:
-                found = _relaxed(at, language, found, c, progress)
-            return _refutation(at, language, found, where, notes)
-    return _immune(at, language, target, where, seed, time, refused)
+                found = _relaxed(noted, language, found, c)
+            return _refutation(noted, language, found)
+    return _immune(task, language, refused)
 
 
-def _bases(at: Instance, language: Language, seed: int) -> Iterator[tuple[dict[int, int], str]]:
+def _bases(instance: Instance, language: Language, seed: int) -> Iterator[tuple[dict[int, int], str]]:
     """Pre-restrictions to try, as positions with symbol indices, the empty one first."""
     yield {}, "goal, open membership"
-    index = {s: a for a, s in enumerate(at.model.alphabet)}
-    cells = [i for i in range(at.n) if i not in at.pinned]
+    index = {s: a for a, s in enumerate(instance.model.alphabet)}
+    cells = instance.unpinned
     ends = len(cells) // SHARE
     if ends == 0:
         return
@@ -187,66 +194,63 @@ def _bases(at: Instance, language: Language, seed: int) -> Iterator[tuple[dict[i
             yield {cells[t]: index[word[t]] for t in held}, "goal, open membership, ends of a member"
 
 
-def _certified(
-    at: Instance, search: Search, base: Mapping[int, int], target: Target, where: int, notes: dict[str, Any]
-) -> Certificate:
+def _certified(task: Task, search: Search, base: Mapping[int, int]) -> Certificate:
     """The certificate of the best restriction, with what it can spare of the pre-restriction freed."""
     best = search.best
     assert best.fixed is not None
     fixed, cone = {**base, **best.fixed}, dict(best.cone)
     if base:
-        fixed, cone = _without_base(at, base, fixed, cone, best.values, where, search.seed)
-    found = certificate_of(at, Restriction.of(at, dict(fixed)), cone, target, notes)
+        fixed, cone = _without_base(task, base, fixed, cone, best.values)
+    found = certified(task, fixed, cone)
     if found.c != 0:
-        raise ResourceLimit(
+        raise InternalError(
             f"internal disagreement: the abstract run gives c = {found.c}, the search found 0; please report the model"
         )
     return found
 
 
 def _without_base(
-    at: Instance,
+    task: Task,
     base: Mapping[int, int],
     fixed: dict[int, int],
     cone: dict[str, tuple[int, ...]],
     values: tuple[int, ...],
-    where: int,
-    seed: int,
 ) -> tuple[dict[int, int], dict[str, tuple[int, ...]]]:
     """Deletion over the pre-restriction: freeing never closes membership."""
-    state, node = ForcingState(at), (at.model.output.variable, where)
+    instance, position = task.instance, task.one_position("a refutation")
+    state, node = ForcingState(instance), (instance.model.output.variable, position)
     state.tokens.update({i: (a,) for i, a in fixed.items()})
-    for variable in at.model.variables:
+    for variable in instance.model.variables:
         for i in cone.get(variable.name, ()):
             state.examine(variable, i)
-    label = at.label(values[0])
-    allowed = {v for v in range(at.domains[node[0]]) if at.label(v) == label}
+    label = instance.label(values[0])
+    allowed = {v for v in range(instance.domains[node[0]]) if instance.label(v) == label}
     if node[0] not in ("token", "position") and node not in state.facts:
-        state.examine(at.model.by_name[node[0]], where)
+        state.examine(instance.model.by_name[node[0]], position)
     minimiser = Minimiser(state, node, lambda: allowed.issuperset(state.values(*node)))
-    minimiser.minimise(np.random.default_rng(seed).permutation(sorted(base)).tolist())
+    minimiser.minimise(np.random.default_rng(task.seed).permutation(sorted(base)).tolist())
     kept = {i: v[0] for i, v in sorted(state.tokens.items()) if i not in state.pinned}
     return kept, needed_cone(state, node)
 
 
-def _relaxed(at: Instance, language: Language, start: Certificate, c: int, progress: Progress | None) -> Certificate:
+def _relaxed(task: Task, language: Language, start: Certificate, c: int) -> Certificate:
     """More free positions for up to ``c`` dependencies, as long as two witnesses agree on them."""
     best = start
-    for found in releases(at, start, dict(start.provenance), progress):
+    for found in releases(task, start):
         if found.c > c:
             break
-        if _witnesses(at, language, found) is not None:
+        if _witnesses(task.instance, language, found) is not None:
             best = found
     return best
 
 
-def _witnesses(at: Instance, language: Language, found: Certificate) -> tuple[Word, Word] | None:
+def _witnesses(instance: Instance, language: Language, found: Certificate) -> tuple[Word, Word] | None:
     """A member and a non-member under the restriction that agree on the dependencies."""
     rho, depends = found.restriction, found.claim.dependencies or ()
     rng = np.random.default_rng(0)
-    cells = [i for i in range(at.n) if i not in at.pinned]
+    cells = instance.unpinned
     for turn in range(ASSIGNMENTS if depends else 1):
-        values = {i: at.model.alphabet[int(rng.integers(len(at.model.alphabet)))] for i in depends}
+        values = {i: instance.model.alphabet[int(rng.integers(len(instance.model.alphabet)))] for i in depends}
         try:
             if turn % 2 == 0 and depends:  # what a member has there
                 word = language.complete(rho, {}, True)
@@ -263,67 +267,61 @@ def _witnesses(at: Instance, language: Language, found: Certificate) -> tuple[Wo
 # ---------------------------------------------------------------- results
 
 
-def _refutation(
-    at: Instance,
-    language: Language,
-    certificate: Certificate,
-    where: int,
-    notes: Mapping[str, Any],
-    optimum: int | None = None,
-) -> Refutation:
+def _refutation(task: Task, language: Language, certificate: Certificate, optimum: int | None = None) -> Refutation:
     """Witnesses, run and tested, and the errors that follow. Raises where anything disagrees."""
-    words = _witnesses(at, language, certificate)
+    instance, position, notes = task.instance, task.one_position("a refutation"), task.provenance
+    words = _witnesses(instance, language, certificate)
     if words is None:
         raise NotEstablished("the language gives no witnesses for this restriction; try another seed")
     member, nonmember = words
     for word in words:
         if not certificate.restriction.admits(word):
-            raise ResourceLimit(f"internal disagreement: {language.name} completes to a word against the restriction")
+            raise InternalError(f"internal disagreement: {language.name} completes to a word against the restriction")
     if not language.contains(member) or language.contains(nonmember):
-        raise ResourceLimit(f"internal disagreement: membership of a witness in {language.name}; please report it")
-    labels, how = run_witnesses(at, words, where)
+        raise InternalError(f"internal disagreement: membership of a witness in {language.name}; please report it")
+    labels, how = run_witnesses(instance, words, position)
     if len(set(labels)) > 1:
-        raise ResourceLimit("internal disagreement: the witnesses have different labels; please report the model")
+        raise InternalError("internal disagreement: the witnesses have different labels; please report the model")
     assert certificate.claim.values is not None
-    label = labels[0] if labels else at.label(certificate.claim.values[0])
-    errors = count_errors(at, language, certificate)
+    label = labels[0] if labels else instance.label(certificate.claim.values[0])
+    errors = count_errors(instance, language, certificate)
     return Refutation(
         certificate, language.name, language_document(language), member, nonmember, label, errors, how, optimum, notes,
-        start=int(0 in at.pinned),
+        start=int(0 in instance.pinned),
     )  # fmt: skip
 
 
-def run_witnesses(at: Instance, words: Sequence[Word], where: int) -> tuple[list[str], str]:
+def run_witnesses(instance: Instance, words: Sequence[Word], position: int) -> tuple[list[str], str]:
     """The labels of the words at the target: every variable where that is cheap, else all that the output reads; none
     where even that is too much."""
-    index = {s: a for a, s in enumerate(at.model.alphabet)}
+    index = {s: a for a, s in enumerate(instance.model.alphabet)}
     rows = [[index[s] for s in word] for word in words]
-    heads = sum(isinstance(v, Head) for v in at.model.variables)
-    if at.n**2 * max(1, heads) <= FULL:
-        values = run_batch(at, np.array(rows, dtype=np.int64).reshape(len(rows), -1)).values
-        return [at.label(int(v)) for v in values[at.model.output.variable][:, where]], "full"
+    heads = sum(isinstance(v, Head) for v in instance.model.variables)
+    if instance.n**2 * max(1, heads) <= FULL:
+        values = run_batch(instance, np.array(rows, dtype=np.int64).reshape(len(rows), -1)).values
+        return [instance.label(int(v)) for v in values[instance.model.output.variable][:, position]], "full"
     try:
-        return [OnDemandRun(at, row).label(where) for row in rows], "output"
+        return [OnDemandRun(instance, row).label(position) for row in rows], "output"
     except ResourceLimit:
         return [], "certificate"
 
 
-def count_errors(at: Instance, language: Language, certificate: Certificate) -> Errors | None:
+def count_errors(instance: Instance, language: Language, certificate: Certificate) -> Errors | None:
     """How many inputs under the restriction are labelled wrongly.
 
     With one label: all members or all others, known where the model says what it accepts, else the fewer of the two.
     With dependencies the same for each of their values, summed. ``None`` where the language cannot count.
     """
     rho, values = certificate.restriction, certificate.claim.values or ()
-    symbols, labels = len(at.model.alphabet), {at.label(v) for v in values}
+    symbols, labels = len(instance.model.alphabet), {instance.label(v) for v in values}
     depends = () if len(labels) == 1 else certificate.claim.dependencies or ()
     if symbols ** len(depends) > ASSIGNMENTS:
         return None
-    known = at.model.output.accept is not None and len(labels) == 1
+    known = instance.model.output.accept is not None and len(labels) == 1
     wrong = 0
     for t in range(symbols ** len(depends)):
-        cells = {i: at.model.alphabet[t // symbols**p % symbols] for p, i in enumerate(depends)}
-        under = Restriction.of(at, {**rho.fixed, **cells})
+        cells = {i: instance.model.alphabet[t // symbols**p % symbols] for p, i in enumerate(depends)}
+        under = Restriction.of(instance, {**rho.fixed, **cells})
         members = language.count(under)
         if members is None:
             return None
@@ -332,24 +330,26 @@ def count_errors(at: Instance, language: Language, certificate: Certificate) -> 
     return Errors(wrong, symbols**rho.free, known)
 
 
-def _immune(
-    at: Instance, language: Language, target: Target, where: int, seed: int, time: float | None, refused: int
-) -> Immune:
+def _immune(task: Task, language: Language, refused: int) -> NoRefutation:
     """What the plain search finds is an example of a forcing restriction that decides membership."""
-    search = Search(at, where, seed, time, None, patience=PATIENCE)
-    search.run()
-    example = None
-    how = "no restriction was found that forces the output at all"
+    instance = task.instance
+    search = Search(task.noting(strategy="goal"), patience=PATIENCE)
+    with suppress(KeyboardInterrupt):
+        search.run()
+    example, late = None, task.deadline.passed
+    how = f"no restriction was found {'in time ' if late else ''}that forces the output at all"
     if search.best.fixed is not None:
-        example = certificate_of(at, Restriction.of(at, dict(search.best.fixed)), search.best.cone, target)
+        example = certified(task, search.best.fixed, search.best.cone)
         k = len(search.best.fixed)
         kind = _decided(language, example)
         how = f"forcing the output takes {k} position{'s' * (k != 1)} at most, and then every word is {kind}"
         if kind is None:
             how = "the restrictions found that force the output decide membership, or leave it unknown"
+    if "exact" in task.provenance:
+        how = f"the exact part ran out of time, and of the search: {how}"
     count = f"; {refused} others were found, which decide membership, too" if refused else ""
     reason = f"{how}{count}. Not a proof: other restrictions may exist; the model may be exact"
-    return Immune(at.model.name, language.name, at.n, reason, False, False, example)
+    return NoRefutation(instance.model.name, language.name, instance.n, reason, example)
 
 
 def _decided(language: Language, found: Certificate) -> str | None:

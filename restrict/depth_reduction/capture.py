@@ -1,29 +1,29 @@
 """Capturing the heads of one layer with at most B more inputs, whatever their keys take to be forced.
 
 Two searches, both untrusted, both measured afterwards by collapsing the layer: where every key value is forced by one
-input, the exchange of :mod:`restrict.depth_reduction.balance`; else rounds of greedy forcing by cheap cubes
+input, the exchange of :mod:`restrict.depth_reduction.exchange`; else rounds of greedy forcing by cheap cubes
 (:mod:`restrict.depth_reduction.forcing`), each followed by a refinement of all facts, because an input that is set for
 one cube makes other activations constant, too.
 """
 
 from __future__ import annotations
 
-import time as clock
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from restrict.arrays import F64, I64
-from restrict.depth_reduction.balance import Exchange, Rows, exponential, walled
-from restrict.depth_reduction.ctransformer import CTransformer, possible_values
+from restrict.deadline import Deadline
+from restrict.depth_reduction.activations import possible_values
+from restrict.depth_reduction.ctransformer import CTransformer
+from restrict.depth_reduction.exchange import Exchange, Rows, exponential, walled
 from restrict.depth_reduction.forcing import Cubes, forcing_cubes
 from restrict.depth_reduction.lists import Lists
 from restrict.kernels import balance as kernels
 from restrict.restriction import Restriction
+from restrict.task import Task
 
-Progress = Callable[[str, int | None], None]
 LONGEST_LIST, MOST_PAIRS = 512, 24_000_000
 """Pairs of a row, and of a layer, that the search looks at."""
 
@@ -33,7 +33,7 @@ BELOW = 8
 
 
 @dataclass(frozen=True)
-class Aim:
+class LayerObjective:
     """What a capture presses: ``kind`` "long" the long lists (with scale ``tau``), "short" the number of positions with
     short or no lists (layers below the last one: constant keys are cheap anchors for the next layer)."""
 
@@ -49,13 +49,26 @@ class Aim:
 
 
 def capture(
-    t: CTransformer, budget: int, aim: Aim, *, seed: int = 0, steps: int = 6000, rounds: int = 6, power: float = 8.0,
-    deadline: float | None = None, progress: Progress | None = None,
+    task: Task, t: CTransformer, budget: int, objective: LayerObjective, *, seed: int = 0, steps: int = 6000,
+    rounds: int = 6, power: float = 8.0,
 ) -> Restriction:  # fmt: skip
-    """A refinement of ``t``'s restriction that fixes at most ``budget`` more inputs so that layer-1 lists are short.
+    """A refinement of ``t``'s restriction that fixes a few more inputs so that the lists of layer 1 are short.
 
-    Arguments: ``steps`` of the exchange; ``rounds`` and ``power`` of the greedy forcing (it presses the sum over the
-    positions of (dependencies)^power); ``deadline`` a reading of the monotonic clock. Same seed, same answer.
+    Args:
+        task: its deadline ends the search, its progress is told.
+        t: the c-transformer.
+        budget: how many more inputs may be fixed.
+        objective: what the exchange makes small.
+        seed: same seed, same answer (where the deadline never comes).
+        steps: of the exchange.
+        rounds: of the greedy forcing.
+        power: of the greedy forcing, which makes the sum over the positions of (dependencies)^power small.
+
+    Returns:
+        The refined restriction.
+
+    Raises:
+        ResourceLimit: the candidate lists hold too many pairs.
     """
     if budget <= 0 or not t.heads:
         return t.restriction
@@ -64,17 +77,16 @@ def capture(
     enough = 1.3 * np.log(rows + 2) * len(t.symbols) * t.restriction.free / budget
     limit = int(max(16, min(enough, LONGEST_LIST, MOST_PAIRS // rows)))
     lists = [t.lists(head, limit) for head in t.heads]
-    if progress is not None:
-        progress("capturing", None)
+    task.tell("capturing")
     if all(single(t, cubes, lists)):
-        symbols = _exchange(t, cubes, lists, budget, aim, seed, steps, deadline)
+        symbols = _exchange(t, cubes, lists, budget, objective, seed, steps, task.deadline)
         return refined(t, symbols)
-    return _forcing(t, lists, budget, rounds, power, deadline)
+    return _forcing(t, lists, budget, rounds, power, task.deadline)
 
 
 def widest_query(t: CTransformer) -> int:
     """The most query values that a head of layer 1 has at a position."""
-    queries = [t.at.query(head) for head in t.heads]
+    queries = [t.instance.query(head) for head in t.heads]
     return max((int(t.base[q].sizes.max()) for q in queries if q is not None), default=1)
 
 
@@ -88,7 +100,7 @@ def single(t: CTransformer, cubes: dict[str, Cubes], lists: list[Lists]) -> list
     """For each head of layer 1: whether every pair of its lists is forced by at most one input."""
     out = []
     for head, found in zip(t.heads, lists, strict=True):
-        key = t.at.key(head)
+        key = t.instance.key(head)
         length = cubes[key].length if key else None
         known = length is not None and (length.shape[1] == t.base[key].values.domain if key else False)
         out.append(
@@ -98,12 +110,12 @@ def single(t: CTransformer, cubes: dict[str, Cubes], lists: list[Lists]) -> list
 
 
 def _exchange(
-    t: CTransformer, cubes: dict[str, Cubes], lists: list[Lists], budget: int, aim: Aim, seed: int, steps: int,
-    deadline: float | None,
+    t: CTransformer, cubes: dict[str, Cubes], lists: list[Lists], budget: int, objective: LayerObjective, seed: int,
+    steps: int, deadline: Deadline,
 ) -> I64:  # fmt: skip
     parts = []
     for head, found in zip(t.heads, lists, strict=True):
-        key, query = t.at.key(head), t.at.query(head)
+        key, query = t.instance.key(head), t.instance.query(head)
         guard = cubes[query] if query is not None and cubes[query].length.shape[1] else None
         if key is not None:
             parts.append((found, _literals(cubes[key]), None if guard is None else _literals(guard)))
@@ -116,10 +128,10 @@ def _exchange(
     search = Exchange(rows, budget, rng)
     search.load(rows.start(budget, k, rng))
     size = rows.longest + 2
-    if aim.kind != "long":
-        return search.run(aim.phi(size), steps, deadline)
+    if objective.kind != "long":
+        return search.run(objective.phi(size), steps, deadline)
     # First the maximum is pressed; then the mean, under a wall a little below the maximum that was reached.
-    search.load(search.run(aim.phi(size), steps // 2, deadline))
+    search.load(search.run(objective.phi(size), steps // 2, deadline))
     return search.run(walled(int(search.total.max()) - BELOW, size), steps - steps // 2, deadline)
 
 
@@ -129,7 +141,7 @@ def _literals(cubes: Cubes) -> I64:
 
 
 def _forcing(
-    t: CTransformer, lists: list[Lists], budget: int, rounds: int, power: float, deadline: float | None
+    t: CTransformer, lists: list[Lists], budget: int, rounds: int, power: float, deadline: Deadline
 ) -> Restriction:
     left, now = budget, t
     for turn in range(rounds):
@@ -144,23 +156,23 @@ def _forcing(
         left -= spent
         now = now.restrict(refined(now, assignment))
         lists = [_again(now, at, found) for at, found in enumerate(lists)]
-        if left <= 0 or (deadline is not None and clock.monotonic() > deadline):
+        if left <= 0 or deadline.passed:
             break
     return now.restriction
 
 
 def _again(t: CTransformer, at: int, lists: Lists) -> Lists:
-    query, key = t.at.query(t.heads[at]), t.at.key(t.heads[at])
-    return lists.under(possible_values(t.at, query, t.base), possible_values(t.at, key, t.base))
+    query, key = t.instance.query(t.heads[at]), t.instance.key(t.heads[at])
+    return lists.under(possible_values(t.instance, query, t.base), possible_values(t.instance, key, t.base))
 
 
 def _by_key(t: CTransformer, lists: list[Lists]) -> list[tuple[str, list[tuple[Lists, bool]]]]:
     """The lists of the heads that share a key, each with whether its query is that variable, too."""
     keys: dict[str, list[tuple[Lists, bool]]] = {}
     for head, found in zip(t.heads, lists, strict=True):
-        key = t.at.key(head)
+        key = t.instance.key(head)
         if key is not None:
-            keys.setdefault(key, []).append((found, t.at.query(head) == key))
+            keys.setdefault(key, []).append((found, t.instance.query(head) == key))
     return list(keys.items())
 
 
@@ -177,7 +189,7 @@ def _cover(
     rows = Rows.of(t.n, domain, [(found, literal, literal if same else None) for found, same in lists])
     weight = t.base[key].degrees
     for head in t.heads:
-        if t.at.key(head) == key and head.value != key:
+        if t.instance.key(head) == key and head.value != key:
             weight = np.maximum(weight, t.base[head.value].degrees)
     spent = kernels.cover_pairs(
         len(t.symbols), domain, rows.row_ptr, rows.row_lit, rows.group, *rows.occurrences(), *rows.guarded(),

@@ -15,7 +15,8 @@ from itertools import combinations, product
 import numpy as np
 
 from restrict.arrays import I32, I64
-from restrict.depth_reduction.ctransformer import Activation, Attended, CTransformer, Mapped, Truth, full_table
+from restrict.depth_reduction.activations import Activation, Attended, Mapped, Truth, full_table
+from restrict.depth_reduction.ctransformer import CTransformer
 from restrict.kernels import forcing as kernels
 
 LONGEST = 12
@@ -42,7 +43,14 @@ class Cubes:
 
 
 def forcing_cubes(t: CTransformer) -> dict[str, Cubes]:
-    """A cheap cube for every base variable, position and possible value. Cost: linear in lists and map tables."""
+    """A cheap cube for every base variable, position and possible value.
+
+    Args:
+        t: the c-transformer.
+
+    Returns:
+        By name. Cost: linear in lists and map tables.
+    """
     found: dict[str, Cubes] = {}
     for name, activation in t.base.items():
         found[name] = _cubes(t, activation, found)
@@ -50,14 +58,50 @@ def forcing_cubes(t: CTransformer) -> dict[str, Cubes]:
 
 
 def minimal_cubes(t: CTransformer, name: str, i: int, value: int) -> list[tuple[tuple[int, int], ...]]:
-    """All minimal cubes of free inputs that force a truth-table activation to ``value`` (its prime implicants).
+    """All minimal cubes of free inputs that force a truth-table activation to a value (its prime implicants).
 
-    Raises :class:`TypeError` for activations of another kind. Cost: (s+1)^c tests of s^c points.
+    Args:
+        t: the c-transformer.
+        name: a base variable that is a truth table.
+        i: a position.
+        value: the value.
+
+    Returns:
+        Cubes of (input, symbol), shorter ones first. Cost: (s+1)^c tests of s^c points.
+
+    Raises:
+        TypeError: an activation of another kind.
     """
     source = t.base[name].source
     if not isinstance(source, Truth):
         raise TypeError(f"{name} is no truth table")
+    first, stop = int(source.ptr[i]), int(source.ptr[i + 1])
+    if stop - first == 1 and t.fixed[source.inputs[first]] < 0:  # the token, and all there is in a program
+        table = source.tables[source.table_ptr[i] : source.table_ptr[i + 1]]
+        hits = [symbol for symbol, v in enumerate(table.tolist()) if v == value]
+        return [()] if len(hits) == len(table) else [((int(source.inputs[first]), symbol),) for symbol in hits]
     return list(_primes(source, i, value, len(t.symbols), t.fixed))
+
+
+def value_cubes(
+    t: CTransformer, cubes: dict[str, Cubes], name: str, i: int, value: int
+) -> list[tuple[tuple[int, int], ...]]:
+    """Cubes of free inputs that force an activation to a value: all the minimal ones of a truth table, else one.
+
+    Args:
+        t: the c-transformer.
+        cubes: its :func:`forcing_cubes`.
+        name: a base variable.
+        i: a position.
+        value: the value.
+
+    Returns:
+        Cubes of (input, symbol); none where none is known.
+    """
+    if isinstance(t.base[name].source, Truth):
+        return minimal_cubes(t, name, i, value)
+    one = cubes[name].cube(i, value, len(t.symbols))
+    return [] if one is None else [one]
 
 
 def _primes(source: Truth, i: int, value: int, symbols: int, fixed: I64) -> Iterator[tuple[tuple[int, int], ...]]:
@@ -124,7 +168,7 @@ def _truth(t: CTransformer, activation: Activation, source: Truth, cubes: Cubes)
 
 
 def _map(t: CTransformer, source: Mapped, found: dict[str, Cubes], cubes: Cubes) -> None:
-    args, table = source.variable.args, full_table(t.at, source.variable)
+    args, table = source.variable.args, full_table(t.instance, source.variable)
     wide = any(found[a].length.shape[1] != t.base[a].values.domain for a in args)
     if table is None or wide or not 0 < len(args) <= MOST_ARGS:
         return
@@ -132,8 +176,8 @@ def _map(t: CTransformer, source: Mapped, found: dict[str, Cubes], cubes: Cubes)
     widest = max(sizes)
     arg_cubes = np.zeros((len(args), t.n, widest, LONGEST), np.int32)
     arg_length = np.full((len(args), t.n, widest), -1, np.int64)
-    for at, a in enumerate(args):
-        arg_cubes[at, :, : sizes[at]], arg_length[at, :, : sizes[at]] = found[a].literal, found[a].length
+    for p, a in enumerate(args):
+        arg_cubes[p, :, : sizes[p]], arg_length[p, :, : sizes[p]] = found[a].literal, found[a].length
     strides = np.array([int(np.prod(sizes[p + 1 :])) for p in range(len(sizes))], dtype=np.int64)
     values = [t.base[a].values for a in args]
     offsets = np.cumsum([0, *(len(v.flat) for v in values)])

@@ -67,10 +67,9 @@ class Lists:
 
     def under(self, queries: Values, keys: Values) -> Lists:
         """The lists when fewer query and key values are possible: a walk over what is kept, no score is computed."""
-        at = self.row_i
-        alive = np.array(
-            [kernels.holds(queries.ptr, queries.flat, i, u) for i, u in zip(at, self.row_u, strict=True)], dtype=bool
-        ).reshape(-1)
+        row_i = self.row_i
+        possible = np.repeat(queries.positions, np.diff(queries.ptr)) * queries.domain + queries.flat
+        alive = np.isin(row_i * queries.domain + self.row_u, possible)
         used, row_list = np.unique(self.row_list[alive], return_inverse=True)
         start, stop = self.start[used], self.stop[used]
         out = np.empty((2, int((stop - start).sum())), np.int64)
@@ -78,14 +77,14 @@ class Lists:
         own = self.own_j[used], self.own_w[used]
         kernels.filter_lists(start, stop, self.j, self.w, *own, keys.ptr, keys.flat, out, ends, reached)
         size = int(ends[-1]) if len(ends) else 0
-        row_ptr = np.concatenate(([0], np.cumsum(np.bincount(at[alive], minlength=len(self.row_ptr) - 1))))
+        row_ptr = np.concatenate(([0], np.cumsum(np.bincount(row_i[alive], minlength=len(self.row_ptr) - 1))))
         return Lists(
             row_ptr, self.row_u[alive], row_list.astype(np.int64), np.concatenate(([0], ends[:-1]))[: len(ends)], ends,
             out[0, :size].copy(), out[1, :size].copy(), *own, np.maximum(reached, self.complete[used]),
         )  # fmt: skip
 
 
-def candidate_lists(at: Instance, head: Head, queries: Values, keys: Values, limit: int = 0) -> Lists:
+def candidate_lists(instance: Instance, head: Head, queries: Values, keys: Values, limit: int = 0) -> Lists:
     """The lists of all rows of a head.
 
     Arguments:
@@ -95,23 +94,23 @@ def candidate_lists(at: Instance, head: Head, queries: Values, keys: Values, lim
 
     Raises :class:`ResourceLimit` beyond :data:`MOST_PAIRS` pairs. Cost: one score per row and possible pair.
     """
-    n = at.n
-    visible = np.array([at.visible(head, i) for i in range(n)]).reshape(n, 2)
+    n = instance.n
+    visible = np.array([instance.visible(head, i) for i in range(n)]).reshape(n, 2)
     sees = visible[:, 0] < visible[:, 1]
     counts = np.where(sees, np.diff(queries.ptr), 0)
     row_i = np.repeat(np.arange(n), counts)
     row_u = queries.flat[np.repeat(sees, np.diff(queries.ptr))]
     row_ptr = np.concatenate(([0], np.cumsum(counts)))
-    same = at.query(head) is not None and at.query(head) == at.key(head)
-    shared = head.mask == "none" and "i" not in mentions(head) and not same and head.value != at.query(head)
-    seeds = _seeds(at, head, row_i, row_u)
+    same = instance.query(head) is not None and instance.query(head) == instance.key(head)
+    shared = head.mask == "none" and "i" not in mentions(head) and not same and head.value != instance.query(head)
+    seeds = _seeds(instance, head, row_i, row_u)
     own_j, own_w = np.where(same, row_i, -1), row_u
     if seeds is not None and not shared:
         bounds = np.ascontiguousarray(visible[row_i].T)
         parts = _hashed(seeds, row_i, row_u, bounds, same, head.ties == "right", limit, keys)
         row_list = np.arange(len(row_u))
     else:
-        row_list, parts = _each(at, head, row_i, row_u, keys, limit, shared)
+        row_list, parts = _each(instance, head, row_i, row_u, keys, limit, shared)
         if shared:
             own_j, own_w = np.full(len(parts[1]), -1), np.zeros(len(parts[1]), np.int64)
     pairs, ends, complete = parts
@@ -123,11 +122,11 @@ Parts = tuple[I64, I64, I64]
 """(pairs (2, m), ends, complete) of consecutive lists."""
 
 
-def _seeds(at: Instance, head: Head, row_i: I64, row_u: I64) -> I64 | None:
+def _seeds(instance: Instance, head: Head, row_i: I64, row_u: I64) -> I64 | None:
     """The hash state before ``j`` of every row, where the score is ``hash(..., j, k)``."""
-    if not isinstance(head.score, Formula) or at.key(head) is None:
+    if not isinstance(head.score, Formula) or instance.key(head) is None:
         return None
-    match bind(head.score.expr, n=at.n):
+    match bind(head.score.expr, n=instance.n):
         case Expr("fin", (Expr("mix", (Expr("mix", (state, Expr("name", text="j"))), Expr("name", text="k"))),)):
             if not state.names & {"j", "k"}:
                 known = {"i": row_i, "q": row_u}
@@ -190,7 +189,7 @@ def _joined(parts: list[Parts]) -> Parts:
 
 
 def _each(
-    at: Instance, head: Head, row_i: I64, row_u: I64, keys: Values, limit: int, shared: bool
+    instance: Instance, head: Head, row_i: I64, row_u: I64, keys: Values, limit: int, shared: bool
 ) -> tuple[I64, Parts]:
     """Row by row; one list per query value where rows of different positions cannot differ."""
     seen: dict[int, int] = {}
@@ -200,7 +199,7 @@ def _each(
         if shared and u in seen:
             row_list[r] = seen[u]
             continue
-        row = Row(at, head, i, u)
+        row = Row(instance, head, i, u)
         pairs, complete = _ranked(row, keys, limit)
         total += pairs.shape[1]
         _refuse(total)

@@ -2,108 +2,152 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from restrict.arrays import I64
+from restrict.arrays import I64, offsets, take_rows
 from restrict.depth_reduction.ctransformer import CTransformer
-from restrict.depth_reduction.selection import Selection, selection
+from restrict.depth_reduction.selection import Selection, reads, selection
 from restrict.errors import UsageError
-from restrict.kernels import cover as cover_kernels
 from restrict.kernels import lemma as kernels
 
 if TYPE_CHECKING:
     import networkx as nx
 
 
-def dependents(t: CTransformer, chosen: Selection, target: int = -1) -> tuple[I64, I64]:
-    """(n,): how many uncaptured heads (i, h) k-depend on each layer-0 activation; and how often each value is the
-    maximiser of the activation ``target``."""
-    domain = max((t.base[k].values.domain for h in t.heads if (k := t.at.key(h)) is not None), default=1)
-    counts, last, values = np.zeros(t.n, np.int64), np.zeros(t.n, np.int64), np.zeros(domain, np.int64)
-    head_of = chosen.head * t.n + chosen.position
-    kernels.dependents(chosen.ends, chosen.chosen, chosen.captured, head_of, counts, last, values, target)
-    return counts, values
+MOST_POSITIONS = 2000
+"""The neighbour graph is built for at most so many positions."""
+MOST_MEETINGS = 100_000_000
+"""Neighbours are counted where at most so many (head, input, head) have to be looked at."""
+
+
+def dependents(t: CTransformer, chosen: Selection) -> I64:
+    """How many uncaptured heads (i, h) k-depend on each layer-0 activation.
+
+    Args:
+        t: the c-transformer.
+        chosen: its selections.
+
+    Returns:
+        int64, shape (n,). Cost linear in the selections.
+    """
+    counts, last = np.zeros(t.n, np.int64), np.zeros(t.n, np.int64)
+    kernels.dependents(chosen.ends, chosen.chosen, chosen.captured, chosen.head * t.n + chosen.position, counts, last)
+    return counts
 
 
 def k_inputs(t: CTransformer, chosen: Selection) -> tuple[I64, I64, I64]:
-    """(heads, pointers, inputs): the free inputs that each uncaptured head, as ``h n + i``, k-depends on."""
+    """The free inputs that each uncaptured head k-depends on.
+
+    Args:
+        t: the c-transformer.
+        chosen: its selections.
+
+    Returns:
+        (heads as ``h n + i`` in ascending order, row pointers, inputs). Cost: the selections times their inputs.
+    """
+    key = _meetings(t, chosen, chosen.head * t.n + chosen.position)
+    counts = np.bincount(key // t.n, minlength=1)
+    heads = np.flatnonzero(counts)
+    return heads, offsets(counts[heads]), key % t.n
+
+
+def _meetings(t: CTransformer, chosen: Selection, name: I64) -> I64:
+    """``name n + x`` for each uncaptured pair's name and each input x that it k-depends on; ascending, no repeats."""
     rows = np.flatnonzero(chosen.captured[chosen.owner] == 0)
     owner = chosen.owner[rows]
-    head_of = chosen.head[owner] * t.n + chosen.position[owner]
-    parts = [_inputs_of(t, int(h)) for h in range(len(t.heads))]
-    keys = [np.empty(0, np.int64)]
-    for h, (ptr, inputs) in enumerate(parts):
+    found = [np.empty(0, np.int64)]
+    for h in range(len(t.heads)):
         mine = chosen.head[owner] == h
-        j, who = chosen.chosen[0, rows[mine]], head_of[mine]
-        sizes = ptr[j + 1] - ptr[j]
-        at = np.repeat(ptr[j] - np.concatenate(([0], np.cumsum(sizes)[:-1])), sizes) + np.arange(int(sizes.sum()))
-        keys.append(np.repeat(who, sizes) * t.n + inputs[at])
-    key = np.unique(np.concatenate(keys))
-    heads, counts = np.unique(key // t.n, return_counts=True)
-    return heads, np.concatenate(([0], np.cumsum(counts))), key % t.n
-
-
-def _inputs_of(t: CTransformer, h: int) -> tuple[I64, I64]:
-    """(pointers, inputs) of the layer-0 activations as head ``h`` reads them, by position."""
-    head = t.heads[h]
-    key = t.at.key(head)
-    bits = t.base[head.value].depends if key is None else t.base[key].depends | t.base[head.value].depends
-    where: list[I64] = []
-    counts = np.zeros(t.n, np.int64)
-    step = max(1, (1 << 24) // max(1, t.n))
-    for first in range(0, t.n, step):
-        block = np.unpackbits(
-            np.ascontiguousarray(bits[first : first + step]).view(np.uint8), axis=1, bitorder="little"
-        )
-        rows, columns = np.nonzero(block)
-        counts[first : first + step] = np.bincount(rows, minlength=len(block))
-        where.append(columns)
-    return np.concatenate(([0], np.cumsum(counts))), np.concatenate(where)
+        ptr, inputs = reads(t, h)
+        j = chosen.chosen[0, rows[mine]]
+        found.append(np.repeat(name[owner[mine]], np.diff(ptr)[j]) * t.n + inputs[take_rows(ptr, j)])
+    every: I64 = np.sort(np.concatenate(found))  # far faster than numpy's unique, which hashes
+    first = np.append(True, every[1:] != every[:-1])[: len(every)]
+    distinct: I64 = every[first]
+    return distinct
 
 
 def pair_inputs(t: CTransformer, chosen: Selection) -> I64:
-    """How many inputs each uncaptured pair k-depends on: at most c k."""
-    sizes = np.zeros(chosen.pairs, np.int64)
-    union = {h: _inputs_of(t, h) for h in range(len(t.heads))} if chosen.uncaptured else {}
-    for p in np.flatnonzero(chosen.captured == 0):
-        ptr, inputs = union[int(chosen.head[p])]
-        parts = [inputs[ptr[j] : ptr[j + 1]] for j, _ in chosen.of(int(p))]
-        sizes[p] = len(np.unique(np.concatenate(parts))) if parts else 0
-    return sizes
+    """How many inputs each uncaptured pair k-depends on: at most c k.
+
+    Args:
+        t: the c-transformer.
+        chosen: its selections.
+
+    Returns:
+        int64, shape (pairs,); 0 for captured ones. Cost: the selections times their inputs.
+    """
+    found = _meetings(t, chosen, np.arange(chosen.pairs))
+    return np.bincount(found // t.n, minlength=chosen.pairs).astype(np.int64)
 
 
 def neighbours(t: CTransformer, chosen: Selection) -> dict[tuple[int, int], int]:
-    """For each uncaptured head (i, h) the number of other uncaptured heads that k-depend on one of its inputs."""
-    heads, ptr, inputs = k_inputs(t, chosen)
-    owner = np.repeat(np.arange(len(heads)), np.diff(ptr))
-    order = np.argsort(inputs, kind="stable")
-    input_ptr = np.searchsorted(inputs[order], np.arange(t.n + 1))
-    sums, degree = np.zeros(len(heads)), np.zeros(len(heads), np.int64)
-    cover_kernels.neighbour_sums(ptr, inputs, input_ptr, owner[order], np.zeros(len(heads)), sums, degree)
+    """For each uncaptured head (i, h) the number of other uncaptured heads that k-depend on one of its inputs.
+
+    Args:
+        t: the c-transformer.
+        chosen: its selections.
+
+    Returns:
+        By (position, number of the head). Cost: every (head, input, head) that meet.
+    """
+    heads, degree, _ = _degrees(t, chosen, None)
     return {(int(a) % t.n, int(a) // t.n): int(d) for a, d in zip(heads, degree, strict=True)}
 
 
-def neighbour_graph(t: CTransformer, k: int) -> nx.Graph[tuple[int, int]]:
-    """The k-neighbour graph of the uncaptured heads (i, h) as a networkx graph; an edge carries a shared ``input``.
+def most_neighbours(t: CTransformer, chosen: Selection) -> int | None:
+    """The most k-neighbours of an uncaptured head.
 
-    Raises :class:`UsageError` for more than 2000 positions: the graph has up to (n H)^2 edges.
+    Args:
+        t: the c-transformer.
+        chosen: its selections.
+
+    Returns:
+        The number, or ``None`` where counting would look at more than :data:`MOST_MEETINGS` meetings.
+    """
+    _, degree, counted = _degrees(t, chosen, MOST_MEETINGS)
+    return int(degree.max(initial=0)) if counted else None
+
+
+def _degrees(t: CTransformer, chosen: Selection, limit: int | None) -> tuple[I64, I64, bool]:
+    heads, ptr, inputs = k_inputs(t, chosen)
+    degree = np.zeros(len(heads), np.int64)
+    shared = np.bincount(inputs, minlength=t.n).astype(np.int64)
+    if limit is not None and int((shared**2).sum()) > limit:
+        return heads, degree, False
+    owner = np.repeat(np.arange(len(heads)), np.diff(ptr))[np.argsort(inputs, kind="stable")]
+    kernels.neighbour_counts(ptr, inputs, offsets(shared), owner, degree)
+    return heads, degree, True
+
+
+def neighbour_graph(t: CTransformer, k: int) -> nx.Graph[tuple[int, int]]:
+    """The k-neighbour graph of the uncaptured heads, for analysis; the engine counts on arrays.
+
+    Args:
+        t: the c-transformer.
+        k: selections per pair.
+
+    Returns:
+        A graph on (position, number of the head); an edge carries an ``input`` that both k-depend on.
+
+    Raises:
+        UsageError: more than 2000 positions: the graph has up to (n H)^2 edges.
     """
     import networkx as nx
 
-    if t.n > 2000:
-        raise UsageError(f"n = {t.n}: the neighbour graph is for n <= 2000; neighbours() counts without building it")
+    if t.n > MOST_POSITIONS:
+        raise UsageError(f"n = {t.n}: the neighbour graph is for n <= {MOST_POSITIONS}; neighbours() counts")
     heads, ptr, inputs = k_inputs(t, selection(t, k))
-    graph: nx.Graph[tuple[int, int]] = nx.Graph()
     names = [(int(a) % t.n, int(a) // t.n) for a in heads]
+    readers: dict[int, list[tuple[int, int]]] = {}
+    for a, name in enumerate(names):
+        for x in inputs[ptr[a] : ptr[a + 1]].tolist():
+            readers.setdefault(x, []).append(name)
+    graph: nx.Graph[tuple[int, int]] = nx.Graph()
     graph.add_nodes_from(names)
-    by_input: dict[int, list[int]] = {}
-    for a in range(len(heads)):
-        for x in inputs[ptr[a] : ptr[a + 1]]:
-            by_input.setdefault(int(x), []).append(a)
-    for x, sharing in by_input.items():
-        graph.add_edges_from(
-            (names[a], names[b], {"input": x}) for at, a in enumerate(sharing) for b in sharing[at + 1 :]
-        )
+    for x, sharing in readers.items():
+        graph.add_edges_from((a, b, {"input": x}) for a, b in combinations(sharing, 2))
     return graph

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from restrict.depth_reduction.ctransformer import CTransformer, Truth
+from restrict.depth_reduction.activations import Truth
+from restrict.depth_reduction.ctransformer import CTransformer
 from restrict.errors import UsageError
 from restrict.model.examples.random import random_model
 from restrict.model.fileformat import dumps, loads
@@ -63,9 +64,11 @@ def random_ctransformer(
     if min(n, c, layers, heads, states, symbols) < 1 or not 0 <= shared <= 1 or not 0 <= fixed <= 1:
         raise UsageError("sizes must be at least 1, shared and fixed between 0 and 1")
     document = random_layers(rng, layers, heads, states, coarse)
-    at = loads(dumps(document), "random c-transformer").at(n)
+    instance = loads(dumps(document), "random c-transformer").at(n)
     letters = (
         tuple(chr(ord("a") + a) for a in range(symbols)) if symbols <= 26 else tuple(f"s{a}" for a in range(symbols))
     )
     rho = {i: letters[int(rng.integers(symbols))] for i in range(n) if rng.random() < fixed}
-    return CTransformer.of_truth(at, letters, random_truth(rng, n, c, symbols, states, shared), Restriction(n, rho))
+    return CTransformer.of_truth(
+        instance, letters, random_truth(rng, n, c, symbols, states, shared), Restriction(n, rho)
+    )

@@ -8,15 +8,14 @@ always does it. The greedy choice adds the position that leaves the fewest branc
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from restrict.abstract.run import Cone
-from restrict.certificate.certificate import MAX_SPLIT, Certificate, certificate_of
+from restrict.certificate.certificate import Certificate, certified
+from restrict.certificate.outline import MAX_SPLIT
 from restrict.force.minimise import needed_cone
 from restrict.force.on_demand import OnDemandState
 from restrict.model.program import Instance
-from restrict.restriction import Restriction
-from restrict.task import Target, position_of
+from restrict.task import Task
 
 MOST = 8
 """Positions that the search splits over; the branches grow exponentially."""
@@ -26,29 +25,40 @@ WORK = 1_000_000
 """OnDemandState abstract runs that one search may take, times n^2 (what a run may cost): about a second."""
 
 
-def confirm_by_cases(
-    at: Instance, fixed: Mapping[int, int], target: Target, provenance: Mapping[str, Any], most: int = MOST
-) -> Certificate | None:
+def confirm(task: Task, fixed: Mapping[int, int]) -> Certificate | None:
+    """The certificate that a restriction forces the label at the target, if the abstract run establishes it.
+
+    Cost: an abstract run on demand, and if that shows it a fresh one.
+    """
+    instance = task.instance
+    state, node = OnDemandState.of(instance, fixed), (instance.model.output.variable, task.one_position("a claim"))
+    if len({instance.label(v) for v in state.values(*node)}) != 1:
+        return None
+    found = certified(task, fixed, needed_cone(state, node))
+    return found if found.c == 0 else None
+
+
+def confirm_by_cases(task: Task, fixed: Mapping[int, int], most: int = MOST) -> Certificate | None:
     """The certificate that a restriction forces the label at the target, split over as few positions as greed finds.
 
     ``None`` where ``most`` positions and the runs that ``WORK`` allows do not do it (or two branches give two labels:
     the output is not forced). Cost: a lazy abstract run per open branch, free position that it reads, and symbol.
     """
-    where = position_of(at, target)
-    assert where is not None
-    split = find_split(at, dict(fixed), where, min(most, MAX_SPLIT))
+    split = find_split(task.instance, dict(fixed), task.one_position("a split"), min(most, MAX_SPLIT))
     if split is None:
         return None
     chosen, cone = split
-    found = certificate_of(at, Restriction.of(at, dict(fixed)), cone, target, provenance, tuple(sorted(chosen)))
+    found = certified(task, fixed, cone, tuple(sorted(chosen)))
     return found if found.c == 0 else None
 
 
-def find_split(at: Instance, fixed: dict[int, int], where: int, most: int) -> tuple[tuple[int, ...], Cone] | None:
+def find_split(
+    instance: Instance, fixed: dict[int, int], position: int, most: int
+) -> tuple[tuple[int, ...], Cone] | None:
     """Positions, and the nodes that the branches need."""
-    symbols = range(len(at.model.alphabet))
+    symbols = range(len(instance.model.alphabet))
     cones: dict[str, set[int]] = {}
-    labels, cone = _look(shared := OnDemandState.of(at, {}), fixed, where)
+    labels, cone = _look(shared := OnDemandState.of(instance, {}), fixed, position)
     if len(labels) == 1:
         return (), cone
     open_branches, split = [fixed], tuple[int, ...]()
@@ -56,12 +66,12 @@ def find_split(at: Instance, fixed: dict[int, int], where: int, most: int) -> tu
     looked = 0
     while len(split) < most and len(symbols) ** (len(split) + 1) <= BRANCHES:
         best = None
-        reads = set().union(*(_read(shared, branch, where) for branch in open_branches))
-        for p in sorted(reads.difference(at.pinned, fixed, split)):
+        reads = set().union(*(_read(shared, branch, position) for branch in open_branches))
+        for p in sorted(reads.difference(instance.pinned, fixed, split)):
             looked += len(open_branches) * len(symbols)
-            if looked * at.n**2 > WORK:
+            if looked * instance.n**2 > WORK:
                 return None
-            looks = [(b | {p: a}, *_look(shared, b | {p: a}, where)) for b in open_branches for a in symbols]
+            looks = [(b | {p: a}, *_look(shared, b | {p: a}, position)) for b in open_branches for a in symbols]
             still = sum(len(labels) > 1 for _, labels, _ in looks)
             if best is None or still < best[0]:
                 best = still, p, looks
@@ -77,22 +87,22 @@ def find_split(at: Instance, fixed: dict[int, int], where: int, most: int) -> tu
         if len(settled) > 1:
             return None
         if still == 0:
-            return split, {v.name: tuple(sorted(cones[v.name])) for v in at.model.variables if v.name in cones}
+            return split, {v.name: tuple(sorted(cones[v.name])) for v in instance.model.variables if v.name in cones}
         open_branches = [branch for branch, labels, _ in looks if len(labels) > 1]
     return None
 
 
-def _look(shared: OnDemandState, fixed: dict[int, int], where: int) -> tuple[set[str], dict[str, tuple[int, ...]]]:
+def _look(shared: OnDemandState, fixed: dict[int, int], position: int) -> tuple[set[str], dict[str, tuple[int, ...]]]:
     """The labels that are possible under a restriction, and the cone that shows it."""
-    at, state = shared.at, shared.under(fixed)
-    node = (at.model.output.variable, where)
-    labels = {at.label(v) for v in state.values(*node)}
+    instance, state = shared.instance, shared.under(fixed)
+    node = (instance.model.output.variable, position)
+    labels = {instance.label(v) for v in state.values(*node)}
     return labels, needed_cone(state, node) if len(labels) == 1 else {}
 
 
-def _read(shared: OnDemandState, fixed: dict[int, int], where: int) -> set[int]:
+def _read(shared: OnDemandState, fixed: dict[int, int], position: int) -> set[int]:
     """The positions whose symbols an open branch rests on."""
     state = shared.under(fixed)
-    node = (shared.at.model.output.variable, where)
+    node = (shared.instance.model.output.variable, position)
     state.values(*node)
     return set(state.read_tokens(node))

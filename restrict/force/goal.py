@@ -27,8 +27,10 @@ import numpy as np
 import numpy.typing as npt
 
 from restrict.arrays import I64
+from restrict.force.boxes import BoxFinder, Wish, feasible, look
+from restrict.force.image import MAX_IMAGE, combinations
 from restrict.force.joint import meet_together, recurring
-from restrict.force.state import LONG_WALK, MAX_IMAGE, Box, ForcingState
+from restrict.force.state import LONG_WALK, Box, ForcingState
 from restrict.model.program import Head, Map
 
 
@@ -44,6 +46,10 @@ class Goal:
 
 FREE_ANCHORS = 512
 """How many anchors with nothing harmful above them a noisy pass looks at."""
+
+
+PRICED = 32
+"""In a wide model, maps with more combinations of argument values than this are forced by priced boxes."""
 
 
 GUARDED = 4
@@ -83,16 +89,22 @@ class Solver:
         tick: Callable[[], None],
         symbols: Mapping[int, int] | None = None,
         guard: Guard | None = None,
+        guarded: int = GUARDED,
         joint: bool = False,
+        wide: bool = False,
+        prices: dict[Wish, float] | None = None,
     ) -> None:
         self.state, self.rng, self.widths, self.noise, self.tick = state, rng, widths, noise, tick
         self.symbols, self.guard, self.joint = symbols, guard, joint and guard is None
+        self.guarded = 0 if guard is None else guarded
+        self.wide = wide
         self.last_work = state.work + work
         self.pending_cap = 20_000
         self.shift = int(rng.integers(0, 1 << 16))
         self.failed: dict[Goal, tuple[int, int, object]] = {}
-        self.variables = state.at.model.by_name
+        self.variables = state.instance.model.by_name
         self.estimate = cache(self._estimate)
+        self.finder = BoxFinder(state, cache(self._weight), rng, noise, symbols, prices)
 
     def _width(self, name: str) -> int:
         """How many alternatives to try for a goal on this variable: ``widths[d]`` at depth d + 1, the last beyond."""
@@ -107,8 +119,18 @@ class Solver:
         variable = self.variables[name]
         if isinstance(variable, Map):
             return sum(self.estimate(a) for a in variable.args) or 0.1
-        key = self.state.at.key(variable)
+        key = self.state.instance.key(variable)
         return 0.2 + max(self.estimate(key) if key else 0.0, self.estimate(variable.value))
+
+    def _weight(self, name: str) -> float:
+        """About the tokens that force a node of this variable, if every head takes an anchor and nothing else."""
+        if name in ("token", "position"):
+            return float(name == "token")
+        variable = self.variables[name]
+        if isinstance(variable, Map):
+            return min(1e9, sum(self._weight(a) for a in variable.args))
+        read = {self.state.instance.key(variable), variable.value} - {None}
+        return min(1e9, sum(self._weight(a) for a in read if a))
 
     def solve(self, goal: Goal, limit: int) -> bool:
         """Meet a goal with at most ``limit`` more tokens; on failure the state may have changed, and the caller
@@ -169,9 +191,9 @@ class Solver:
         if goal.u is None:
             return goal.allowed.issuperset(self.state.examine(variable, goal.i))
         assert isinstance(variable, Head)
-        if goal.allowed.issuperset(range(self.state.at.domains[variable.value])):
+        if goal.allowed.issuperset(range(self.state.instance.domains[variable.value])):
             return True
-        copies = variable.value == self.state.at.key(variable)
+        copies = variable.value == self.state.instance.key(variable)
         for steps, (j, w) in enumerate(self.state.walk(variable, goal.i, goal.u)):
             if copies and steps == LONG_WALK and self.state.indexable:
                 return goal.allowed.issuperset(self.state.key_values(variable, goal.i, goal.u))
@@ -188,7 +210,7 @@ class Solver:
             if self.solve_all(subgoals, limit, before) and self.holds(goal):
                 best, limit = state.since(mark), state.fixed - before - 1
             state.undo(mark)
-            if limit < 0 or (best is not None and tried >= width) or tried >= 4 * width + 4:
+            if limit < 0 or (best is not None and tried >= width) or tried >= max(4 * width + 4, self.guarded):
                 break
         if best is None:
             return False
@@ -212,7 +234,8 @@ class Solver:
     def _map_boxes(self, variable: Map, goal: Goal) -> Iterator[list[Goal]]:
         """Boxes of argument values on which the map stays within the goal, cheapest first."""
         sets = [list(self.state.values(a, goal.i)) for a in variable.args]
-        if np.prod([len(s) for s in sets], dtype=object) > MAX_IMAGE:
+        if combinations(sets) > (MAX_IMAGE if not self.wide else PRICED):
+            yield from self._wide_boxes(variable, goal)
             return
         good = np.isin(self.state.block(variable, goal.i, sets), list(goal.allowed))
         costs = [self.estimate(a) for a in variable.args]
@@ -230,6 +253,14 @@ class Solver:
             ]
             yield [g for _, _, g in sorted(goals, key=lambda c: c[:2])]
 
+    def _wide_boxes(self, variable: Map, goal: Goal) -> Iterator[list[Goal]]:
+        """The same where the product is too large to tabulate: single values, or all of them, sampled."""
+        finder = self.finder
+        first = finder.roots(variable)
+        for box in finder.boxes(variable, goal.i, goal.allowed, 4 * self._width(variable.name) + 4):
+            goals = [Goal(a, goal.i, frozenset((v,))) for a, v in zip(variable.args, box.sides, strict=True) if v >= 0]
+            yield sorted(goals, key=lambda g: g.name not in first)
+
     def _box_cost(self, box: Box, sets: list[list[int]], costs: list[float]) -> float:
         cost = sum(
             c * (1 - 0.5 * (len(side) - 1) / len(s))
@@ -242,7 +273,7 @@ class Solver:
 
     def _head_rows(self, head: Head, goal: Goal) -> Iterator[list[Goal]]:
         """Fix the query to one value and capture its row, or capture the rows of all its values."""
-        query = self.state.at.query(head)
+        query = self.state.instance.query(head)
         if query is None:
             yield [Goal(head.name, goal.i, goal.allowed, 0)]
             return
@@ -254,9 +285,9 @@ class Solver:
 
     def _harmless(self, head: Head, goal: Goal, j: int, w: int) -> bool:
         """Whether a win of the pair gives an allowed value."""
-        if head.value == self.state.at.key(head):
+        if head.value == self.state.instance.key(head):
             return w in goal.allowed
-        if j == goal.i and head.value == self.state.at.query(head):
+        if j == goal.i and head.value == self.state.instance.query(head):
             return goal.u in goal.allowed
         return goal.allowed.issuperset(self.state.values(head.value, j))
 
@@ -269,20 +300,18 @@ class Solver:
         force.
         """
         found: list[tuple[float, int, list[Goal]]] = []
-        wanted = self._width(head.name) + (1 if self.guard is None else GUARDED)
+        wanted = self._width(head.name) + (self.guarded or 1)
         threats: dict[int, list[int]] = {}
         seen: dict[int, list[int]] = {}
-        key = self.state.at.key(head)
+        key = self.state.instance.key(head)
         assert goal.u is not None
         one_each = key == head.value and self.state.depth[head.value] == 0  # every threat takes a token of its own
         cap = min(limit, self.pending_cap) if one_each else self.pending_cap
-        for steps, (j, w) in enumerate(self.state.walk(head, goal.i, goal.u)):
+        for steps, (j, w) in enumerate(feasible(self.state, head, goal.i, goal.u)):
             seen.setdefault(j, []).append(w)
             harmless = self._harmless(head, goal, j, w)
             anchor = self._anchor(head, goal, key, j, seen[j], harmless)
-            others = (
-                [self._exclude(head, goal, key, at, bad) for at, bad in threats.items() if at != j] if anchor else []
-            )
+            others = [self._exclude(head, goal, key, p, bad) for p, bad in threats.items() if p != j] if anchor else []
             if anchor is not None and all(others) and all(map(self._possible, anchor)):
                 goals = [*anchor, *(g for g in others if g)]
                 found.append((self._price(goals) * (1 + self.noise * float(self.rng.random())), j, goals))
@@ -292,7 +321,7 @@ class Solver:
             if (len(found) >= wanted and not go_on) or max(len(threats), steps // 4) > cap:
                 break
         else:
-            last = [self._exclude(head, goal, key, at, bad) for at, bad in threats.items()]
+            last = [self._exclude(head, goal, key, p, bad) for p, bad in threats.items()]
             if all(last):
                 found.append((self._price([g for g in last if g]), -1, [g for g in last if g]))
         yield from (goals for _, _, goals in sorted(self._sample(found, wanted), key=lambda f: f[:2]))
@@ -302,15 +331,8 @@ class Solver:
 
         An impossible anchor would use up one of the few alternatives that are tried.
         """
-        self._look(goal.name, goal.i)
+        look(self.state, goal.name, goal.i)
         return not goal.allowed.isdisjoint(self.state.values(goal.name, goal.i))
-
-    def _look(self, name: str, i: int) -> None:
-        variable = self.variables.get(name)
-        if isinstance(variable, Map) and (name, i) not in self.state.facts:
-            for arg in variable.args:
-                self._look(arg, i)
-            self.state.examine(variable, i)
 
     def _sample(self, found: list[tuple[float, int, list[Goal]]], wanted: int) -> list[tuple[float, int, list[Goal]]]:
         if len(found) <= wanted + 3:
@@ -319,6 +341,8 @@ class Solver:
         return [*found[:wanted], rest[0], rest[-1], rest[int(self.rng.integers(len(rest)))]]
 
     def _price(self, goals: list[Goal]) -> float:
+        if self.wide:
+            return sum(self.finder.price(g.name, g.i, g.allowed) for g in goals)
         return sum(self.estimate(g.name) for g in goals)
 
     def _anchor(
@@ -326,7 +350,7 @@ class Solver:
     ) -> list[Goal] | None:
         """Goals that make position ``j`` reach at least the present pair, with an allowed value."""
         goals = []
-        if key is not None and not (j == goal.i and key == self.state.at.query(head)):
+        if key is not None and not (j == goal.i and key == self.state.instance.query(head)):
             allowed = goal.allowed.intersection(seen) if head.value == key else frozenset(seen)
             if not allowed:
                 return None
@@ -347,7 +371,7 @@ class Solver:
             rest = frozenset(self.state.values(key, j)).difference(bad) if key else frozenset()
             if possible and (not rest or self.estimate(head.value) <= self.estimate(key or "token")):
                 return Goal(head.value, j, goal.allowed)
-        elif key is None or (j == goal.i and key == self.state.at.query(head)):
+        elif key is None or (j == goal.i and key == self.state.instance.query(head)):
             return None
         else:
             rest = frozenset(self.state.values(key, j)).difference(bad)

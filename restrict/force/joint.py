@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from restrict.cover.problem import CoverProblem, greedy, local
+from restrict.cover.greedy import greedy
+from restrict.cover.local import local
+from restrict.cover.problem import CoverProblem
 
 if TYPE_CHECKING:
     from restrict.force.goal import Goal, Solver

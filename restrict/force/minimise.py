@@ -21,9 +21,9 @@ class Minimiser:
         self.state, self.holds = state, holds
         self.users: dict[Node, set[Node]] = {}
         for node in () if fresh else sorted(state.facts, key=self._rank):
-            state.examine(state.at.model.by_name[node[0]], node[1])
+            state.examine(state.instance.model.by_name[node[0]], node[1])
         cone = needed_cone(state, target)
-        state.facts = {(name, i): state.facts[name, i] for name, where in cone.items() for i in where}
+        state.facts = {(name, i): state.facts[name, i] for name, positions in cone.items() for i in positions}
         for node in sorted(state.facts, key=self._rank):
             self._examine(node)
 
@@ -33,7 +33,7 @@ class Minimiser:
     def _examine(self, node: Node) -> bool:
         """Examine again; whether V changed."""
         before = self.state.facts[node]
-        after = self.state.examine(self.state.at.model.by_name[node[0]], node[1])
+        after = self.state.examine(self.state.instance.model.by_name[node[0]], node[1])
         for source in self.state.reads[node]:
             self.users.setdefault(source, set()).add(node)
         return after != before
@@ -87,8 +87,9 @@ def needed_cone(state: ForcingState, target: Node) -> dict[str, tuple[int, ...]]
         name, i = node
         if name in ("token", "position") or i in cone.get(name, ()) or node not in state.facts:
             continue
-        if node != target and len(state.facts[node]) == state.at.domains[name]:
+        if node != target and len(state.facts[node]) == state.instance.domains[name]:
             continue
         cone.setdefault(name, set()).add(i)
         stack.extend(state.reads.get(node, ()))
-    return {name: tuple(sorted(positions)) for name, positions in cone.items()}
+    # In program order: the order in which sets of names are gone through differs from process to process.
+    return {name: tuple(sorted(cone[name])) for name in sorted(cone, key=state.order.__getitem__)}

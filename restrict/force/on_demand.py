@@ -21,14 +21,18 @@ class OnDemandState(ForcingState):
     def values(self, name: str, i: int) -> Sequence[int]:
         """V of a node, by the abstract run with every node in the cone."""
         if name not in ("token", "position") and (name, i) not in self.facts:
-            self.examine(self.at.model.by_name[name], i)
+            self.examine(self.instance.model.by_name[name], i)
         return super().values(name, i)
 
     def under(self, fixed: Mapping[int, int]) -> OnDemandState:
         """The same program under another restriction; rows already ordered are shared."""
-        other = OnDemandState.of(self.at, fixed)
-        other._lists, other._defaults = self._lists, self._defaults
+        other = OnDemandState.of(self.instance, fixed)
+        other.rows_of(self)
         return other
+
+    def rows_of(self, other: ForcingState) -> None:
+        """Share the rows that another state of the same program has ordered."""
+        self._lists, self._defaults = other._lists, other._defaults
 
     def read_tokens(self, target: Node) -> set[int]:
         """The positions whose tokens were read for the target, all that was asked for: freeing others changes

@@ -8,19 +8,20 @@ until it is spent. Nothing here is trusted.
 
 from __future__ import annotations
 
-import time as clock
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from math import prod
 
 import numpy as np
 
+from restrict.force.boxes import Wish
 from restrict.force.goal import Goal, Guard, OutOfBudget, Solver
+from restrict.force.image import MAX_IMAGE
 from restrict.force.minimise import Minimiser, needed_cone
+from restrict.force.on_demand import OnDemandState
 from restrict.force.state import ForcingState, Node
-from restrict.model.program import Instance
-
-Progress = Callable[[str, int | None], None]
-"""Called now and then with what is being done and the best number of fixed positions so far."""
+from restrict.model.program import Map
+from restrict.task import Task
 
 PASSES: tuple[tuple[tuple[int, ...], float], ...] = (
     ((1,), 0.0),
@@ -32,6 +33,14 @@ PASSES: tuple[tuple[tuple[int, ...], float], ...] = (
     ((5, 4, 2), 1.0),
 )
 """(alternatives tried by depth, noise) of the successive passes of the search."""
+WIDE_PASSES: tuple[tuple[tuple[int, ...], float], ...] = (
+    ((1,), 0.0),
+    ((2, 2, 1), 0.0),
+    ((2, 4, 2, 1), 0.1),
+    ((2, 6, 2, 1), 0.2),
+    ((3, 6, 3, 2), 0.4),
+)
+"""The same for wide models, whose boxes are priced by value: the first alternative near the tokens is the cheapest."""
 FIRST_WORK, MORE_WORK, WORK_PER_TOKEN = 100_000, 200_000, 20_000
 """Effort (pairs walked) of an attempt while nothing is known, four times as much in each further pass; and of all later
 attempts together, some seconds."""
@@ -67,7 +76,9 @@ class Best:
         size = sum(map(len, cone.values()))
         if self.fixed is None or (len(fixed), size) <= (len(self.fixed), sum(map(len, self.cone.values()))):
             self.fixed, self.cone, self.values = fixed, cone, values
-            self.reads = {(name, i): frozenset(state.reads[name, i]) for name, where in cone.items() for i in where}
+            self.reads = {
+                (name, i): frozenset(state.reads[name, i]) for name, positions in cone.items() for i in positions
+            }
 
 
 class Search:
@@ -79,32 +90,35 @@ class Search:
 
     def __init__(
         self,
-        at: Instance,
-        where: int,
-        seed: int,
-        time: float | None,
-        progress: Progress | None,
+        task: Task,
         *,
         base: Mapping[int, int] | None = None,
         guard: Guard | None = None,
         patience: int = len(PASSES),
     ) -> None:
-        self.at, self.where, self.seed, self.guard, self.patience = at, where, seed, guard, patience
-        self.deadline = None if time is None else clock.monotonic() + time
-        self.progress = progress
+        instance, position = task.instance, task.one_position("this search")
+        self.task, self.instance, self.position = task, instance, position
+        self.guard, self.patience, self.seed = guard, patience, task.seed
+        self.timed = task.deadline.moment is not None
         self.best = Best()
         self.refused = 0
-        self.state = ForcingState(at, base)
+        self.state = ForcingState(instance, base)
+        self.wide = any(
+            isinstance(v, Map) and prod(instance.domains[a] for a in v.args) > MAX_IMAGE
+            for v in instance.model.variables
+        )
+        self.prices: dict[Wish, float] = {}
+        self.passes = WIDE_PASSES if self.wide else PASSES
         self._ticks = 0
         self._last_work = 0
         self._first = 0
-        self._nodes = at.n * max(1, len(at.model.variables))
-        output = at.model.output.variable
+        self._nodes = instance.n * max(1, len(instance.model.variables))
+        output = instance.model.output.variable
         groups: dict[str, set[int]] = {}
-        for value in range(at.domains[output]):
-            groups.setdefault(at.label(value), set()).add(value)
-        self.target = (output, where)
-        self.goals = [Goal(output, where, frozenset(values)) for values in groups.values()]
+        for value in range(instance.domains[output]):
+            groups.setdefault(instance.label(value), set()).add(value)
+        self.target = (output, position)
+        self.goals = [Goal(output, position, frozenset(values)) for values in groups.values()]
 
     def run(self) -> None:
         """Search until the budget, or the time, is spent. Ctrl-C raises; ``best`` stays."""
@@ -113,21 +127,23 @@ class Search:
         if self._nodes <= FEW_NODES:
             self._deletion(rng)
         while True:
-            widths, noise = PASSES[min(turn, len(PASSES) - 1)]
+            widths, noise = self.passes[min(turn, len(self.passes) - 1)]
             for goal, limit in self._tasks(turn):
                 self._attempt(goal, limit, rng, widths, noise, turn)
                 if self._over():
                     return
             if turn == 0 and self.best.fixed is None and not self.refused and self._nodes <= FALLBACK_NODES:
                 self._deletion(rng)
+            if turn == 0 and self.best.fixed is None and self.wide:
+                self._follow(rng)
             turn += 1
             if self.best.count == 0:
                 return
-            if turn >= len(PASSES) and self.best.fixed is not None:
+            if turn >= len(self.passes) and self.best.fixed is not None:
                 self._improve(rng)
-                if self.deadline is None or self._over():
+                if not self.timed or self._over():
                     return
-            elif turn >= (self.patience if self.best.fixed is None else len(PASSES)) and self.deadline is None:
+            elif turn >= (self.patience if self.best.fixed is None else len(self.passes)) and not self.timed:
                 return
 
     def _improve(self, rng: np.random.Generator) -> None:
@@ -143,9 +159,9 @@ class Search:
             kept = self._neighbourhood(rng)
             self.state.work += 100  # so that iterations without any walk come to an end, too
             self._restart({**self.state.pinned, **{i: (a,) for i, a in kept.items()}})
-            for name, where in self.best.cone.items():
-                for i in where:
-                    self.state.examine(self.at.model.by_name[name], i)
+            for name, positions in self.best.cone.items():
+                for i in positions:
+                    self.state.examine(self.instance.model.by_name[name], i)
             widths, noise = (int(rng.integers(2, 6)), int(rng.integers(1, 4)), 1), float(rng.choice([0.2, 0.6, 1.2]))
             work = max(2_000, 40 * sum(map(len, self.best.cone.values())))
             joint = rng.random() < 0.5
@@ -164,7 +180,7 @@ class Search:
         if rng.random() < 0.5:
             share = float(rng.choice([0.05, 0.1, 0.3]))
             return {i: a for i, a in fixed.items() if rng.random() > share}
-        nodes = [(name, i) for name, where in self.best.cone.items() for i in where]
+        nodes = [(name, i) for name, positions in self.best.cone.items() for i in positions]
         drop: set[int] = set()
         wanted = max(1, int(len(fixed) * float(rng.choice([0.03, 0.1, 0.3]))))
         for t in rng.permutation(len(nodes)).tolist():
@@ -197,15 +213,14 @@ class Search:
         return MORE_WORK + WORK_PER_TOKEN * min(self._first, 300)
 
     def _over(self) -> bool:
-        if self.deadline is not None:
-            return clock.monotonic() > self.deadline
+        if self.timed:
+            return self.task.deadline.passed
         return self.best.fixed is not None and self.state.scores > SCORES
 
     def _tick(self) -> None:
         self._ticks += 1
         if self._ticks % 64 == 0:
-            if self.progress is not None:
-                self.progress("searching", self.best.count)
+            self.task.tell("searching", self.best.count)
             if self._over():
                 raise OutOfBudget
 
@@ -215,12 +230,12 @@ class Search:
         labels' cones differ."""
         for limit in FIRST_LIMITS if turn == 0 and self.best.fixed is None else ():
             for goal in self.goals:
-                if limit < self.at.n:
+                if limit < self.instance.n:
                     yield goal, limit if self.best.count is None else min(limit, self.best.count)
             if self.best.fixed is not None:
                 return
         for goal in self.goals:
-            yield goal, self.at.n if self.best.count is None else self.best.count - (turn > 0)
+            yield goal, self.instance.n if self.best.count is None else self.best.count - (turn > 0)
 
     def _attempt(
         self,
@@ -236,8 +251,8 @@ class Search:
         self._restart(dict(state.pinned))
         work = FIRST_WORK * 4**turn
         if self.best.fixed is not None:
-            attempts = max(1, len(self.goals) * (len(PASSES) - turn)) if self.deadline is None else 4
-            work = max(0, self._last_work - state.work) // attempts if self.deadline is None else MORE_WORK // attempts
+            attempts = max(1, len(self.goals) * (len(self.passes) - turn)) if not self.timed else 4
+            work = max(0, self._last_work - state.work) // attempts if not self.timed else MORE_WORK // attempts
         joint = turn % 2 == 1  # goals met together share more tokens, goals met in turn leave time for more dives
         solver = self._solver(rng, widths, noise, work, joint)
         try:
@@ -251,7 +266,16 @@ class Search:
         self, rng: np.random.Generator, widths: tuple[int, ...], noise: float, work: int, joint: bool
     ) -> Solver:
         return Solver(
-            self.state, rng, widths=widths, noise=noise, work=work, tick=self._tick, guard=self.guard, joint=joint
+            self.state,
+            rng,
+            widths=widths,
+            noise=noise,
+            work=work,
+            tick=self._tick,
+            guard=self.guard,
+            joint=joint,
+            wide=self.wide,
+            prices=self.prices,
         )
 
     def _settle(self, rng: np.random.Generator, goal: Goal, fresh: bool = False) -> None:
@@ -264,7 +288,7 @@ class Search:
                 self.refused += 1
                 return
         if self.target not in state.facts and self.target[0] not in ("token", "position"):
-            state.examine(self.at.model.by_name[self.target[0]], self.where)
+            state.examine(self.instance.model.by_name[self.target[0]], self.position)
         minimiser = Minimiser(state, self.target, lambda: goal.allowed.issuperset(state.values(*self.target)), fresh)
         order = [i for i in state.tokens if i not in state.pinned]
         minimiser.minimise(rng.permutation(order).tolist())
@@ -276,19 +300,34 @@ class Search:
             self._first = len(fixed)
             self._last_work = state.work + self._allowance()
         self.best.offer(fixed, needed_cone(state, self.target), state, tuple(state.values(*self.target)))
-        if self.progress is not None:
-            self.progress("searching", self.best.count)
+        self.task.tell("searching", self.best.count)
+
+    def _follow(self, rng: np.random.Generator) -> None:
+        """Follow the run on a random input: fix what the output reads there, which forces it, and free what can be.
+
+        Needs no table and always succeeds: on an input every node that is read has one value.
+        """
+        state, symbols = self.state, len(self.state.alphabet)
+        word = rng.integers(symbols, size=self.instance.n).tolist()
+        run = OnDemandState.of(self.instance, {**dict(enumerate(word)), **{i: v[0] for i, v in state.pinned.items()}})
+        run.rows_of(state)
+        value = run.values(*self.target)[0]
+        read = run.read_tokens(self.target)
+        self._restart({i: v for i, v in run.tokens.items() if i in read or i in state.pinned})
+        state.facts, state.reads = dict(run.facts), dict(run.reads)
+        goal = next(g for g in self.goals if value in g.allowed)
+        self._settle(rng, goal, fresh=True)
 
     def _deletion(self, rng: np.random.Generator) -> None:
         """Fix a whole random input, which forces every node, and free what can be freed."""
         state = self.state
         self._restart(dict(state.pinned))
-        for i in range(self.at.n):
+        for i in range(self.instance.n):
             if i not in state.pinned:
                 state.tokens[i] = (int(rng.integers(len(state.alphabet))),)
-        for variable in self.at.model.variables:
-            for i in range(self.at.n):
+        for variable in self.instance.model.variables:
+            for i in range(self.instance.n):
                 state.examine(variable, i)
-        label = self.at.label(state.values(*self.target)[0])
-        goal = next(g for g in self.goals if self.at.label(min(g.allowed)) == label)
+        label = self.instance.label(state.values(*self.target)[0])
+        goal = next(g for g in self.goals if self.instance.label(min(g.allowed)) == label)
         self._settle(rng, goal, fresh=True)

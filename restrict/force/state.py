@@ -17,15 +17,19 @@ import numpy as np
 
 from restrict.abstract.rows import CONSTANT, Row, Values
 from restrict.arrays import I64
+from restrict.force.image import MAX_IMAGE, combinations
 from restrict.model.program import Head, Instance, Map, Variable, mentions
 
 Node = tuple[str, int]
 Pair = tuple[int, int]
-FIRST_PAIRS = 48
+FIRST_PAIRS, MORE_PAIRS, COSTLY = 48, 512, 2**22
+"""Pairs of a row that are listed at first, and where listing them again would cost so many scores."""
 FEW_FACTS, LONG_WALK = 64, 200
 """With so few nodes known, a walk of so many steps is given up for the row's index; with more known, a walk soon comes
 to the floor."""
-MAX_IMAGE = 2**16
+MANY_VALUES, LONGEST_WALK = 64, 400
+"""With more key values than this a row whose floor is not reached after so many pairs is abstained on: its position
+that is completed first lies deep, and the candidates above it have nearly all values."""
 Box = tuple[tuple[int, ...], ...]
 """One sorted side per argument of a map, as indices into its lists of values."""
 
@@ -48,12 +52,13 @@ class RowList:
 
     def extend(self) -> int:
         """Find more pairs; returns how many scores that cost."""
-        count = 8 * len(self.pairs) or FIRST_PAIRS
+        scores = (self.row.stop - self.row.first) * self.keys.domain
+        count = 8 * len(self.pairs) or (FIRST_PAIRS if scores < COSTLY else MORE_PAIRS)
         j, w, self.complete = self.row.best(self.keys, count)
         self.pairs = list(zip(j.tolist(), w.tolist(), strict=True))
         self.index = None
         self.arrays = (j, w)
-        return (self.row.stop - self.row.first) * self.keys.domain
+        return scores
 
 
 class RowIndex:
@@ -99,12 +104,12 @@ class RowIndex:
         return {int(w): np.flatnonzero(self.w == w) for w in np.unique(self.w)}
 
 
-def depths(at: Instance) -> dict[str, int]:
+def depths(instance: Instance) -> dict[str, int]:
     """The largest number of heads on a path to each variable."""
     depth = {"token": 0, "position": 0}
-    for variable in at.model.variables:
+    for variable in instance.model.variables:
         if isinstance(variable, Head):
-            read = (variable.value, at.query(variable), at.key(variable))
+            read = (variable.value, instance.query(variable), instance.key(variable))
             depth[variable.name] = 1 + max(depth[name] for name in read if name is not None)
         else:
             depth[variable.name] = max((depth[a] for a in variable.args), default=0)
@@ -117,13 +122,13 @@ class ForcingState:
     Value sets only shrink as tokens are fixed, so a fact stays true (if not tight) until the trail is undone past it.
     """
 
-    def __init__(self, at: Instance, base: Mapping[int, int] | None = None) -> None:
+    def __init__(self, instance: Instance, base: Mapping[int, int] | None = None) -> None:
         """``base``: positions with symbols that are fixed for good, like markers, and count as such here."""
-        self.at = at
-        self.order = {v.name: t for t, v in enumerate(at.model.variables)}
-        self.depth = depths(at)
-        self.alphabet = tuple(range(len(at.model.alphabet)))
-        self.pinned = {i: (v,) for i, v in {**at.pinned, **(base or {})}.items()}
+        self.instance = instance
+        self.order = {v.name: t for t, v in enumerate(instance.model.variables)}
+        self.depth = depths(instance)
+        self.alphabet = tuple(range(len(instance.model.alphabet)))
+        self.pinned = {i: (v,) for i, v in {**instance.pinned, **(base or {})}.items()}
         self.tokens: dict[int, tuple[int, ...]] = dict(self.pinned)
         self.facts: dict[Node, tuple[int, ...]] = {}
         self.reads: dict[Node, set[Node]] = {}
@@ -134,6 +139,12 @@ class ForcingState:
         self._lists: dict[tuple[str, int, int], RowList] = {}
         self._tables: dict[tuple[str, int], I64] = {}
         self._defaults: dict[str, Values] = {}
+
+    def share(self, other: ForcingState) -> None:
+        """Use the rows that another state of the same instance, with the same pinned positions, has ordered, and what
+        it has tabulated; both go on adding to them."""
+        self._lists, self._defaults, self._tables = other._lists, other._defaults, other._tables
+        self.boxes = other.boxes
 
     # ------------------------------------------------------------ facts
 
@@ -149,7 +160,7 @@ class ForcingState:
         if name == "position":
             return (i,)
         fact = self.facts.get((name, i))
-        return range(self.at.domains[name]) if fact is None else fact
+        return range(self.instance.domains[name]) if fact is None else fact
 
     def fix(self, i: int, symbol: int) -> None:
         """Fix a free position."""
@@ -200,26 +211,26 @@ class ForcingState:
         self.work += 10
         self.reads[variable.name, i].update((a, i) for a in variable.args)
         sets = [self.values(a, i) for a in variable.args]
-        if np.prod([len(s) for s in sets], dtype=object) > MAX_IMAGE:
-            return tuple(range(self.at.domains[variable.name]))
+        if combinations(sets) > MAX_IMAGE:
+            return tuple(range(self.instance.domains[variable.name]))
         return tuple(np.unique(self.block(variable, i, sets)).tolist())
 
     def block(self, variable: Map, i: int, sets: Sequence[Sequence[int]]) -> I64:
         """The map's values on a box; whole tables are kept where they are small."""
-        size = np.prod([self.at.domains[a] for a in variable.args], dtype=object)
+        size = np.prod([self.instance.domains[a] for a in variable.args], dtype=object)
         if size > 4096:
-            return self.at.map_values(variable, i, sets)
-        return self.at.map_table(variable, i)[np.ix_(*sets)]
+            return self.instance.map_values(variable, i, sets)
+        return self.instance.map_table(variable, i)[np.ix_(*sets)]
 
     def _head(self, head: Head, i: int) -> tuple[int, ...]:
         node = (head.name, i)
-        first, stop = self.at.visible(head, i)
+        first, stop = self.instance.visible(head, i)
         if first >= stop:
             return (head.default,)
-        query = self.at.query(head)
+        query = self.instance.query(head)
         if query:
             self.reads[node].add((query, i))
-        everything = self.at.domains[head.value]
+        everything = self.instance.domains[head.value]
         found: set[int] = set()
         for u in self.values(query, i) if query else (0,):
             found |= self.row_values(head, i, u, everything, self.reads[node])
@@ -229,14 +240,17 @@ class ForcingState:
 
     def row_values(self, head: Head, i: int, u: int, enough: int, reads: set[Node]) -> set[int]:
         """R(u) of docs/trusted-base.md; stops when ``enough`` values have been found."""
-        key = self.at.key(head)
+        key, everything = self.instance.key(head), self.instance.domains[head.value]
         found: set[int] = set()
+        domain = self.instance.domains[key] if key else 1
         for steps, (j, w) in enumerate(self.walk(head, i, u, reads)):
+            if domain > MANY_VALUES and steps == LONGEST_WALK:
+                return set(range(everything))
             if head.value == key:
                 if steps == LONG_WALK and self.indexable:
                     return self.key_values(head, i, u, reads)
                 found.add(w)
-            elif j == i and head.value == self.at.query(head):
+            elif j == i and head.value == self.instance.query(head):
                 found.add(u)
             else:
                 reads.add((head.value, j))
@@ -256,11 +270,11 @@ class ForcingState:
         Only positions whose key values are restricted are looked at one by one; of all others only the first to be
         completed matters, and for each value its first place. So a row of a million equal pairs costs no walk.
         """
-        first, stop = self.at.visible(head, i)
-        key = self.at.key(head)
+        first, stop = self.instance.visible(head, i)
+        key = self.instance.key(head)
         assert key is not None
-        domain = self.at.domains[key]
-        rows, same = self._list(head, i, u), self.at.query(head) == key
+        domain = self.instance.domains[key]
+        rows, same = self._list(head, i, u), self.instance.query(head) == key
         while True:
             if not rows.pairs and not rows.complete:
                 self.scores += rows.extend()
@@ -281,6 +295,8 @@ class ForcingState:
                     floor = min(floor, int(mine.max()))
             if floor < len(index.j) or rows.complete:
                 break
+            if domain > MANY_VALUES and len(index.j) >= LONGEST_WALK:
+                return set(range(domain))
             self.scores += rows.extend()
         found: set[int] = set()
         for j, (places, values) in own.items():
@@ -300,12 +316,15 @@ class ForcingState:
             return self.tokens
         if name == "position":
             return {}
-        return {i: v for (of, i), v in self.facts.items() if of == name and len(v) < self.at.domains[name]}
+        return {i: v for (of, i), v in self.facts.items() if of == name and len(v) < self.instance.domains[name]}
 
     def walk(self, head: Head, i: int, u: int, reads: set[Node] | None = None) -> Iterator[Pair]:
         """The candidates of a row: its feasible pairs, best first, down to the floor."""
-        first, stop = self.at.visible(head, i)
-        key, same = self.at.key(head), self.at.query(head) is not None and self.at.query(head) == self.at.key(head)
+        first, stop = self.instance.visible(head, i)
+        key, same = (
+            self.instance.key(head),
+            self.instance.query(head) is not None and self.instance.query(head) == self.instance.key(head),
+        )
         rows = self._list(head, i, u)
         left: dict[int, int] = {}
         t = 0
@@ -323,7 +342,7 @@ class ForcingState:
             if key is not None:
                 own = same and j == i
                 possible = (u,) if own else self.values(key, j)
-                if reads is not None and len(possible) < self.at.domains[key]:
+                if reads is not None and len(possible) < self.instance.domains[key]:
                     reads.add((key, j))
                 if w not in possible:
                     continue
@@ -335,15 +354,15 @@ class ForcingState:
     def _list(self, head: Head, i: int, u: int) -> RowList:
         """The row's list; one for all positions where the score does not mention ``i`` and most of the row is
         visible."""
-        first, stop = self.at.visible(head, i)
-        shared = "i" not in mentions(head) and 2 * (stop - first) >= self.at.n
+        first, stop = self.instance.visible(head, i)
+        shared = "i" not in mentions(head) and 2 * (stop - first) >= self.instance.n
         slot = (head.name, -1 if shared else i, u)
         if slot not in self._lists:
-            row = Row(self.at, head, i, u)
+            row = Row(self.instance, head, i, u)
             row.own = (-1, -1)
             if shared:
-                row.first, row.stop = 0, self.at.n
-            self._lists[slot] = RowList(row, self._default_values(self.at.key(head)))
+                row.first, row.stop = 0, self.instance.n
+            self._lists[slot] = RowList(row, self._default_values(self.instance.key(head)))
         return self._lists[slot]
 
     def _default_values(self, key: str | None) -> Values:
@@ -353,7 +372,7 @@ class ForcingState:
             if key == "token":
                 self._defaults[key] = Values.make(len(self.alphabet), self.pinned)
             elif key == "position":
-                self._defaults[key] = Values.make(1, {j: (j,) for j in range(self.at.n)})
+                self._defaults[key] = Values.make(1, {j: (j,) for j in range(self.instance.n)})
             else:
-                self._defaults[key] = Values.make(self.at.domains[key], {})
+                self._defaults[key] = Values.make(self.instance.domains[key], {})
         return self._defaults[key]

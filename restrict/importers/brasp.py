@@ -17,7 +17,7 @@ from pathlib import Path
 from restrict.errors import ResourceLimit
 from restrict.importers.brasp_text import Atom, Attend, Constant, Definition, Formula, Operation, Program, parse
 from restrict.importers.common import Imported, Variable, finish, formula_map
-from restrict.model.expr import RESERVED
+from restrict.model.expr_parser import RESERVED
 
 MAX_PACK = 2**12
 """Values of a packed variable; the score table has one entry for each two of them."""

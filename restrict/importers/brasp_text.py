@@ -14,14 +14,15 @@ against.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NoReturn
 
 from restrict.errors import ModelError, UsageError, quote
 from restrict.importers.common import OUTSIDE, source_text
 from restrict.model.validate import check_symbol
+from restrict.scanner import Cursor, Token, scan
 
 Index = Literal["i", "j"]
 
@@ -146,74 +147,81 @@ WORDS = {
     "▶_j": "rightmost", ":=": "=", "≤": "<=", "≥": ">=",
 }  # fmt: skip
 TOKEN = re.compile(
-    r"""\s*(?:(?P<quoted>Q_"[^"\s]+")|(?P<name>[A-Za-z_][A-Za-z0-9_]*)|(?P<sign>[◀▶]_j|<->|->|:=|<=|>=|&&|\|\||[][()!~¬&∧|∨^→↔⊤⊥◀▶=:,<>≤≥01]))"""
+    r"""(?P<quoted>Q_"[^"\s]+")|(?P<name>[◀▶]_j|[A-Za-z_][A-Za-z0-9_]*)"""
+    r"""|(?P<sign><->|->|:=|<=|>=|&&|\|\||[][()!~¬&∧|∨^→↔⊤⊥◀▶=:,<>≤≥01])"""
 )
 MASK_NAMES = {
     ("j", "<", "i"): "strict_past", ("j", "<=", "i"): "past", ("j", ">", "i"): "strict_future",
     ("j", ">=", "i"): "future", ("i", ">", "j"): "strict_past", ("i", ">=", "j"): "past",
     ("i", "<", "j"): "strict_future", ("i", "<=", "j"): "future",
 }  # fmt: skip
-COUNTING = re.compile(r"^\s*(#|(count|sum|average|avg|mean|uniform|majority|softmax|averagemax|avghard)\w*\b)", re.I)
+COUNTING = re.compile(r"(count|sum|average|avg|mean|uniform|majority|softmax|averagemax|avghard)\w*", re.I)
+OPEN = re.compile(r"(?:[=!~¬&∧|∨^→↔(\[\],>]|\b(?:not|and|or|xor))$")
+"""The end of a text after which a term must stand."""
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,47}")
 KEYWORDS = {"i", "j", "alphabet", "output", "leftmost", "rightmost", *(w for w in WORDS if w.isidentifier())}
 MAX_DEPTH, MAX_CHAIN = 30, 100
 """Parentheses within parentheses, and operators ``^``, ``->`` and ``<->`` in a line: so that no formula is too deep."""
 
 
-@dataclass
-class _Line:
+class _Line(Cursor):
     """The tokens of one definition, read from the left."""
 
-    place: str
-    tokens: list[str]
-    known: set[str]
-    alphabet: tuple[str, ...]
-    at: int = 0
-    depth: int = 0
-    links: int = 0
+    def __init__(self, text: str, place: str, known: set[str], alphabet: tuple[str, ...], name: str) -> None:
+        self.text, self.place, self.known, self.alphabet, self.name = text, place, known, alphabet, name
+        self.links = 0
+        found = scan(text, TOKEN, self.bad_character)
+        tokens = [replace(t, text=WORDS.get(t.text, t.text)) for t in found]
+        super().__init__(
+            tokens, self.refuse, MAX_DEPTH,
+            f"nested more than {MAX_DEPTH} deep; define a part of it as a vector of its own",
+        )  # fmt: skip
 
-    def fail(self, reason: str) -> NoReturn:
+    def bad_character(self, token: Token) -> NoReturn:
+        """Refuse a character that starts no token; ``#`` is a counting term of C-RASP."""
+        if token.text == "#":
+            self.counts("#")
+        self.refuse(token, f"cannot read {quote(self.text[token.start :].strip()[:20])}")
+
+    def counts(self, term: str) -> NoReturn:
+        """Decline a term that reads all positions at once."""
+        raise ModelError(f"{self.place}: {self.name} attends by {quote(term)} (counting or averaging): {OUTSIDE}")
+
+    def refuse(self, token: Token, reason: str) -> NoReturn:
         """Refuse, naming the line."""
         raise ModelError(f"{self.place}: {reason}")
 
-    def peek(self) -> str:
-        """The next token, or an empty text."""
-        return self.tokens[self.at] if self.at < len(self.tokens) else ""
+    def deny(self, reason: str) -> NoReturn:
+        """Refuse at the next token."""
+        self.refuse(self.token, reason)
 
-    def next(self) -> str:
-        """Take a token."""
-        self.at += 1
-        return self.tokens[self.at - 1] if self.at <= len(self.tokens) else ""
-
-    def expect(self, token: str) -> None:
+    def expect(self, text: str) -> None:
         """Take this token."""
-        got = self.next()
-        if got != token:
-            self.fail(f"expected {token!r}, not {quote(got) if got else 'the end of the line'}")
+        got = self.step().text
+        if got != text:
+            self.deny(f"expected {text!r}, not {quote(got) if got else 'the end of the line'}")
 
     def formula(self, indices: str) -> Formula:
         """A formula over atoms at ``indices``: ``i``, or both."""
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
-            self.fail(f"nested more than {MAX_DEPTH} deep; define a part of it as a vector of its own")
+        return self.nested(lambda: self._equivalence(indices))
+
+    def _equivalence(self, indices: str) -> Formula:
+        """A chain of ``<->``, the loosest operator."""
         left = self._implication(indices)
-        while self.peek() == "<->":
-            self.next()
+        while self.take("<->"):
             left = Operation("iff", (left, self._implication(indices)))
             self._link()
-        self.depth -= 1
         return left
 
     def _link(self) -> None:
         """One more operator that nests."""
         self.links += 1
         if self.links > MAX_CHAIN:
-            self.fail(f"more than {MAX_CHAIN} operators ^, -> and <->; define a part of it as a vector of its own")
+            self.deny(f"more than {MAX_CHAIN} operators ^, -> and <->; define a part of it as a vector of its own")
 
     def _implication(self, indices: str) -> Formula:
         parts = [self._many(indices, "|", "or")]
-        while self.peek() == "->":
-            self.next()
+        while self.take("->"):
             parts.append(self._many(indices, "|", "or"))
             self._link()
         right = parts.pop()
@@ -229,8 +237,7 @@ class _Line:
             return self._many(indices, *below) if below else self._unit(indices)
 
         parts = [part()]
-        while self.peek() == sign:
-            self.next()
+        while self.take(sign):
             parts.append(part())
             if op == "xor":
                 self._link()
@@ -243,10 +250,9 @@ class _Line:
 
     def _unit(self, indices: str) -> Formula:
         negations = 0
-        while self.peek() == "!":
-            self.next()
+        while self.take("!"):
             negations += 1
-        token = self.next()
+        token = self.step().text
         unit: Formula
         if token in ("0", "1"):
             unit = Constant(token == "1")
@@ -258,19 +264,22 @@ class _Line:
         return Operation("not", (unit,)) if negations % 2 else unit
 
     def _atom(self, token: str, indices: str) -> Atom:
+        counting = COUNTING.fullmatch(token)
+        if counting and token not in self.known and token not in KEYWORDS:
+            self.counts(token)
         symbol = token.startswith("Q_")
         name = token[2:].strip('"') if symbol else token
         if not symbol and (not NAME.fullmatch(token) or token in KEYWORDS):
-            self.fail(f"expected a vector such as P(i), not {quote(token) if token else 'the end of the line'}")
+            self.deny(f"expected a vector such as P(i), not {quote(token) if token else 'the end of the line'}")
         if symbol and name not in self.alphabet:
-            self.fail(f"{quote(name)} in {token} is not in the alphabet: {' '.join(self.alphabet)[:60]}")
+            self.deny(f"{quote(name)} in {token} is not in the alphabet: {' '.join(self.alphabet)[:60]}")
         if not symbol and name not in self.known:
-            self.fail(f"the vector {quote(name)} is not defined above this line")
+            self.deny(f"the vector {quote(name)} is not defined above this line")
         self.expect("(")
-        index = self.next()
+        index = self.step().text
         if index not in ("i", "j") or index not in indices:
             allowed = "(i)" if indices == "i" else "(i) or (j)"
-            self.fail(f"{token} must be read at {allowed} here, not {quote(index)}")
+            self.deny(f"{token} must be read at {allowed} here, not {quote(index)}")
         self.expect(")")
         return Atom(name, index, symbol)  # type: ignore[arg-type]
 
@@ -278,13 +287,13 @@ class _Line:
         """What follows ``leftmost_j``."""
         self.expect("[")
         mask = "none"
-        if self.peek() in ("1", "0"):
-            if self.next() == "0":
-                self.fail("the mask 0 hides every position; write the default instead")
+        if digit := self.take("1", "0"):
+            if digit == "0":
+                self.deny("the mask 0 hides every position; write the default instead")
         else:
-            triple = (self.next(), self.next(), self.next())
+            triple = (self.step().text, self.step().text, self.step().text)
             if triple not in MASK_NAMES:
-                self.fail("expected a mask: 1, j < i, j <= i, j > i or j >= i")
+                self.deny("expected a mask: 1, j < i, j <= i, j > i or j >= i")
             mask = MASK_NAMES[triple]
         self.expect(",")
         score = self.formula("ij")
@@ -325,9 +334,16 @@ def parse(path: Path) -> Program:
 
 
 def _without_comment(text: str) -> str:
-    """The line without its comment: ``--`` or ``#`` between spaces; in the alphabet only ``--``."""
+    """The line without its comment: ``--`` or ``#`` between spaces; in the alphabet only ``--``.
+
+    Where a term must follow, after ``=``, an operator or a bracket, ``#`` is a counting term and no comment.
+    """
     signs = "--" if text.lstrip().startswith("alphabet") else "--|#"
-    return re.split(rf"(?:^|\s)(?:{signs})(?:\s|$)", text)[0].strip()
+    for found in re.finditer(rf"(?:^|(?<=\s))({signs})(?=\s|$)", text):
+        before = text[: found.start()].rstrip()
+        if found[1] == "--" or not OPEN.search(before):
+            return before.strip()
+    return text.strip()
 
 
 def _alphabet(symbols: list[str], place: str) -> tuple[str, ...]:
@@ -357,29 +373,15 @@ def _definition(text: str, place: str, number: int, known: set[str], alphabet: t
         raise ModelError(f"{place}: {quote(name)} cannot be the name of a vector")
     if name in known:
         raise ModelError(f"{place}: the vector {name} is defined twice")
-    counting = COUNTING.match(right)
-    if counting and counting[1] not in known and counting[1] not in KEYWORDS:
-        raise ModelError(f"{place}: {name} attends by {quote(counting[1])} (counting or averaging): {OUTSIDE}")
-    line = _Line(place, list(_tokens(right, place)), known, alphabet)
+    line = _Line(right, place, known, alphabet, name)
     rule: Formula | Attend
-    if line.peek() in ("leftmost", "rightmost"):
-        rule = line.attention("left" if line.next() == "leftmost" else "right")
+    if side := line.take("leftmost", "rightmost"):
+        rule = line.attention("left" if side == "leftmost" else "right")
     else:
         rule = line.formula("i")
-    if line.at < len(line.tokens):
-        line.fail(f"unexpected {quote(line.peek())} after the definition of {name}")
+    if line.token.kind != "end":
+        line.deny(f"unexpected {quote(line.token.text)} after the definition of {name}")
     return Definition(name, number, rule)
-
-
-def _tokens(text: str, place: str) -> Iterator[str]:
-    at, text = 0, text.rstrip()
-    while at < len(text):
-        found = TOKEN.match(text, at)
-        if found is None:
-            raise ModelError(f"{place}: cannot read {quote(text[at:].strip()[:20])}")
-        at = found.end()
-        token = found[found.lastgroup or 0]
-        yield WORDS.get(token, token)
 
 
 def word_of(program: Program, text: str | Sequence[str]) -> list[str]:

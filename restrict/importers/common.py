@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from restrict.errors import ModelError, ResourceLimit
+from restrict.files import read_bytes, write_bytes
 from restrict.model.fileformat import FORMAT, dumps, loads
 from restrict.model.program import Head, Model
-from restrict.strictjson import read_bytes, write_bytes
 
 Variable = dict[str, Any]
 """A variable of a model file, as JSON (docs/format.md)."""

@@ -18,9 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from restrict.errors import ModelError, quote
+from restrict.files import read_bytes
 from restrict.importers.common import OUTSIDE
 from restrict.model.program import MASKS, Mask
-from restrict.strictjson import Node, parse, read_bytes
+from restrict.strictjson import Node, parse
 
 FORMAT = "restrict-weights/1"
 Ints = npt.NDArray[np.object_]

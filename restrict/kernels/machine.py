@@ -5,7 +5,7 @@ Blocks are driven from Python: LLVM would copy this kernel into every kernel tha
 second each.
 Register ``r`` of a block of ``m`` elements is ``regs[r, :m]``; each instruction is a loop over the block that LLVM
 vectorises.
-The opcodes are :data:`restrict.model.expr.OPCODES`, checked against this file by a test.
+The opcodes are :data:`restrict.model.code.OPCODES`, checked against this file by a test.
 """
 
 from __future__ import annotations

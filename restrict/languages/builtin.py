@@ -14,10 +14,11 @@ import numpy as np
 
 from restrict.errors import ResourceLimit, UsageError
 from restrict.languages.dfa import MAX_STATES, minimal
-from restrict.languages.dyck import brackets, fix_all
+from restrict.languages.dyck import fix_all
 from restrict.languages.predicate import uniform_sample
 from restrict.languages.protocol import Forcing, Pattern, Word, check_word, forcing, pattern_of, start_of
 from restrict.languages.regular import Regular
+from restrict.model.brackets import brackets
 from restrict.restriction import Restriction
 
 T = TypeVar("T", str, str | None)

@@ -43,22 +43,14 @@ from restrict.languages.protocol import (
     start_of,
 )
 from restrict.languages.search import cheapest_pattern
+from restrict.model.brackets import brackets
 from restrict.restriction import Restriction
 
 CHART_LIMIT = 3000
 COUNT_LIMIT = 150
 HEIGHT_LIMIT = 4000
 SINGLE_TESTS = 4000
-PLAIN = ("()", "[]", "{}", "<>")
 Codes = list[int]
-
-
-def brackets(k: int) -> tuple[str, ...]:
-    """The alphabet of ``k`` types: ``( ) [ ] { } < >``, then ``(5 )5`` and so on."""
-    if not 1 <= k <= 64:
-        raise UsageError(f"the number of bracket types must be 1 to 64, not {k}")
-    pairs = [tuple(PLAIN[t]) if t < len(PLAIN) else (f"({t + 1}", f"){t + 1}") for t in range(k)]
-    return tuple(s for pair in pairs for s in pair)
 
 
 def code_of(alphabet: Sequence[str]) -> dict[str | None, int]:

@@ -292,23 +292,32 @@ def _ambiguity(form: NormalForm, word: Word) -> int:
 
 
 def read_grammar(text: str, spec: str) -> ContextFree:
-    """A language from lines ``A -> b A | c`` (docs/languages.md): symbols separated by spaces, ``#`` for comments.
+    """A language from lines ``A -> b A | c`` (docs/languages.md): symbols separated by spaces; a
+    line that begins with ``#`` is a comment, and ``'#'`` in quotes is that symbol.
 
     What has a left-hand side is a nonterminal, the first one is the start symbol, and an alternative may be empty
     (write ``ε`` or nothing). Raises :class:`ModelError` with the line.
     """
     rules: list[Rule] = []
     for number, line in enumerate(text.splitlines(), 1):
-        line = line.split("#")[0].strip()
-        if not line:
+        line = line.strip()
+        if not line or line.startswith("#"):
             continue
         head, arrow, right = line.partition("->")
         if not arrow or len(head.split()) != 1:
             raise ModelError(f"line {number}: expected NONTERMINAL -> SYMBOLS | SYMBOLS, not {quote(line)}")
         for alternative in right.split("|"):
-            body = tuple(s for s in alternative.split() if s != "ε")
+            words = alternative.split()
+            if any(word.startswith("#") for word in words):
+                raise ModelError(
+                    f"line {number}: a comment has a line of its own, and the symbol # is written '#', with the quotes"
+                )
+            body = tuple(s.strip("'") if s.startswith("'#") else s for s in words if s != "ε")
             if "*" in body or "->" in body:
-                raise ModelError(f"line {number}: '*' (which means free) and '->' cannot be symbols of a grammar")
+                raise ModelError(
+                    f"line {number}: '*' (which means a free position) and '->' cannot be symbols of a grammar; "
+                    "give the symbol another name, such as 'times'"
+                )
             rules.append((head.strip(), body))
     if not rules:
         raise ModelError("line 1: the grammar has no rules; write for instance S -> ( S ) S |")

@@ -1,8 +1,7 @@
 """Regular languages: every question of the protocol answered on the minimal automaton.
 
 Membership runs the automaton. Completions and counts are dynamic programming over (position, state), exact at any
-length. Regular expressions and files of automata-lib come through that library (extra ``languages``); everything else
-here needs no extra.
+length. Regular expressions are read by :mod:`restrict.languages.regex`.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from restrict.errors import UsageError, quote
 from restrict.languages.dfa import Dfa, minimal
 from restrict.languages.protocol import Forcing, Pattern, Word, check_word, forcing, pattern_of, start_of
 from restrict.languages.subset import cheapest
+from restrict.model.validate import check_symbol
 from restrict.restriction import Restriction
 from restrict.strictjson import Node
 
@@ -219,8 +219,12 @@ def read_dfa(node: Node, spec: str) -> Regular:
     if members["format"].text() != DFA_FORMAT:
         members["format"].fail(f"expected {DFA_FORMAT!r}")
     alphabet = [item.text() for item in members["alphabet"].items()]
-    if not alphabet or len(set(alphabet)) != len(alphabet) or "*" in alphabet or "" in alphabet:
-        members["alphabet"].fail("expected different symbols, at least one, none of them '*' or empty")
+    if not alphabet:
+        members["alphabet"].fail("expected at least one symbol")
+    for item in members["alphabet"].items():
+        check_symbol(item.text(), item.place)
+        if alphabet.count(item.text()) > 1:
+            item.fail(f"the symbol {quote(item.text())} occurs twice")
     rows = members["transitions"].items()
     if not rows:
         members["transitions"].fail("expected at least one state")
@@ -245,41 +249,3 @@ def dfa_document(dfa: Dfa, name: str) -> dict[str, Any]:
         "accept": sorted(dfa.accept),
         "transitions": [list(row) for row in dfa.delta],
     }
-
-
-def from_regex(pattern: str, alphabet: str | None = None) -> Regular:
-    """A language from a regular expression of automata-lib (``| * + ? ( ) { } .``), one character a symbol.
-
-    ``alphabet`` defaults to the letters, digits and other plain characters of the pattern. Raises :class:`UsageError`
-    for a malformed pattern, and where the extra ``languages`` is not installed.
-    """
-    try:
-        from automata.base.exceptions import AutomatonException, RegexException
-        from automata.fa.dfa import DFA
-        from automata.fa.nfa import NFA
-    except ImportError:
-        raise UsageError("regular expressions need automata-lib: pip install 'restrict[languages]'") from None
-    symbols = tuple(dict.fromkeys(alphabet)) if alphabet else tuple(sorted(set(pattern) - set("|*+?(){}[].,&^\\ ")))
-    if alphabet is None and ("." in pattern or "{" in pattern or "[" in pattern):
-        raise UsageError(f"the regular expression {quote(pattern)} needs its alphabet: write regex[abc]:{pattern[:40]}")
-    if not symbols or "*" in symbols:
-        raise UsageError(
-            "the alphabet of a regular expression must have a symbol, and '*' means free: write regex[abc]:..."
-        )
-    try:
-        nfa = NFA.from_regex(pattern, input_symbols=set(symbols))
-        found = DFA.from_nfa(nfa, minify=False)
-    except (AutomatonException, RegexException, ValueError, IndexError, KeyError) as error:
-        raise UsageError(f"the regular expression {quote(pattern)} is not well-formed: {str(error)[:120]}") from None
-    spec = f"regex[{''.join(symbols)}]:{pattern}"
-    return Regular(pattern, spec, _from_automata(found, symbols))
-
-
-def _from_automata(found: Any, symbols: tuple[str, ...]) -> Dfa:
-    """Our automaton from an automata-lib ``DFA``, which may be partial."""
-    order = sorted(found.states, key=repr)
-    index = {q: at for at, q in enumerate(order)}
-    sink = len(order)
-    delta = [[index.get(found.transitions.get(q, {}).get(s), sink) for s in symbols] for q in order]
-    delta.append([sink] * len(symbols))
-    return minimal(symbols, delta, index[found.initial_state], [index[q] for q in found.final_states])

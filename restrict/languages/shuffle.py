@@ -19,11 +19,12 @@ from math import comb
 import numpy as np
 
 from restrict.errors import ResourceLimit, UsageError
-from restrict.languages.dyck import Dyck, brackets, code_of, fix_all, random_path, symbols, typed, unbalance
+from restrict.languages.dyck import Dyck, code_of, fix_all, random_path, symbols, typed, unbalance
 from restrict.languages.predicate import uniform_sample
 from restrict.languages.protocol import Forcing, Pattern, Word, check_word, forcing, pattern_of, start_of
 from restrict.languages.regular import below
 from restrict.languages.search import cheapest_pattern
+from restrict.model.brackets import brackets
 from restrict.restriction import Restriction
 
 COUNT_BUDGET = 2_000_000

@@ -79,15 +79,16 @@ def _shuffle(rest: str, _letters: str) -> Language:
 
 
 def _regex(rest: str, letters: str) -> Language:
-    from restrict.languages.regular import from_regex
+    from restrict.languages.regex import from_regex
 
     return from_regex(rest, letters or None)
 
 
 def _dfa(rest: str, _letters: str) -> Language:
     from restrict.errors import ModelError
+    from restrict.files import read_bytes
     from restrict.languages.regular import read_dfa
-    from restrict.strictjson import Node, parse, read_bytes
+    from restrict.strictjson import Node, parse
 
     value = parse(read_bytes(Path(rest)), rest)
     try:
@@ -98,8 +99,8 @@ def _dfa(rest: str, _letters: str) -> Language:
 
 def _cfg(rest: str, _letters: str) -> Language:
     from restrict.errors import ModelError
+    from restrict.files import read_bytes
     from restrict.languages.grammar import read_grammar
-    from restrict.strictjson import read_bytes
 
     try:
         return read_grammar(read_bytes(Path(rest)).decode("utf-8"), f"cfg:{rest}")

@@ -8,10 +8,12 @@
 """
 
 from restrict.logic.compiler import compile_formula
-from restrict.logic.formula import OPERATORS, Formula, apply, atom
+from restrict.logic.formula import Formula, apply, atom
+from restrict.logic.operators import OPERATORS
+from restrict.logic.parser import parse
+from restrict.logic.printer import to_text
 from restrict.logic.sample import random_formula
 from restrict.logic.semantics import evaluate, evaluate_tokens, satisfies
-from restrict.logic.syntax import parse, to_text
 
 __all__ = [
     "OPERATORS",

@@ -38,8 +38,10 @@ import numpy.typing as npt
 
 from restrict.errors import ResourceLimit, UsageError, quote
 from restrict.logic.cover import expression
-from restrict.logic.formula import PAST, SYMBOL, UNARY_TEMPORAL, Formula, Node
-from restrict.logic.syntax import parse, to_text
+from restrict.logic.formula import Formula
+from restrict.logic.operators import PAST, SYMBOL, UNARY_TEMPORAL, Node
+from restrict.logic.parser import parse
+from restrict.logic.printer import to_text
 from restrict.model.fileformat import FORMAT, dumps, loads
 from restrict.model.program import Model
 from restrict.model.validate import check_symbol

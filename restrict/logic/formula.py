@@ -21,48 +21,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from restrict.errors import UsageError, quote
-
-NULLARY = ("true", "false", "first", "last")
-BOOLEAN = ("and", "or", "implies", "iff", "xor")
-_MIRRORED = {
-    "previous": "next",
-    "weak previous": "weak next",
-    "once": "eventually",
-    "historically": "always",
-    "strict once": "strict eventually",
-    "strict historically": "strict always",
-}
-UNARY_TEMPORAL = (*_MIRRORED, *_MIRRORED.values())
-_PAIRS = [
-    ("since", "until"),
-    ("weak since", "weak until"),
-    ("trigger", "release"),
-    ("strong trigger", "strong release"),
-]
-_MIRRORED |= {strict + past: strict + future for strict in ("", "strict ") for past, future in _PAIRS}
-BINARY_TEMPORAL = tuple(op for pair in _MIRRORED.items() for op in pair if op not in UNARY_TEMPORAL)
-MIRROR = _MIRRORED | {future: past for past, future in _MIRRORED.items()} | {"first": "last", "last": "first"}
-"""Each operator with its mirror image (the word read backwards); those not listed are their own."""
-PAST = frozenset(_MIRRORED)
-"""The temporal operators that look left."""
-SYMBOL = "symbol"
-ARITY = {
-    SYMBOL: 0,
-    **dict.fromkeys(NULLARY, 0),
-    **dict.fromkeys(("not", *UNARY_TEMPORAL), 1),
-    **dict.fromkeys((*BOOLEAN, *BINARY_TEMPORAL), 2),
-}
-OPERATORS = tuple(ARITY)[1:]
-"""Every operator by its full name, constants first."""
-
-
-@dataclass(frozen=True)
-class Node:
-    """An operator, the indices of its operands in the formula, and for an atom the symbol."""
-
-    op: str
-    args: tuple[int, ...] = ()
-    symbol: str = ""
+from restrict.logic.operators import ARITY, MIRROR, NULLARY, OPERATORS, SYMBOL, Node
+from restrict.logic.printer import to_text
 
 
 @dataclass(frozen=True, repr=False)
@@ -114,8 +74,6 @@ class Formula:
         return apply("implies", self, other)
 
     def __str__(self) -> str:
-        from restrict.logic.syntax import to_text
-
         return to_text(self)
 
     def __repr__(self) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from restrict.errors import UsageError
-from restrict.logic.formula import ARITY, NULLARY, OPERATORS, SYMBOL, Builder, Formula
+from restrict.logic.formula import Builder, Formula
+from restrict.logic.operators import ARITY, NULLARY, OPERATORS, SYMBOL
 
 DEFAULT = tuple(op for op in OPERATORS if op not in NULLARY)
 

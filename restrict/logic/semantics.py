@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from restrict.errors import UsageError, quote
-from restrict.logic.formula import ARITY, MIRROR, PAST, SYMBOL, Formula, Node
-from restrict.logic.syntax import parse
+from restrict.logic.formula import Formula
+from restrict.logic.operators import ARITY, MIRROR, PAST, SYMBOL, Node
+from restrict.logic.parser import parse
 
 Truth = npt.NDArray[np.bool_]
 

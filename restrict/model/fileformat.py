@@ -11,9 +11,11 @@ import numpy as np
 
 from restrict.arrays import I64
 from restrict.errors import ModelError, UsageError, quote
+from restrict.files import read_bytes, write_bytes
 from restrict.model.program import Head, Map, Model, Output, Size, Variable
 from restrict.model.rules import Dot, Formula, Rule, Table
-from restrict.strictjson import Node, one_line_lists, parse, read_bytes, write_bytes
+from restrict.model.validate import has_control
+from restrict.strictjson import Node, one_line_lists, parse
 
 FORMAT = "restrict-model/1"
 _DTYPES = {"int64", "int32", "int16", "int8", "uint32", "uint16", "uint8"}
@@ -126,8 +128,6 @@ def _output(node: Node) -> Output:
 
 
 def _label(node: Node) -> str:
-    from restrict.model.validate import has_control
-
     text = node.text()
     if not text or has_control(text):
         node.fail("a label is a non-empty string without control characters")
@@ -225,7 +225,7 @@ def _dump_variable(variable: Variable) -> dict[str, Any]:
             "kind": "map",
             "args": list(variable.args),
             "domain": _dump_size(variable.domain),
-            "map": _dump_rule(variable.rule, variable.name),
+            "map": _dump_rule(variable.map, variable.name),
         }
     optional = {"query": variable.query, "key": variable.key}
     head: dict[str, Any] = {"name": variable.name, "kind": "head"} | {

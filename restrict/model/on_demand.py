@@ -32,9 +32,9 @@ class OnDemandRun:
     Raises :class:`ResourceLimit` where ``limit`` scores in all, or ``ROW`` in one row, do not suffice.
     """
 
-    def __init__(self, at: Instance, word: Sequence[int], limit: int = LIMIT) -> None:
-        self.at, self.left = at, limit
-        self.tokens = tokens_of(at, np.array([word], dtype=np.int64).reshape(1, -1))[0]
+    def __init__(self, instance: Instance, word: Sequence[int], limit: int = LIMIT) -> None:
+        self.instance, self.left = instance, limit
+        self.tokens = tokens_of(instance, np.array([word], dtype=np.int64).reshape(1, -1))[0]
         self.known: dict[Node, int] = {}
 
     def value(self, name: str, i: int) -> int:
@@ -54,9 +54,9 @@ class OnDemandRun:
                 found = self.known[waiting.pop()[0]] = int(done.value)
         return found
 
-    def label(self, where: int) -> str:
+    def label(self, position: int) -> str:
         """The output's label at a position."""
-        return self.at.label(self.value(self.at.model.output.variable, where))
+        return self.instance.label(self.value(self.instance.model.output.variable, position))
 
     def _ready(self, name: str, i: int) -> int | None:
         if name == "position":
@@ -65,27 +65,27 @@ class OnDemandRun:
 
     def _steps(self, name: str, i: int) -> Steps:
         """Asks for the nodes it needs, one at a time, and returns its value."""
-        variable = self.at.model.by_name[name]
+        variable = self.instance.model.by_name[name]
         if isinstance(variable, Map):
             values = []
             for arg in variable.args:
                 values.append([(yield arg, i)])  # noqa: PERF401 - no yield in a comprehension
-            return int(self.at.map_values(variable, i, values).item())
+            return int(self.instance.map_values(variable, i, values).item())
         winner = yield from self._winner(variable, i)
         return variable.default if winner < 0 else (yield variable.value, winner)
 
     def _winner(self, head: Head, i: int) -> Steps:
-        first, stop = self.at.visible(head, i)
+        first, stop = self.instance.visible(head, i)
         if first >= stop:
             return -1
-        query, key = self.at.query(head), self.at.key(head)
+        query, key = self.instance.query(head), self.instance.key(head)
         u = (yield query, i) if query else 0
         js = np.arange(first, stop, dtype=np.int64)
         if key in (None, "token", "position"):
             keys = js if key == "position" else self.tokens[first:stop] if key else np.zeros_like(js)
             scores = self._scores(head, i, u, js, np.ascontiguousarray(keys))
             return int(first + (len(js) - 1 - np.argmax(scores[::-1]) if head.ties == "right" else np.argmax(scores)))
-        domain = self.at.domains[key]
+        domain = self.instance.domains[key]
         every = np.tile(np.arange(domain, dtype=np.int64), len(js)) if len(js) * domain <= ROW else js[:0]
         table = self._scores(head, i, u, np.repeat(js, domain if len(every) else 1), every).reshape(-1, domain)
         return (yield from self._descend(table, js, key, head.ties == "right"))
@@ -94,7 +94,7 @@ class OnDemandRun:
         self.left -= len(js)
         if self.left < 0 or len(js) > ROW or len(js) != len(keys):
             raise ResourceLimit(f"the row of {head.name!r} at {i} is too long to evaluate")
-        return evaluate(self.at.row(head, i, u), {"j": js, "k": keys}, len(js))
+        return evaluate(self.instance.row(head, i, u), {"j": js, "k": keys}, len(js))
 
     def _descend(self, table: I64, js: I64, key: str, right: bool) -> Steps:
         """Positions by the best score that they might have; stops when the best score found is out of reach."""

@@ -1,15 +1,8 @@
-"""Hard-attention programs: variables, models (families over n) and instances (one model at one n).
+"""Models: hard-attention programs as families over the length ``n``.
 
-A unique-hard-attention transformer is a straight-line program over categorical variables (Hahn 2020, section 3, with
-the
-residual stream kept as separate variables). At length ``n`` a variable has one value in ``0 .. d-1`` at each position:
-
-- ``token`` and ``position`` are given;
-- :class:`Map` applies any function to variables at the same position;
-- :class:`Head` copies ``value`` from the visible position whose score is greatest.
-
-docs/format.md defines every rule; :mod:`restrict.model.validate` enforces them when a model is made and when it is
-put at an ``n``.
+docs/format.md defines every rule; :mod:`restrict.model.validate` enforces them when a model is made and when it is put
+at a length. The parts of a program are in :mod:`restrict.model.variables`, a model at one length in
+:mod:`restrict.model.instance`; both are offered here, too.
 """
 
 from __future__ import annotations
@@ -18,74 +11,55 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-import numpy as np
-
-from restrict.arrays import I64
 from restrict.errors import ModelError, UsageError, quote
-from restrict.model.expr import Code, Expr, bind, compile_expr, interval
-from restrict.model.rules import SCORE_NAMES, Callback, Formula, Rule, Table, bind_row, expression, formula, tabulate
+from restrict.model.graph import depths, program_graph
+from restrict.model.instance import Instance
+from restrict.model.rules import SCORE_NAMES, Callback, Formula, Rule, formula
+from restrict.model.trace import Trace, run
+from restrict.model.validate import validate_model
+from restrict.model.variables import (
+    BUILT_IN,
+    MASKS,
+    MAX_N,
+    Head,
+    Map,
+    Mask,
+    Output,
+    Size,
+    Variable,
+    at_length,
+    mentions,
+    references,
+    rule_of,
+)
 
 if TYPE_CHECKING:
-    from restrict.model.trace import Trace
+    pass
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+__all__ = [
+    "BUILT_IN",
+    "MASKS",
+    "MAX_N",
+    "Head",
+    "Instance",
+    "Map",
+    "Mask",
+    "Model",
+    "Output",
+    "Size",
+    "Variable",
+    "at_length",
+    "mentions",
+    "references",
+    "rule_of",
+]
 
 T = TypeVar("T")
-Mask = Literal["none", "past", "strict_past", "future", "strict_future"]
-MASKS: tuple[Mask, ...] = ("none", "past", "strict_past", "future", "strict_future")
-MAX_N = 100_000_000
-Size = int | Formula
-
-
-@dataclass(frozen=True, eq=False)
-class Map:
-    """``name_i = rule(n, i, args_i)``, with values in ``0 .. domain-1``.
-
-    ``rule`` is an expression, a :class:`Table` with axes among the arguments and ``i``, or a callable ``f(n, i,
-    *args)``.
-    """
-
-    name: str
-    args: tuple[str, ...]
-    domain: Size | str
-    rule: Rule | str | Callable[..., int]
-
-
-@dataclass(frozen=True, eq=False)
-class Head:
-    """``name_i = value_j`` for the visible ``j`` of greatest ``score``; ``default`` where nothing is visible.
-
-    ``score`` is an expression over ``n i j q k``, a :class:`Table`, a :class:`Dot`, or a callable ``f(n, i, q, j, k)``.
-    """
-
-    name: str
-    value: str
-    score: Rule | str | Callable[..., int]
-    query: str | None = None
-    key: str | None = None
-    mask: Mask = "none"
-    ties: Literal["left", "right"] = "left"
-    default: int = 0
-    domain: Size | str | None = None
-
-
-Variable = Map | Head
-
-
-@dataclass(frozen=True)
-class Output:
-    """The output variable, at the last position or at every one; ``accept`` or ``labels`` name its values."""
-
-    variable: str
-    position: Literal["last", "every"] = "last"
-    accept: frozenset[int] | None = None
-    labels: tuple[str, ...] | None = None
-
-    def label(self, value: int) -> str:
-        """The label of a value of the output variable."""
-        if self.accept is not None:
-            return "accept" if value in self.accept else "reject"
-        return self.labels[value] if self.labels is not None else str(value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,8 +84,6 @@ class Model:
     _instances: dict[int, Instance] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        from restrict.model.validate import validate_model
-
         object.__setattr__(self, "alphabet", tuple(self.alphabet))
         object.__setattr__(self, "variables", tuple(_with_rules(v, at) for at, v in enumerate(self.variables)))
         if isinstance(self.when, str):
@@ -128,21 +100,66 @@ class Model:
         """The start and end markers that the model has, in this order."""
         return tuple(m for m in (self.start_marker, self.end_marker) if m is not None)
 
+    def graph(self) -> nx.DiGraph[str]:
+        """Which variable reads which.
+
+        Returns:
+            A new directed graph: an edge ``a -> b``, with its ``roles``, where ``b`` reads ``a``; each node has a
+            ``kind`` (:mod:`restrict.model.graph`). Linear.
+        """
+        return program_graph(self.variables)
+
+    @property
+    def depth(self) -> int:
+        """The most heads on a path to the output: the number of layers L."""
+        return depths(self.graph())[self.output.variable]
+
     def at(self, n: int) -> Instance:
-        """The model at length ``n`` (markers included). Raises :class:`ModelError` where it is not defined there."""
+        """The model at one length.
+
+        Args:
+            n: the number of positions, markers included.
+
+        Returns:
+            The instance; the same one each time.
+
+        Raises:
+            UsageError: ``n`` is out of range.
+            ModelError: the model is not defined at ``n``.
+            ResourceLimit: a map's range cannot be checked.
+        """
         if n not in self._instances:
             self._instances[n] = Instance(self, n)
         return self._instances[n]
 
     def run(self, word: str | Sequence[str]) -> Trace:
-        """Every variable at every position on one input, with the attended positions. Cost O(n^2) per head."""
-        from restrict.model.trace import run
+        """Every variable at every position on one input, with the attended positions.
 
+        Args:
+            word: the symbols, without markers; a string is split as by :meth:`symbols`.
+
+        Returns:
+            The trace. Cost O(n^2) per head.
+
+        Raises:
+            UsageError: a symbol that is not in the alphabet.
+            ModelError: the model is not defined at this length.
+        """
         symbols = self.symbols(word)
         return run(self.at(len(symbols) + len(self.markers)), symbols)
 
     def symbols(self, word: str | Sequence[str]) -> list[int]:
-        """The indices of a word's symbols; a string is split at white space, or into characters where it has none."""
+        """The indices of a word's symbols.
+
+        Args:
+            word: symbols, or a string, which is split at white space, or into characters where it has none.
+
+        Returns:
+            Indices into the alphabet.
+
+        Raises:
+            UsageError: a symbol that is not in the alphabet.
+        """
         if isinstance(word, str):
             word = (
                 word.split() if any(c.isspace() for c in word.strip()) or word in self.alphabet else list(word.strip())
@@ -192,7 +209,7 @@ def _with_rules(variable: Variable, at: int) -> Variable:
             variable.default,
             _size(variable.domain, f"{place}.domain"),
         )
-    rule, args = variable.rule, tuple(variable.args)
+    rule, args = variable.map, tuple(variable.args)
     if isinstance(rule, str):
         rule = _located(f"{place}.map", formula, rule, frozenset({"n", "i", *args}))
     elif not isinstance(rule, Rule):
@@ -200,112 +217,3 @@ def _with_rules(variable: Variable, at: int) -> Variable:
     domain = _size(variable.domain, f"{place}.domain")
     assert domain is not None
     return Map(variable.name, args, domain, rule)
-
-
-@dataclass(eq=False)
-class Instance:
-    """A model at one length: domain sizes, pinned positions, and rows and map values on demand."""
-
-    model: Model
-    n: int
-
-    def __post_init__(self) -> None:
-        from restrict.model.validate import validate_instance
-
-        self.domains: dict[str, int] = {}
-        validate_instance(self)
-        self._map_tables: dict[tuple[str, int], I64] = {}
-        self._shared: dict[str, Code | None] = {}
-
-    @property
-    def pinned(self) -> dict[int, int]:
-        """Marker positions and their token values."""
-        model, pins, value = self.model, {}, len(self.model.alphabet)
-        if model.start_marker is not None:
-            pins[0] = value
-            value += 1
-        if model.end_marker is not None:
-            pins[self.n - 1] = value
-        return pins
-
-    def visible(self, head: Head, i: int) -> tuple[int, int]:
-        """The visible positions ``first .. stop-1`` from position ``i``."""
-        return {
-            "none": (0, self.n),
-            "past": (0, i + 1),
-            "strict_past": (0, i),
-            "future": (i, self.n),
-            "strict_future": (i + 1, self.n),
-        }[head.mask]
-
-    @cached_property
-    def _read(self) -> dict[str, tuple[str | None, str | None]]:
-        heads = [v for v in self.model.variables if isinstance(v, Head)]
-        return {h.name: (h.query if "q" in mentions(h) else None, h.key if "k" in mentions(h) else None) for h in heads}
-
-    def query(self, head: Head) -> str | None:
-        """The query variable, where the score reads it."""
-        return self._read[head.name][0]
-
-    def key(self, head: Head) -> str | None:
-        """The key variable, where the score reads it."""
-        return self._read[head.name][1]
-
-    def row(self, head: Head, i: int, u: int) -> Expr:
-        """The score of ``head`` at position ``i`` and query value ``u`` as an expression over ``j`` and ``k``."""
-        key = self.key(head)
-        assert isinstance(head.score, Rule)
-        return bind_row(head.score, {"n": self.n, "i": i, "q": u}, self.n, self.domains[key] if key else 1)
-
-    def shared_code(self, head: Head) -> Code | None:
-        """The score as register code over ``j k i q``, in this order; ``None`` for dot products and callables."""
-        if head.name not in self._shared:
-            rule = head.score
-            plain = bind(expression(rule), n=self.n) if isinstance(rule, Formula | Table) else None
-            code = None if plain is None else compile_expr(plain, ("j", "k", "i", "q"))
-            self._shared[head.name] = code
-        return self._shared[head.name]
-
-    def map_values(self, variable: Map, i: int, values: Sequence[Sequence[int]]) -> I64:
-        """The map at position ``i`` on the product of the arguments' ``values``; shape = their lengths."""
-        assert isinstance(variable.rule, Rule)
-        axes = {a: np.asarray(v, dtype=np.int64) for a, v in zip(variable.args, values, strict=True)}
-        out = tabulate(variable.rule, {"n": self.n, "i": i}, axes)
-        if isinstance(variable.rule, Callback):
-            self._check_callback(variable, i, out)
-        return out
-
-    def _check_callback(self, variable: Map, i: int, out: I64) -> None:
-        size = self.domains[variable.name]
-        if out.min() < 0 or out.max() >= size:
-            raise ModelError(
-                f"variable {variable.name!r}: the map callable gives {int(out.min())} .. {int(out.max())} "
-                f"at position {i}, outside its domain 0..{size - 1}"
-            )
-
-    def map_table(self, variable: Map, i: int) -> I64:
-        """The whole map at position ``i``, kept; only for small domains."""
-        at = i if "i" in mentions(variable) else -1
-        if (variable.name, at) not in self._map_tables:
-            full = [range(self.domains[a]) for a in variable.args]
-            self._map_tables[variable.name, at] = self.map_values(variable, i, full)
-        return self._map_tables[variable.name, at]
-
-    def label(self, value: int) -> str:
-        """The label of a value of the output variable."""
-        return self.model.output.label(value)
-
-
-def mentions(variable: Variable) -> frozenset[str]:
-    """What the variable's rule reads."""
-    rule = variable.score if isinstance(variable, Head) else variable.rule
-    assert isinstance(rule, Rule)
-    return rule.mentions
-
-
-def at_length(expr: Expr, n: int) -> int:
-    """The value of an expression over ``n``, checked for overflow first."""
-    interval(expr, {"n": (n, n)})
-    value = bind(expr, n=n)
-    assert value.op == "const"
-    return value.value

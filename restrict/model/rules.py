@@ -7,6 +7,8 @@ expression over
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +18,9 @@ import numpy as np
 from restrict.arrays import I64, MAX64
 from restrict.errors import ModelError, ResourceLimit
 from restrict.kernels.machine import BLOCK, run_block
-from restrict.model.expr import Code, Expr, bind, compile_expr, name, parse, table
+from restrict.model.code import Code, compile_expr
+from restrict.model.expr import Expr, bind, name, table
+from restrict.model.expr_parser import parse
 
 SCORE_NAMES = frozenset("nijqk")
 
@@ -176,30 +180,86 @@ def run_code(code: Code, regs: I64, m: int) -> None:
         run_block(code.instructions, code.tables, regs, m)
 
 
+def run_points(code: Code, points: I64) -> I64:
+    """Run code at some points.
+
+    Args:
+        code: over as many inputs as ``points`` has columns, none of them written.
+        points: int64, shape (m, inputs).
+
+    Returns:
+        int64, shape (m,). Cost: one pass per operator.
+    """
+    total = len(points)
+    out = np.empty(total, dtype=np.int64)
+    regs = registers(code, max(1, min(BLOCK, total)))
+    for start in range(0, total, BLOCK):
+        m = min(BLOCK, total - start)
+        regs[: points.shape[1], :m] = points[start : start + m].T
+        run_code(code, regs, m)
+        out[start : start + m] = regs[code.result, :m]
+    return out
+
+
 def expression(rule: Rule) -> Expr:
     """A formula or table as an expression over the names that it mentions."""
     assert isinstance(rule, Formula | Table), "callables and dot products have no expression of their own"
     return rule.expr if isinstance(rule, Formula) else rule.expr()
 
 
-def tabulate(rule: Rule, known: Mapping[str, int], axes: Mapping[str, I64]) -> I64:
-    """A map's values on the product of ``axes`` (argument name to the values it may take); shape = the lengths of the
-    axes."""
+def tabulate(code: Code, i: int, axes: Mapping[str, I64]) -> I64:
+    """A map's values on a product of argument values at one position.
+
+    Args:
+        code: compiled over ``i`` and the arguments, in the order of ``axes``.
+        i: the position.
+        axes: for every argument, in order, the values that it may take, int64, shape (any,).
+
+    Returns:
+        int64, one axis an argument.
+
+    Raises:
+        ResourceLimit: more than 2^24 points.
+    """
+    shape, total = _points(axes)
+    out = np.empty(total, dtype=np.int64)
+    grids = [grid.reshape(-1) for grid in np.meshgrid(*axes.values(), indexing="ij")]
+    regs = registers(code, min(BLOCK, total))
+    regs[0] = i
+    for start in range(0, total, BLOCK):
+        m = min(BLOCK, total - start)
+        for slot, grid in enumerate(grids, 1):
+            regs[slot, :m] = grid[start : start + m]
+        run_code(code, regs, m)
+        out[start : start + m] = regs[code.result, :m]
+    return out.reshape(shape)
+
+
+def tabulate_callback(rule: Callback, known: Mapping[str, int], axes: Mapping[str, I64]) -> I64:
+    """The same for a Python callable, which is called once for every point.
+
+    Args:
+        rule: the callable, of ``n``, ``i`` and the arguments.
+        known: ``n`` and ``i``.
+        axes: as for :func:`tabulate`.
+
+    Returns:
+        int64, one axis an argument.
+
+    Raises:
+        ResourceLimit: more than 2^24 points.
+        ModelError: a result that is not a 64-bit integer.
+    """
+    shape, _ = _points(axes)
+    points = itertools.product(*(axis.tolist() for axis in axes.values()))
+    values = [int64(rule.function(known["n"], known["i"], *point), "map") for point in points]
+    return np.array(values, dtype=np.int64).reshape(shape)
+
+
+def _points(axes: Mapping[str, I64]) -> tuple[tuple[int, ...], int]:
+    """The shape of a product and the number of its points."""
     shape = tuple(len(v) for v in axes.values())
-    total = int(np.prod(shape, dtype=object)) if shape else 1
+    total = math.prod(shape)
     if total > 2**24:
         raise ResourceLimit(f"a map would be tabulated at {total} points; the limit is 2^24")
-    if isinstance(rule, Callback):
-        grid = (
-            np.stack(np.meshgrid(*axes.values(), indexing="ij"), axis=-1).reshape(total, len(shape))
-            if shape
-            else np.zeros((1, 0), dtype=np.int64)
-        )
-        flat = np.array(
-            [int64(rule.function(known["n"], known["i"], *map(int, g)), "map") for g in grid], dtype=np.int64
-        )
-        return flat.reshape(shape)
-    expr = bind(expression(rule), **known)
-    grids = np.meshgrid(*axes.values(), indexing="ij")
-    inputs = {key: np.ascontiguousarray(grid).reshape(-1) for key, grid in zip(axes, grids, strict=True)}
-    return evaluate(expr, inputs, total).reshape(shape)
+    return shape, total

@@ -16,6 +16,17 @@ from restrict.model.fileformat import dumps, loads
 from restrict.model.fileformat import load as load_file
 from restrict.model.program import Model
 
+MOST = {
+    ("induction-head", "letters"): 26,
+    ("tagger", "letters"): 26,
+    ("parity8", "width"): 2_000,
+    ("parity-attempt", "layers"): 2_000,
+    ("tribes-trap", "width"): 80,
+    ("shared-hubs", "width"): 1_000,
+    ("dot-dense", "dim"): 120,
+    ("dot-sparse", "dim"): 120,
+}
+"""Options that the model file grows with, up to the limits of the format; a random model has its own limits."""
 GENERATORS: dict[str, Callable[..., dict[str, Any]]] = {**BUILTINS, **HARD, "random": random_model}
 
 
@@ -62,6 +73,9 @@ def document_bytes(text: str) -> bytes:
                 f"{name}: {key}={quote(value)} must be an integer of at least {0 if key == 'seed' else 1} "
                 "and at most 9 digits"
             )
+        most = MOST.get((name, key))
+        if most is not None and int(value) > most:
+            raise UsageError(f"{name}: {key}={value} may be at most {most}")
         options[key] = int(value)
     document = build(**options)
     if options and name != "random":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,8 +16,11 @@ from restrict.arrays import I64
 from restrict.errors import UsageError, quote
 from restrict.kernels.scan import attend_table
 from restrict.model.expr import Expr, bind
-from restrict.model.program import Head, Instance, Map, mentions
-from restrict.model.rules import Callback, Rule, evaluate, expression
+from restrict.model.rules import Callback, evaluate, expression
+from restrict.model.variables import Head, Map, mentions, rule_of
+
+if TYPE_CHECKING:
+    from restrict.model.instance import Instance
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,79 +73,83 @@ class Trace:
         return "\n".join(line.rstrip() for line in lines)
 
 
-def run(at: Instance, word: Sequence[int]) -> Trace:
+def run(instance: Instance, word: Sequence[int]) -> Trace:
     """One input, given by its symbols' indices without the markers."""
-    batch = run_batch(at, np.asarray([word], dtype=np.int64).reshape(1, -1))
-    return Trace(at, {k: v[0] for k, v in batch.values.items()}, {k: v[0] for k, v in batch.attended.items()})
+    batch = run_batch(instance, np.asarray([word], dtype=np.int64).reshape(1, -1))
+    return Trace(instance, {k: v[0] for k, v in batch.values.items()}, {k: v[0] for k, v in batch.attended.items()})
 
 
-def tokens_of(at: Instance, words: I64) -> I64:
+def tokens_of(instance: Instance, words: I64) -> I64:
     """Insert the markers: (inputs, n - markers) symbol indices to (inputs, n) token values."""
-    pinned = at.pinned
-    free = [i for i in range(at.n) if i not in pinned]
-    if words.ndim != 2 or words.shape[1] != len(free):
-        raise UsageError(f"an input of shape {words.shape} for {len(free)} symbols at n = {at.n}")
-    if words.size and not (words.min() >= 0 and words.max() < len(at.model.alphabet)):
-        raise UsageError(f"a symbol index outside 0..{len(at.model.alphabet) - 1}: {quote(int(words.max()))}")
-    tokens = np.empty((len(words), at.n), dtype=np.int64)
-    tokens[:, free] = words
-    for i, value in pinned.items():
+    unpinned = instance.unpinned
+    if words.ndim != 2 or words.shape[1] != len(unpinned):
+        raise UsageError(f"an input of shape {words.shape} for {len(unpinned)} symbols at n = {instance.n}")
+    if words.size and not (words.min() >= 0 and words.max() < len(instance.model.alphabet)):
+        raise UsageError(f"a symbol index outside 0..{len(instance.model.alphabet) - 1}: {quote(int(words.max()))}")
+    tokens = np.empty((len(words), instance.n), dtype=np.int64)
+    tokens[:, unpinned] = words
+    for i, value in instance.pinned.items():
         tokens[:, i] = value
     return tokens
 
 
-def run_batch(at: Instance, words: I64) -> Batch:
+def run_batch(instance: Instance, words: I64) -> Batch:
     """All variables on all inputs; ``words`` is (inputs, n - markers), symbol indices.
 
     Cost per head: one score per position pair and key value for each query value, plus n^2 comparisons an input;
     memory (inputs, n) per variable.
     """
-    tokens = tokens_of(at, words)
-    positions = np.broadcast_to(np.arange(at.n, dtype=np.int64), tokens.shape)
+    tokens = tokens_of(instance, words)
+    positions = np.broadcast_to(np.arange(instance.n, dtype=np.int64), tokens.shape)
     batch = Batch({"token": tokens, "position": positions}, {})
-    for variable in at.model.variables:
+    for variable in instance.model.variables:
         if isinstance(variable, Head):
-            _run_head(at, variable, batch)
+            _run_head(instance, variable, batch)
         else:
-            batch.values[variable.name] = _run_map(at, variable, batch)
+            batch.values[variable.name] = _run_map(instance, variable, batch)
     return batch
 
 
-def _run_map(at: Instance, variable: Map, batch: Batch) -> I64:
+def _run_map(instance: Instance, variable: Map, batch: Batch) -> I64:
     shape = batch.values["token"].shape
-    rule = variable.rule
+    rule = rule_of(variable)
     if isinstance(rule, Callback):
         out = np.empty(shape, dtype=np.int64)
-        for i in range(at.n):
+        for i in range(instance.n):
             for b in range(shape[0]):
-                out[b, i] = at.map_values(variable, i, [[int(batch.values[a][b, i])] for a in variable.args]).item()
+                out[b, i] = instance.map_values(
+                    variable, i, [[int(batch.values[a][b, i])] for a in variable.args]
+                ).item()
         return out
-    assert isinstance(rule, Rule)
-    expr = bind(expression(rule), n=at.n)
+    expr = bind(expression(rule), n=instance.n)
     inputs = {a: np.ascontiguousarray(batch.values[a]).reshape(-1) for a in variable.args}
     inputs["i"] = np.ascontiguousarray(batch.values["position"]).reshape(-1)
     return evaluate(expr, {a: inputs[a] for a in expr.names}, shape[0] * shape[1]).reshape(shape)
 
 
-def _run_head(at: Instance, head: Head, batch: Batch) -> None:
+def _run_head(instance: Instance, head: Head, batch: Batch) -> None:
     shape = batch.values["token"].shape
     value = np.full(shape, head.default, dtype=np.int64)
     attended = np.full(shape, -1, dtype=np.int64)
-    query, key = at.query(head), at.key(head)
+    query, key = instance.query(head), instance.key(head)
     keys = batch.values[key] if key else np.zeros(shape, dtype=np.int64)
     rows: dict[tuple[int, int], Expr] = {}
     everyone = np.arange(shape[0])
-    for i in range(at.n):
-        first, stop = at.visible(head, i)
+    for i in range(instance.n):
+        first, stop = instance.visible(head, i)
         if first >= stop:
             continue
         for u in np.unique(batch.values[query][:, i]) if query else [0]:
             chosen = np.flatnonzero(batch.values[query][:, i] == u) if query else everyone
             slot = (i if "i" in mentions(head) else -1, int(u))
             if slot not in rows:
-                rows = {**rows, slot: at.row(head, i, int(u))} if slot[0] < 0 else {slot: at.row(head, i, int(u))}
+                rows = (
+                    {**rows, slot: instance.row(head, i, int(u))}
+                    if slot[0] < 0
+                    else {slot: instance.row(head, i, int(u))}
+                )
             winners = _winners(
-                rows[slot], keys[chosen, first:stop], at.domains[key] if key else 1, first, head.ties == "right"
+                rows[slot], keys[chosen, first:stop], instance.domains[key] if key else 1, first, head.ties == "right"
             )
             attended[chosen, i] = winners
             value[chosen, i] = batch.values[head.value][chosen, winners]

@@ -5,17 +5,34 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from restrict.arrays import I64, MAX64
 from restrict.errors import ModelError, ResourceLimit, UsageError, quote
-from restrict.model.expr import RESERVED, Interval, bind, interval
-from restrict.model.program import MASKS, MAX_N, Head, Instance, Map, Model, Size, at_length, mentions
+from restrict.model.expr import Interval, bind
+from restrict.model.expr_parser import RESERVED
+from restrict.model.graph import cycle, program_graph
+from restrict.model.interval import interval
 from restrict.model.rules import Dot, Formula, Rule, Table, evaluate, expression
+from restrict.model.variables import (
+    BUILT_IN,
+    MASKS,
+    MAX_N,
+    Head,
+    Map,
+    Size,
+    at_length,
+    mentions,
+    references,
+)
+
+if TYPE_CHECKING:
+    from restrict.model.instance import Instance
+    from restrict.model.program import Model
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
-_BUILT_IN = ("token", "position")
 _DOMAIN_CHECK_LIMIT = 2**24
 _CHUNK = 2**16
 
@@ -38,7 +55,7 @@ def validate_model(model: Model) -> None:
     for at, variable in enumerate(model.variables):
         place = f"variables[{at}] {variable.name!r}"
         for role, name in references(variable):
-            if name not in _BUILT_IN and known[name] >= at:
+            if name not in BUILT_IN and known[name] >= at:
                 raise ModelError(
                     f"{place}: {role} {name!r} is defined later in the list; move it before {variable.name!r}"
                 )
@@ -47,14 +64,6 @@ def validate_model(model: Model) -> None:
         else:
             _check_map(variable, place)
     _check_output(model, known)
-
-
-def references(variable: Head | Map) -> list[tuple[str, str]]:
-    """The (role, name) of every variable that a variable reads."""
-    if isinstance(variable, Map):
-        return [("argument", a) for a in variable.args]
-    roles = [("value", variable.value), ("query", variable.query), ("key", variable.key)]
-    return [(role, name) for role, name in roles if name is not None]
 
 
 def has_control(text: str) -> bool:
@@ -93,7 +102,7 @@ def _check_names(model: Model, known: Mapping[str, int]) -> None:
     first: dict[str, int] = {}
     for at, variable in enumerate(model.variables):
         place = f"variables[{at}]"
-        if not NAME.fullmatch(variable.name) or variable.name in RESERVED or variable.name in _BUILT_IN:
+        if not NAME.fullmatch(variable.name) or variable.name in RESERVED or variable.name in BUILT_IN:
             raise ModelError(
                 f"{place}.name: {quote(variable.name)} is not a free variable name "
                 "(letters, digits, _; not a reserved word)"
@@ -103,7 +112,7 @@ def _check_names(model: Model, known: Mapping[str, int]) -> None:
                 f"{place}.name: {variable.name!r} is already the name of variables[{first[variable.name]}]"
             )
         for role, name in references(variable):
-            if name not in known and name not in _BUILT_IN:
+            if name not in known and name not in BUILT_IN:
                 raise ModelError(
                     f"{place} {variable.name!r}: unknown variable {quote(name)} as {role}; "
                     f"known before it: {_known(model, at)}"
@@ -111,25 +120,20 @@ def _check_names(model: Model, known: Mapping[str, int]) -> None:
 
 
 def _known(model: Model, at: int) -> str:
-    names = [*_BUILT_IN, *(v.name for v in model.variables[:at])]
+    names = [*BUILT_IN, *(v.name for v in model.variables[:at])]
     return ", ".join(names) if len(names) <= 8 else ", ".join(names[:8]) + ", ..."
 
 
 def _check_cycles(model: Model, known: Mapping[str, int]) -> None:
     """Name a cycle, if there is one; a reference that is merely out of order is reported later."""
-    edges = [(v.name, name) for v in model.variables for _, name in references(v) if name in known]
-    if all(known[name] < known[user] for user, name in edges):
+    if all(known[name] < at for at, v in enumerate(model.variables) for _, name in references(v) if name in known):
         return
-    import networkx as nx
-
-    graph: nx.DiGraph[str] = nx.DiGraph(edges)
-    try:
-        cycle = [edge[0] for edge in nx.find_cycle(graph)]
-    except nx.NetworkXNoCycle:
+    names = cycle(program_graph(model.variables))
+    if not names:
         return
-    first = min(cycle, key=lambda name: known[name])
-    turn = cycle.index(first)
-    path = " -> ".join([*cycle[turn:], *cycle[:turn], first])
+    first = min(names, key=lambda name: known[name])
+    turn = names.index(first)
+    path = " -> ".join([*names[turn:], *names[:turn], first])
     raise ModelError(f"{place_of(model, first)}: cyclic definition: {path}; a variable may read only earlier ones")
 
 
@@ -175,15 +179,15 @@ def _check_axes(tensor: Table, allowed: frozenset[str], place: str) -> None:
 def _check_map(variable: Map, place: str) -> None:
     if len(set(variable.args)) != len(variable.args):
         raise ModelError(f"{place}.args: an argument occurs twice")
-    if isinstance(variable.rule, Dot):
+    if isinstance(variable.map, Dot):
         raise ModelError(f"{place}.map: a map is an expression or a table, not a dot product")
-    if isinstance(variable.rule, Table):
-        _check_axes(variable.rule, frozenset({"i", *variable.args}), f"{place}.map")
+    if isinstance(variable.map, Table):
+        _check_axes(variable.map, frozenset({"i", *variable.args}), f"{place}.map")
 
 
 def _check_output(model: Model, known: Mapping[str, int]) -> None:
     output = model.output
-    if output.variable not in known and output.variable not in _BUILT_IN:
+    if output.variable not in known and output.variable not in BUILT_IN:
         raise ModelError(f"output.variable: unknown variable {quote(output.variable)}")
     if output.position not in ("last", "every"):
         raise ModelError(f"output.position: {quote(output.position)} is neither 'last' nor 'every'")
@@ -194,26 +198,26 @@ def _check_output(model: Model, known: Mapping[str, int]) -> None:
 # ---------------------------------------------------------------- at a length
 
 
-def validate_instance(at: Instance) -> None:
+def validate_instance(instance: Instance) -> None:
     """Everything that depends on ``n``; fills ``at.domains``. Cost linear in the program, plus the enumeration of
     maps whose interval is not enough."""
-    model, n = at.model, at.n
+    model, n = instance.model, instance.n
     if isinstance(n, bool) or not isinstance(n, int) or not max(1, len(model.markers)) <= n <= MAX_N:
         raise UsageError(
             f"n = {quote(n)} is out of range: {model.name!r} needs {max(1, len(model.markers))} <= n <= {MAX_N}"
         )
     if isinstance(model.when, Formula) and _located_length(model.when, n, "when") == 0:
         raise ModelError(f"model {model.name!r} is not defined at n = {n}: its condition is {model.when.text!r}")
-    at.domains.update(token=len(model.alphabet) + len(model.markers), position=n)
+    instance.domains.update(token=len(model.alphabet) + len(model.markers), position=n)
     for variable in model.variables:
         place = f"{place_of(model, variable.name)} at n = {n}"
         if isinstance(variable, Head):
-            at.domains[variable.name] = _head_domain(at, variable, place)
-            _check_score(at, variable, place)
+            instance.domains[variable.name] = _head_domain(instance, variable, place)
+            _check_score(instance, variable, place)
         else:
-            at.domains[variable.name] = _size(variable.domain, n, f"{place}: domain")
-            _check_map_values(at, variable, place)
-    _check_labels(at)
+            instance.domains[variable.name] = _size(variable.domain, n, f"{place}: domain")
+            _check_map_values(instance, variable, place)
+    _check_labels(instance)
 
 
 def _located_length(formula: Formula, n: int, place: str) -> int:
@@ -232,9 +236,9 @@ def _size(size: Size | str | None, n: int, place: str) -> int:
     return value
 
 
-def _head_domain(at: Instance, head: Head, place: str) -> int:
-    least = at.domains[head.value]
-    size = least if head.domain is None else _size(head.domain, at.n, f"{place}: domain")
+def _head_domain(instance: Instance, head: Head, place: str) -> int:
+    least = instance.domains[head.value]
+    size = least if head.domain is None else _size(head.domain, instance.n, f"{place}: domain")
     if size < least:
         raise ModelError(f"{place}: domain {size} is smaller than that of its value {head.value!r}, {least}")
     if not 0 <= head.default < size:
@@ -242,30 +246,32 @@ def _head_domain(at: Instance, head: Head, place: str) -> int:
     return size
 
 
-def _ranges(at: Instance, named: Mapping[str, str | None]) -> dict[str, Interval]:
-    ranges = {"n": (at.n, at.n), "i": (0, at.n - 1), "j": (0, at.n - 1)}
-    return ranges | {letter: (0, at.domains[name] - 1) for letter, name in named.items() if name is not None}
+def _ranges(instance: Instance, named: Mapping[str, str | None]) -> dict[str, Interval]:
+    ranges = {"n": (instance.n, instance.n), "i": (0, instance.n - 1), "j": (0, instance.n - 1)}
+    return ranges | {letter: (0, instance.domains[name] - 1) for letter, name in named.items() if name is not None}
 
 
-def _check_shape(at: Instance, tensor: Table, named: Mapping[str, str | None], place: str) -> None:
+def _check_shape(instance: Instance, tensor: Table, named: Mapping[str, str | None], place: str) -> None:
     for axis, size in zip(tensor.axes, tensor.values.shape, strict=True):
-        if axis in ("i", "j") and size < at.n:
-            raise ModelError(f"{place}: axis {axis!r} of the table has {size} entries, fewer than the {at.n} positions")
+        if axis in ("i", "j") and size < instance.n:
+            raise ModelError(
+                f"{place}: axis {axis!r} of the table has {size} entries, fewer than the {instance.n} positions"
+            )
         name = named.get(axis)
-        if name is not None and size != at.domains[name]:
+        if name is not None and size != instance.domains[name]:
             raise ModelError(
                 f"{place}: table of the wrong shape: axis {axis!r} has {size} entries, "
-                f"but {name!r} has {at.domains[name]} values"
+                f"but {name!r} has {instance.domains[name]} values"
             )
 
 
-def _check_score(at: Instance, head: Head, place: str) -> None:
+def _check_score(instance: Instance, head: Head, place: str) -> None:
     rule = head.score
     named = {"q": head.query, "k": head.key}
     if isinstance(rule, Formula):
-        _interval(rule, _ranges(at, named), f"{place}: score")
+        _interval(rule, _ranges(instance, named), f"{place}: score")
     for tensor in [rule] if isinstance(rule, Table) else [rule.query, rule.key] if isinstance(rule, Dot) else []:
-        _check_shape(at, tensor, named, f"{place}: score")
+        _check_shape(instance, tensor, named, f"{place}: score")
 
 
 def _interval(rule: Formula, ranges: Mapping[str, Interval], place: str) -> Interval:
@@ -275,18 +281,18 @@ def _interval(rule: Formula, ranges: Mapping[str, Interval], place: str) -> Inte
         raise ModelError(f"{place} {quote(rule.text)}: {error}") from None
 
 
-def _check_map_values(at: Instance, variable: Map, place: str) -> None:
-    rule, size = variable.rule, at.domains[variable.name]
+def _check_map_values(instance: Instance, variable: Map, place: str) -> None:
+    rule, size = variable.map, instance.domains[variable.name]
     named = {a: a for a in variable.args}
     if isinstance(rule, Table):
-        _check_shape(at, rule, named, f"{place}: map")
-        low, high = _table_bounds(rule, at.n)
+        _check_shape(instance, rule, named, f"{place}: map")
+        low, high = _table_bounds(rule, instance.n)
     elif isinstance(rule, Formula):
-        low, high = _interval(rule, _ranges(at, named), f"{place}: map")
+        low, high = _interval(rule, _ranges(instance, named), f"{place}: map")
     else:
         return
     if low < 0 or high >= size:
-        _enumerate(at, variable, place)
+        _enumerate(instance, variable, place)
 
 
 def _table_bounds(rule: Table, n: int) -> Interval:
@@ -294,13 +300,13 @@ def _table_bounds(rule: Table, n: int) -> Interval:
     return int(used.min()), int(used.max())
 
 
-def _enumerate(at: Instance, variable: Map, place: str) -> None:
+def _enumerate(instance: Instance, variable: Map, place: str) -> None:
     """Try every combination of a map whose interval does not fit its domain."""
-    rule, size, args = variable.rule, at.domains[variable.name], list(variable.args)
+    rule, size, args = variable.map, instance.domains[variable.name], list(variable.args)
     assert isinstance(rule, Rule)
     if "i" in rule.mentions:
         args.append("i")
-    shape = [at.n if a == "i" else at.domains[a] for a in args]
+    shape = [instance.n if a == "i" else instance.domains[a] for a in args]
     total = 1
     for extent in shape:
         total *= extent
@@ -311,7 +317,7 @@ def _enumerate(at: Instance, variable: Map, place: str) -> None:
         )
     for start in range(0, total, _CHUNK):
         points = np.unravel_index(np.arange(start, min(start + _CHUNK, total)), shape) if shape else ()
-        values = _map_at(rule, at.n, dict(zip(args, points, strict=True)), min(_CHUNK, total - start))
+        values = _map_at(rule, instance.n, dict(zip(args, points, strict=True)), min(_CHUNK, total - start))
         wrong = np.flatnonzero((values < 0) | (values >= size))
         if len(wrong):
             where = (
@@ -327,12 +333,13 @@ def _map_at(rule: Rule, n: int, points: Mapping[str, I64], total: int) -> I64:
     return evaluate(expr, {a: np.ascontiguousarray(p, dtype=np.int64) for a, p in points.items()}, total)
 
 
-def _check_labels(at: Instance) -> None:
-    output, size = at.model.output, at.domains[at.model.output.variable]
+def _check_labels(instance: Instance) -> None:
+    output, size = instance.model.output, instance.domains[instance.model.output.variable]
     for value in sorted(output.accept or ()):
         if not 0 <= value < size:
             raise ModelError(f"output.accept: {value} is outside the domain 0..{size - 1} of {output.variable!r}")
     if output.labels is not None and len(output.labels) != size:
         raise ModelError(
-            f"output.labels: {len(output.labels)} labels for the {size} values of {output.variable!r} at n = {at.n}"
+            f"output.labels: {len(output.labels)} labels for the {size} values of {output.variable!r} "
+            f"at n = {instance.n}"
         )

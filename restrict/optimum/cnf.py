@@ -26,8 +26,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from restrict.errors import ResourceLimit
+from restrict.force.image import MAX_IMAGE
 from restrict.force.on_demand import OnDemandState
-from restrict.force.state import MAX_IMAGE, Node
+from restrict.force.state import Node
 from restrict.model.program import Head, Instance, Map
 from restrict.restriction import Restriction
 
@@ -48,7 +49,7 @@ class Encoding:
     ``inputs`` are the free positions that the targets can read, the only ones with variables.
     """
 
-    at: Instance
+    instance: Instance
     restriction: Restriction
     top: int
     clauses: list[Clause] = field(repr=False)
@@ -57,7 +58,7 @@ class Encoding:
     @property
     def inputs(self) -> tuple[int, ...]:
         """The free positions that have variables, in order."""
-        fixed = {**self.restriction.fixed, **self.at.pinned}
+        fixed = {**self.restriction.fixed, **self.instance.pinned}
         return tuple(sorted(i for name, i in self.values if name == "token" and i not in fixed))
 
     def lit(self, name: str, i: int, value: int) -> int:
@@ -72,8 +73,8 @@ class Encoding:
     def labels(self, i: int) -> dict[str, list[int]]:
         """The literals of the output's values at a target, by label."""
         found: dict[str, list[int]] = {}
-        for value, literal in self.values[self.at.model.output.variable, i].items():
-            found.setdefault(self.at.label(value), []).append(literal)
+        for value, literal in self.values[self.instance.model.output.variable, i].items():
+            found.setdefault(self.instance.label(value), []).append(literal)
         return found
 
     def symbol(self, i: int, true: Collection[int]) -> int:
@@ -83,8 +84,10 @@ class Encoding:
 
     def decode(self, model: Iterable[int]) -> list[str]:
         """The word, without markers, that a model shows; the first symbol where the model says nothing."""
-        true, alphabet = set(model), self.at.model.alphabet
-        word = {i: alphabet[0] for i in range(self.at.n) if i not in self.at.pinned} | dict(self.restriction.fixed)
+        true, alphabet = set(model), self.instance.model.alphabet
+        word = {i: alphabet[0] for i in range(self.instance.n) if i not in self.instance.pinned} | dict(
+            self.restriction.fixed
+        )
         for i in self.inputs:
             word[i] = alphabet[self.symbol(i, true)]
         return [word[i] for i in sorted(word)]
@@ -99,30 +102,32 @@ class Encoding:
 
         values = {node: {a: moved(y) for a, y in row.items()} for node, row in self.values.items()}
         clauses = [[moved(y) for y in clause] for clause in self.clauses]
-        return Encoding(self.at, self.restriction, self.top + shift, clauses, values)
+        return Encoding(self.instance, self.restriction, self.top + shift, clauses, values)
 
 
-def encode(at: Instance, restriction: Restriction, targets: Iterable[int]) -> Encoding:
+def encode(instance: Instance, restriction: Restriction, targets: Iterable[int]) -> Encoding:
     """The cone of the output at the positions ``targets`` under ``restriction``, as CNF.
 
     Cost: one clause per point of a map's box and per candidate, query value and value of a head, over the nodes that
     the targets read. Raises :class:`ResourceLimit` beyond ``MAX_CLAUSES``.
     """
-    encoder = _Encoder(at, OnDemandState.of(at, restriction.tokens(at.model)))
+    encoder = _Encoder(instance, OnDemandState.of(instance, restriction.tokens(instance.model)))
     try:
         for i in targets:
-            encoder.node(at.model.output.variable, i)
+            encoder.node(instance.model.output.variable, i)
         encoder.finish()
     except RecursionError:
-        raise ResourceLimit(f"{at.model.name!r} at n = {at.n}: the program is too deep to encode as CNF") from None
-    return Encoding(at, restriction, encoder.top, encoder.clauses, encoder.literals)
+        raise ResourceLimit(
+            f"{instance.model.name!r} at n = {instance.n}: the program is too deep to encode as CNF"
+        ) from None
+    return Encoding(instance, restriction, encoder.top, encoder.clauses, encoder.literals)
 
 
 class _Encoder:
     """Nodes are numbered when first asked for; their clauses are written when their turn comes."""
 
-    def __init__(self, at: Instance, known: OnDemandState) -> None:
-        self.at, self.known = at, known
+    def __init__(self, instance: Instance, known: OnDemandState) -> None:
+        self.instance, self.known = instance, known
         self.top = TRUE
         self.clauses: list[Clause] = [[TRUE]]
         self.literals: dict[Node, dict[int, int]] = {}
@@ -143,8 +148,8 @@ class _Encoder:
         self.clauses.append(clause)
         if len(self.clauses) > MAX_CLAUSES:
             raise ResourceLimit(
-                f"{self.at.model.name!r} at n = {self.at.n}: the cone needs more than {MAX_CLAUSES} clauses; "
-                "take a smaller n or fix more positions"
+                f"{self.instance.model.name!r} at n = {self.instance.n}: the cone needs more than {MAX_CLAUSES} "
+                "clauses; take a smaller n or fix more positions"
             )
 
     def node(self, name: str, i: int) -> dict[int, int]:
@@ -180,7 +185,7 @@ class _Encoder:
         """Write the clauses of all nodes that were asked for."""
         while self.waiting:
             name, i = self.waiting.pop()
-            variable = self.at.model.by_name[name]
+            variable = self.instance.model.by_name[name]
             if isinstance(variable, Head):
                 self._head(variable, i)
             else:
@@ -197,7 +202,7 @@ class _Encoder:
             self.add(*against, out[int(block[point])])
 
     def _head(self, head: Head, i: int) -> None:
-        query = self.at.query(head)
+        query = self.instance.query(head)
         for u in self.known.values(query, i) if query else (0,):
             self._row(head, i, u, -self.node(query, i)[u] if query else -TRUE)
 
@@ -220,16 +225,16 @@ class _Encoder:
 
     def _shown(self, head: Head, i: int, j: int, w: int) -> int:
         """The literal of "position ``j`` shows the pair ``(j, w)``"."""
-        key = self.at.key(head)
-        if key is None or (j == i and key == self.at.query(head)):
+        key = self.instance.key(head)
+        if key is None or (j == i and key == self.instance.query(head)):
             return TRUE
         return self.node(key, j)[w]
 
     def _results(self, head: Head, i: int, u: int, j: int, w: int) -> Sequence[int]:
         """The values that a win of the pair may give."""
-        if head.value == self.at.key(head):
+        if head.value == self.instance.key(head):
             return (w,)
-        return (u,) if j == i and head.value == self.at.query(head) else self.known.values(head.value, j)
+        return (u,) if j == i and head.value == self.instance.query(head) else self.known.values(head.value, j)
 
     def _wins(self, head: Head, i: int, u: int, j: int, w: int, unless: tuple[int, ...]) -> None:
         """Where the pair wins (``unless`` is false), the head has the value of ``j``."""

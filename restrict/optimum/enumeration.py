@@ -1,87 +1,181 @@
-"""The exact optimum by enumeration of all ``(|alphabet| + 1)^m`` restrictions of ``m`` positions, where these are few.
+"""All ``(|alphabet| + 1)^m`` restrictions of ``m`` positions at once, where these are few: exact optima.
 
-``E[rho]`` is the set of labels that the output takes under ``rho``, one bit a label: on full inputs the model says it,
-and a free position unites its symbols. One pass an axis fills the whole table (theory of the project, section 7).
+A table over ``{0 .. s-1, *}^m`` is filled one axis at a time, the entry at ``*`` from those at the symbols: is the
+label constant, and on how many free positions does it depend (theory of the project, section 7)? On full inputs the
+model says it. The index of a restriction is its digits in base ``s + 1``, the first position's first, and the last
+digit stands for ``*``.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from restrict.arrays import I64
 from restrict.certificate.certificate import Certificate
-from restrict.force.cases import confirm_by_cases
+from restrict.deadline import NEVER, Deadline
+from restrict.force.cases import confirm, confirm_by_cases
 from restrict.model.program import Instance
 from restrict.model.trace import run_batch
-from restrict.optimum.exact import confirm
-from restrict.task import Target, position_of
+from restrict.task import Task
 
-RESTRICTIONS = 2_500_000
-WORDS = 2**14
-LABELS = 60
+RESTRICTIONS, WORDS = 2_500_000, 2**14
+"""Restrictions and words that are gone through unasked: well under a second."""
+MOST_RESTRICTIONS, MOST_WORDS = 20_000_000, 2**20
+"""Restrictions and words that are gone through at most."""
+CHUNK = 1 << 12
+"""Words that are run together."""
+MIXED = -1
+"""The label of a restriction under which it is not constant."""
+Labels = npt.NDArray[np.int16]
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 
-def few_restrictions(at: Instance) -> bool:
+def few_restrictions(instance: Instance) -> bool:
     """Whether all restrictions can be tabulated in well under a second."""
-    m, symbols = at.n - len(at.pinned), len(at.model.alphabet)
-    return m <= 30 and (symbols + 1) ** m <= RESTRICTIONS and symbols**m <= WORDS
+    return _at_most(instance, WORDS, RESTRICTIONS)
 
 
-def truth_table(at: Instance, where: int) -> tuple[I64, list[str]]:
-    """The index of the output's label for every word, shape ``(symbols,) * m``, and the labels. Cost: every input."""
-    m, symbols = at.n - len(at.pinned), len(at.model.alphabet)
-    words = np.array(list(itertools.product(range(symbols), repeat=m)), dtype=np.int64).reshape(symbols**m, m)
-    values = run_batch(at, words).values[at.model.output.variable][:, where]
-    seen = np.unique(values)
-    names = sorted({at.label(int(v)) for v in seen})
-    place = np.array([names.index(at.label(int(v))) for v in seen], dtype=np.int64)
-    return place[np.searchsorted(seen, values)].reshape((symbols,) * m), names
+def restrictions_fit(instance: Instance) -> bool:
+    """Whether all restrictions can be tabulated at all."""
+    return _at_most(instance, MOST_WORDS, MOST_RESTRICTIONS)
 
 
-def forcing(at: Instance, where: int) -> Iterator[dict[int, int]]:
-    """All restrictions that force the output's label at ``where``, those that fix the fewest positions first."""
-    table, names = truth_table(at, where)
-    if len(names) > LABELS:
-        return
-    letters, symbols = [i for i in range(at.n) if i not in at.pinned], len(at.model.alphabet)
-    sets = np.int64(1) << table
-    for axis in range(len(letters)):
-        free = np.bitwise_or.reduce(sets, axis=axis, keepdims=True)
-        sets = np.concatenate((sets, free), axis=axis)  # the last index of an axis is *
-    forced = (sets & (sets - 1)) == 0
-    fixed = np.zeros(sets.shape, dtype=np.int8)
-    for axis in range(len(letters)):
-        cost = np.append(np.ones(symbols, dtype=np.int8), np.int8(0))
-        fixed += cost.reshape([-1 if a == axis else 1 for a in range(len(letters))])
-    for count in range(len(letters) + 1):
-        for cell in np.argwhere(forced & (fixed == count)):
-            yield {i: int(a) for i, a in zip(letters, cell, strict=True) if a < symbols}
+def _at_most(instance: Instance, words: int, restrictions: int) -> bool:
+    m, symbols = len(instance.unpinned), len(instance.model.alphabet)
+    return m <= 30 and (symbols + 1) ** m <= restrictions and symbols**m <= words
 
 
-def by_enumeration(
-    at: Instance, target: Target, most: int, provenance: Mapping[str, Any], tries: int = 12
-) -> tuple[int, Certificate | None]:
+# ---------------------------------------------------------------- tables
+
+
+def digits(numbers: I64, base: int, m: int) -> I64:
+    """The ``m`` digits of each number, the first most significant; shape (numbers, m)."""
+    powers = np.array([base**p for p in range(m - 1, -1, -1)], dtype=np.int64)
+    return np.asarray(numbers)[:, None] // powers % base
+
+
+def all_words(symbols: int, m: int) -> Iterator[I64]:
+    """All words of ``m`` symbols in the order of their digits, ``CHUNK`` at a time; shape (words, m)."""
+    for start in range(0, symbols**m, CHUNK):
+        yield digits(np.arange(start, min(symbols**m, start + CHUNK), dtype=np.int64), symbols, m)
+
+
+def all_labels(instance: Instance, position: int, deadline: Deadline = NEVER) -> tuple[Labels, list[str]]:
+    """The label of every word at a position.
+
+    Cost: every word is run.
+
+    Args:
+        instance: the program at its length.
+        position: that of the output.
+        deadline: looked at once a chunk of words.
+
+    Returns:
+        (s,) * m, int16: the index of each word's label; and the labels' names.
+
+    Raises:
+        OutOfTime: the deadline has passed.
+    """
+    symbols, m = len(instance.model.alphabet), len(instance.unpinned)
+    parts, names = [], dict[str, int]()
+    for words in all_words(symbols, m):
+        deadline.check()
+        values = run_batch(instance, words).values[instance.model.output.variable][:, position]
+        seen, where = np.unique(values, return_inverse=True)
+        each = [names.setdefault(instance.label(int(v)), len(names)) for v in seen]
+        parts.append(np.array(each, dtype=np.int16)[where])
+    return np.concatenate(parts).reshape((symbols,) * m), list(names)
+
+
+def lift(
+    table: npt.NDArray[Scalar], star: Callable[[npt.NDArray[Scalar], int], npt.NDArray[Any]], skip: int = -1
+) -> npt.NDArray[Scalar]:
+    """A table over words as one over restrictions: ``star(table, axis)`` is the entry at ``*``; one axis may be left
+    out."""
+    for axis in range(table.ndim):
+        if axis != skip:
+            table = np.concatenate([table, star(table, axis)], axis=axis)
+    return table
+
+
+def constant_labels(labels: Labels) -> Labels:
+    """The label that each restriction forces, or ``MIXED``; shape (s + 1,) * m."""
+
+    def star(table: Labels, axis: int) -> Labels:
+        first = table.take([0], axis=axis)
+        return np.where((table == first).all(axis=axis, keepdims=True), first, np.int16(MIXED))
+
+    return lift(labels, star)
+
+
+def essential_counts(labels: Labels) -> npt.NDArray[np.int8]:
+    """On how many free positions the label depends under each restriction, exactly; shape (s + 1,) * m.
+
+    Cost: m passes over the table.
+    """
+    m = labels.ndim
+    counts = np.zeros([size + 1 for size in labels.shape], dtype=np.int8)
+    for p in range(m):
+        matters = (labels != labels.take([0], axis=p)).any(axis=p, keepdims=True)
+        lifted = lift(matters, lambda table, axis: np.asarray(table.any(axis=axis, keepdims=True)), skip=p)
+        counts[(slice(None),) * p + (slice(-1, None),)] += lifted.astype(np.int8)
+    return counts
+
+
+def by_size(mask: npt.NDArray[np.bool_]) -> tuple[I64, I64]:
+    """The restrictions of a mask over (s + 1,) * m.
+
+    Returns:
+        How many positions each fixes, and its index; the fewest fixed first, then by index.
+    """
+    m = mask.ndim
+    fixed = np.zeros(mask.shape, dtype=np.int8)
+    for axis, size in enumerate(mask.shape):
+        cost = np.append(np.ones(size - 1, dtype=np.int8), np.int8(0))
+        fixed += cost.reshape([-1 if a == axis else 1 for a in range(m)])
+    index = np.flatnonzero(mask)
+    sizes = fixed.reshape(-1)[index].astype(np.int64)
+    order = np.argsort(sizes, kind="stable")
+    return sizes[order], index[order]
+
+
+def cube_of(index: int, symbols: int, unpinned: Sequence[int]) -> dict[int, int]:
+    """The restriction of an index: symbol indices by position."""
+    row = digits(np.array([index], dtype=np.int64), symbols + 1, len(unpinned))[0].tolist()
+    return {i: a for i, a in zip(unpinned, row, strict=True) if a < symbols}
+
+
+# ---------------------------------------------------------------- the optimum
+
+
+def forcing(instance: Instance, position: int) -> Iterator[dict[int, int]]:
+    """All restrictions that force the output's label at a position, those that fix the fewest positions first."""
+    labels, _ = all_labels(instance, position)
+    _, order = by_size(constant_labels(labels) != MIXED)
+    return (cube_of(index, len(instance.model.alphabet), instance.unpinned) for index in order.tolist())
+
+
+def by_enumeration(task: Task, most: int, tries: int = 12) -> tuple[int, Certificate | None]:
     """The optimum (exact), and a certificate of the smallest restriction below ``most`` fixed positions that the
-    checker can confirm, if need be by cases.
+    checker can confirm, by cases where it must be.
 
     Of each size ``tries`` restrictions are tried: first whether the abstract run confirms one as it is, then the split
     over the fewest positions.
     """
-    where = position_of(at, target)
-    assert where is not None
-    groups = itertools.groupby(forcing(at, where), key=len)
+    groups = itertools.groupby(forcing(task.instance, task.one_position("an optimum")), key=len)
     size, group = next(groups)
     optimum = size
     while size < most:
         some = list(itertools.islice(group, tries))
         for fixed in some:
-            if (found := confirm(at, fixed, target, provenance)) is not None:
+            if (found := confirm(task, fixed)) is not None:
                 return optimum, found
-        split = [f for fixed in some if (f := confirm_by_cases(at, fixed, target, provenance)) is not None]
+        split = [f for fixed in some if (f := confirm_by_cases(task, fixed)) is not None]
         if split:
             return optimum, min(split, key=lambda f: len(f.split))
         size, group = next(groups)

@@ -21,10 +21,8 @@ The optimum over labels is the least of theirs, so the label of least ``lower`` 
 from __future__ import annotations
 
 import itertools
-import time as clock
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from pysat.card import ITotalizer
@@ -32,45 +30,22 @@ from pysat.examples.rc2 import RC2
 from pysat.formula import WCNF
 from pysat.solvers import Solver as Sat
 
-from restrict.certificate.certificate import Certificate, certificate_of
+from restrict.arguments import the_integer
+from restrict.certificate.certificate import Certificate, certified
+from restrict.deadline import NEVER, Deadline, OutOfTime, Progress
 from restrict.errors import ResourceLimit
-from restrict.force.cases import confirm_by_cases
-from restrict.force.minimise import needed_cone
-from restrict.force.on_demand import OnDemandState
+from restrict.force.cases import confirm, confirm_by_cases
 from restrict.model.program import Instance, Model
-from restrict.model.trace import run_batch
 from restrict.optimum.cnf import Encoding, encode
+from restrict.optimum.enumeration import all_labels, by_size, cube_of, essential_counts, restrictions_fit
 from restrict.restriction import Restriction
-from restrict.task import Target, position_of
+from restrict.sat.limit import ask
+from restrict.task import Target, Task
 
 Cube = dict[int, int]
 """Positions with symbol indices."""
-CONFLICTS = 20_000
-"""Conflicts of a SAT search between two looks at the clock."""
-TABLE = 2**16
-"""Inputs of the truth table for ``c > 0``."""
-SPLITS = 2**31
-"""Table entries visited for ``c > 0``, at most."""
-CONFIRM_TRIES, CASES_TRIES = 200, 16
-"""Optimal restrictions tried until the abstract run confirms one."""
-
-
-class OutOfTime(Exception):
-    """The deadline has passed."""
-
-
-# ---------------------------------------------------------------- the SAT oracle
-
-
-def ask(solver: Any, assumptions: list[int], deadline: float | None) -> bool:
-    """Solve; raises :class:`OutOfTime` past the deadline (checked every ``CONFLICTS`` conflicts)."""
-    while True:
-        if deadline is not None and clock.monotonic() > deadline:
-            raise OutOfTime
-        solver.conf_budget(CONFLICTS)
-        answer = solver.solve_limited(assumptions=assumptions)
-        if answer is not None:
-            return bool(answer)
+CONFIRM_TRIES, CASES_TRIES, TABLE_TRIES = 200, 16, 50
+"""Optimal restrictions tried until the abstract run confirms one: as they are, by cases, and for ``c > 0``."""
 
 
 class Oracle:
@@ -79,12 +54,12 @@ class Oracle:
     A *selector* (``self.same[L]``, ``self.other[L]``) is a literal that demands the label ``L``, or another one.
     """
 
-    def __init__(self, code: Encoding, where: int, deadline: float | None = None, name: str = "glucose4") -> None:
+    def __init__(self, code: Encoding, position: int, deadline: Deadline = NEVER, name: str = "glucose4") -> None:
         self.code, self.inputs, self.deadline = code, code.inputs, deadline
         self.solver = Sat(name, bootstrap_with=code.clauses)
         self.same: dict[str, int] = {}
         self.other: dict[str, int] = {}
-        self.label_lits = code.labels(where)
+        self.label_lits = code.labels(position)
         for t, (label, literals) in enumerate(self.label_lits.items()):
             self.same[label], self.other[label] = code.top + 2 * t + 1, code.top + 2 * t + 2
             self.solver.add_clause([-self.same[label], *literals])
@@ -122,17 +97,6 @@ class Oracle:
             if i in cube and self.find(rest, selector) is None:
                 cube = self.core(rest)
         return cube
-
-
-def confirm(at: Instance, fixed: Cube, target: Target, provenance: Mapping[str, Any]) -> Certificate | None:
-    """The certificate that this restriction forces the label at the target, if the abstract run establishes it."""
-    where = position_of(at, target)
-    assert where is not None
-    state, node = OnDemandState.of(at, fixed), (at.model.output.variable, where)
-    if len({at.label(v) for v in state.values(*node)}) != 1:
-        return None
-    found = certificate_of(at, Restriction.of(at, fixed), needed_cone(state, node), target, provenance)
-    return found if found.c == 0 else None
 
 
 # ---------------------------------------------------------------- results
@@ -244,7 +208,7 @@ class _Search:
         """The cube's positions in random order."""
         return [int(i) for i in self.rng.permutation(sorted(cube))]
 
-    def run(self, progress: Callable[[str, int | None], None] | None) -> None:
+    def run(self, task: Task) -> None:
         """Until the bounds meet. Raises :class:`OutOfTime`."""
         while self.best is None or self.lower < self.upper:
             problem = min(self.problems.values(), key=lambda p: p.lower)
@@ -253,8 +217,7 @@ class _Search:
                 problem.lower += 1
             else:
                 self.round(problem, h)
-            if progress is not None:
-                progress(f"exact: at least {min(self.lower, self.upper)}", self.upper)
+            task.tell(f"exact: at least {min(self.lower, self.upper)}", self.upper)
 
     def round(self, problem: Problem, h: Cube) -> None:
         """Cubes that ``h`` does not conflict with, until it forces the label; then minimise and offer it."""
@@ -300,66 +263,74 @@ def exact(
     time: float | None = None,
     seed: int = 0,
     start: Certificate | None = None,
-    progress: Callable[[str, int | None], None] | None = None,
+    progress: Progress | None = None,
 ) -> Exact:
     """The fewest fixed positions under which the label at one position depends on at most ``c`` inputs.
 
-    Arguments:
-        model, n, target: as for ``certify``; not the target ``all``.
-        c: 0 by implicit hitting sets; more only where the truth table is small (``TABLE`` inputs), by brute force.
+    Where the optimum found is not confirmed by the abstract run, other optimal restrictions are tried for one that is.
+    Cost: SAT calls, which grow steeply with the optimum and mildly with ``n``.
+
+    Args:
+        model: the program.
+        n: its length, markers included.
+        target: ``"last"`` or a position.
+        c: 0 by implicit hitting sets; more only where all restrictions can be enumerated
+            (:func:`restrict.optimum.enumeration.restrictions_fit`).
         time: seconds after which the bounds so far are returned; without it the bounds meet.
         seed: the same seed gives the same answer (without ``time``).
         start: a certificate with ``c = 0`` to start from as upper bound.
+        progress: called with (what is being done, best number of fixed positions so far).
 
-    Where the optimum found is not confirmed by the abstract run, other optimal restrictions are tried for one that is.
-    Raises :class:`ResourceLimit` where the cone does not fit, :class:`ValueError` for the target ``all``.
-    Cost: SAT calls, which grow steeply with the optimum and mildly with ``n``.
+    Returns:
+        The bounds, what proves them, and a certificate where the abstract run confirms the best restriction.
+
+    Raises:
+        UsageError: a bad argument, or the target ``all``.
+        ResourceLimit: the cone does not fit.
+        OutOfTime: ``c > 0`` and the time is over.
     """
-    at = model.at(n)
-    where = position_of(at, target)
-    if where is None:
-        raise ValueError("the exact optimum is for one position, not for the target all")
-    provenance = {"engine": "exact", "seed": seed}
-    if c > 0:
-        return _by_table(at, target, where, c, provenance)
-    deadline = None if time is None else clock.monotonic() + time
-    oracle = Oracle(encode(at, Restriction.of(at), [where]), where, deadline)
+    task = Task.of(model, n, target=target, seed=seed, time=time, progress=progress).noting(engine="exact")
+    position = task.one_position("the exact optimum")
+    if the_integer("c", c) > 0:
+        return _by_table(task, c)
+    instance = task.instance
+    oracle = Oracle(encode(instance, Restriction.of(instance), [position]), position, task.deadline)
     first = None if start is None or start.c else start.restriction.tokens(model)
     search = _Search(oracle, np.random.default_rng(seed), first)
     if len(oracle.same) == 1:
         search.best = {}
     certificate = start if first is not None else None
     try:
-        search.run(progress)
+        search.run(task)
         if certificate is None or len(certificate.restriction.fixed) > search.upper:
-            certificate = _confirmed(at, search, target, provenance)
+            certificate = _confirmed(task, search)
     except OutOfTime:
         pass
     if search.best is None:
         search.best = dict.fromkeys(oracle.inputs, 0)
     if certificate is None or len(certificate.restriction.fixed) > search.upper:
-        certificate = confirm(at, search.best, target, provenance)
-    rho = Restriction.of(at, dict(search.best)) if certificate is None else certificate.restriction
+        certificate = confirm(task, search.best)
+    rho = Restriction.of(instance, dict(search.best)) if certificate is None else certificate.restriction
     lower = min(search.lower, search.upper)
-    return Exact(n, target, 0, lower, search.upper, rho, _witnesses(at, search), certificate)
+    return Exact(n, target, 0, lower, search.upper, rho, _witnesses(instance, search), certificate)
 
 
-def _confirmed(at: Instance, search: _Search, target: Target, provenance: dict[str, Any]) -> Certificate | None:
+def _confirmed(task: Task, search: _Search) -> Certificate | None:
     """A certificate of optimal size, from the optimum found or from others; by cases where it must be."""
     assert search.best is not None
     seen: list[Cube] = []
     for rho in itertools.islice(itertools.chain([search.best], search.optima()), CONFIRM_TRIES):
-        if (found := confirm(at, rho, target, provenance)) is not None:
+        if (found := confirm(task, rho)) is not None:
             return found
         seen.append(rho)
     for rho in seen[:CASES_TRIES]:
-        if (found := confirm_by_cases(at, rho, target, provenance)) is not None:
+        if (found := confirm_by_cases(task, rho)) is not None:
             return found
     return None
 
 
-def _witnesses(at: Instance, search: _Search) -> tuple[Witness, ...]:
-    named = at.model.alphabet
+def _witnesses(instance: Instance, search: _Search) -> tuple[Witness, ...]:
+    named = instance.model.alphabet
     return tuple(
         Witness(
             p.label,
@@ -379,10 +350,9 @@ def recheck(model: Model, found: Exact) -> bool:
     Every label that the output may have needs a witness; every cube is checked to force another label, by SAT on a
     fresh encoding; the least hitting set of its cubes is computed by RC2.
     """
-    at = model.at(found.n)
-    where = position_of(at, found.target)
-    assert where is not None
-    oracle = Oracle(encode(at, Restriction.of(at), [where]), where, name="minisat22")
+    task = Task.of(model, found.n, target=found.target)
+    position = task.one_position("a bound")
+    oracle = Oracle(encode(task.instance, Restriction.of(task.instance), [position]), position, name="minisat22")
     if len(oracle.same) == 1:
         return found.lower == 0
     index = {symbol: a for a, symbol in enumerate(model.alphabet)}
@@ -416,37 +386,25 @@ def least_hitting_set(cubes: Iterable[Cube], symbols: int, limit: int) -> int:
         return limit + 1 if solver.compute() is None else int(solver.cost)
 
 
-# ---------------------------------------------------------------- c > 0, by brute force
+# ---------------------------------------------------------------- c > 0, by enumeration
 
 
-def _by_table(at: Instance, target: Target, where: int, c: int, provenance: dict[str, Any]) -> Exact:
-    """For every set of fixed positions, by size: how many free positions still matter in each of its cells.
+def _by_table(task: Task, c: int) -> Exact:
+    """The fewest fixed positions under which the label depends on at most ``c`` free ones, over all restrictions.
 
-    Cost: 2^m times m times the ``|alphabet|^m`` inputs, for ``m`` positions that are not pinned.
+    Of the optimal restrictions the first ``TABLE_TRIES`` are tried for one that the abstract run confirms.
     """
-    letters, symbols = [i for i in range(at.n) if i not in at.pinned], len(at.model.alphabet)
-    if symbols ** len(letters) > TABLE or len(letters) * (2 * symbols) ** len(letters) > SPLITS:
+    instance, position = task.instance, task.one_position("the exact optimum")
+    symbols, m = len(instance.model.alphabet), len(instance.unpinned)
+    if not restrictions_fit(instance):
         raise ResourceLimit(
-            f"c = {c}: the optimum for c > 0 is by brute force, and {symbols}^{len(letters)} inputs are too many"
+            f"c = {c}: the optimum for c > 0 is by enumeration, and {symbols + 1}^{m} restrictions are too many"
         )
-    words = np.array(list(itertools.product(range(symbols), repeat=len(letters))), dtype=np.int64)
-    values = run_batch(at, words.reshape(symbols ** len(letters), len(letters))).values[at.model.output.variable][
-        :, where
-    ]
-    names = sorted({at.label(int(v)) for v in np.unique(values)})
-    lookup = {int(v): names.index(at.label(int(v))) for v in np.unique(values)}
-    table = np.array([lookup[int(v)] for v in values]).reshape((symbols,) * len(letters))
-    matters = [(table != table.take([0], axis=p)).any(axis=p, keepdims=True) for p in range(len(letters))]
-    for size in range(len(letters) + 1):
-        for chosen in itertools.combinations(range(len(letters)), size):
-            rest = [p for p in range(len(letters)) if p not in chosen]
-            count = np.zeros((symbols,) * size, dtype=np.int64)
-            for p in rest:
-                count += matters[p].any(axis=tuple(rest)).reshape(count.shape)
-            if count.min() <= c:
-                cell = np.unravel_index(int(count.argmin()), count.shape)
-                fixed = {letters[p]: int(a) for p, a in zip(chosen, cell, strict=True)}
-                rho = Restriction.of(at, dict(fixed))
-                found = certificate_of(at, rho, "all", target, provenance)
-                return Exact(at.n, target, c, size, size, rho, (), found if found.c <= c else None)
-    raise AssertionError("fixing everything leaves nothing that matters")
+    labels, _ = all_labels(instance, position, task.deadline)
+    sizes, order = by_size(essential_counts(labels) <= c)
+    best = int(sizes[0])
+    cubes = [cube_of(index, symbols, instance.unpinned) for index in order[sizes == best][:TABLE_TRIES].tolist()]
+    tried = (certified(task, cube, "all") for cube in cubes)
+    found = next((certificate for certificate in tried if certificate.c <= c), None)
+    rho = Restriction.of(instance, dict(cubes[0])) if found is None else found.restriction
+    return Exact(instance.n, task.target, c, best, best, rho, (), found)

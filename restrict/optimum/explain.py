@@ -17,8 +17,8 @@ exact cone as by the abstract run: value sets and candidate lists only shrink wh
 
 from __future__ import annotations
 
-import time as clock
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain, islice
 
@@ -26,20 +26,24 @@ import numpy as np
 from pysat.examples.hitman import Hitman
 from pysat.solvers import Solver as Sat
 
+from restrict.arguments import the_integer, the_model
 from restrict.certificate.certificate import Certificate
+from restrict.deadline import OutOfTime
 from restrict.errors import ResourceLimit, UsageError
-from restrict.force.cases import confirm_by_cases
+from restrict.force.cases import confirm, confirm_by_cases
 from restrict.force.goal import Goal
 from restrict.force.on_demand import OnDemandState
-from restrict.model.program import Instance, Model
+from restrict.model.program import Model
 from restrict.optimum.cnf import encode
-from restrict.optimum.exact import Cube, Oracle, OutOfTime, confirm
+from restrict.optimum.exact import Cube, Oracle
 from restrict.optimum.sensitivity import force, input_of, sensitive_block
 from restrict.restriction import Restriction
-from restrict.task import Target, position_of
+from restrict.task import Target, Task
 
 ORDERS, SAT_ORDERS = 6, 4
 """Orders of deletion tried for one explanation, by the abstract run and by SAT."""
+MOST = 1_000_001
+"""Fewer explanations than this may be asked for."""
 CONFIRM_TRIES = 50
 """Minimum explanations tried until the abstract run confirms one."""
 SAT_LENGTH = 100
@@ -50,7 +54,7 @@ Test = Callable[[Cube], Cube | None]
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """``restriction`` (the positions chosen and those pinned) forces ``label``; ``weight`` counts the chosen ones.
+    """``restriction`` (the positions chosen and those given) forces ``label``; ``weight`` counts the chosen ones.
 
     ``certificate``: the abstract run confirms it; without one, only SAT does (``exact``). ``minimal``: whether, by SAT,
     no chosen position can be left out (``None``: not decided). ``lower``: no explanation weighs less (for ``exact``;
@@ -72,29 +76,27 @@ class Explanation:
 
 
 @dataclass(eq=False)
-class _Task:
+class _Question:
     """One input to explain: its symbols by position, and what may be chosen at which price."""
 
-    at: Instance
-    target: Target
-    where: int
+    task: Task
     word: Cube
-    pinned: Cube
+    given: Cube
     weights: Mapping[int, int]
     rng: np.random.Generator
-    deadline: float | None
-    seed: int
 
     def __post_init__(self) -> None:
-        self.state = OnDemandState.of(self.at, {})
-        self.output = self.at.model.output.variable
+        self.instance, self.deadline = self.task.instance, self.task.deadline
+        self.position = self.task.one_position("an explanation")
+        self.state = OnDemandState.of(self.instance, {})
+        self.output = self.instance.model.output.variable
         run = self.state.under(self.word)
-        (value,) = run.values(self.output, self.where)
-        self.label = self.at.label(value)
+        (value,) = run.values(self.output, self.position)
+        self.label = self.instance.label(value)
         self.read = {
             i: self.word[i]
-            for i in sorted(run.read_tokens((self.output, self.where)))
-            if i in self.word and i not in self.pinned
+            for i in sorted(run.read_tokens((self.output, self.position)))
+            if i in self.word and i not in self.given
         }
 
     def weight(self, cube: Collection[int]) -> int:
@@ -107,33 +109,31 @@ class _Task:
         return sorted(shuffled, key=lambda i: -self.weights.get(i, 1))
 
     def abstractly(self, cube: Cube) -> Cube | None:
-        """Whether the abstract run shows that the cube (and the pinned positions) explains; then what it read."""
-        if self.deadline is not None and clock.monotonic() > self.deadline:
-            raise OutOfTime
-        state: OnDemandState = self.state.under(self.pinned | cube)
-        if {self.at.label(v) for v in state.values(self.output, self.where)} != {self.label}:
+        """Whether the abstract run shows that the cube (and the given positions) explains; then what it read."""
+        self.deadline.check()
+        state: OnDemandState = self.state.under(self.given | cube)
+        if {self.instance.label(v) for v in state.values(self.output, self.position)} != {self.label}:
             return None
-        read = state.read_tokens((self.output, self.where))
+        read = state.read_tokens((self.output, self.position))
         return {i: a for i, a in cube.items() if i in read}
 
     def certificate(self, fixed: Cube) -> Certificate | None:
         """The abstract run's confirmation, by cases if need be."""
-        provenance = {"engine": "explain", "seed": self.seed}
-        found = confirm(self.at, fixed, self.target, provenance)
-        if found is None and self.at.n <= SAT_LENGTH:
-            found = confirm_by_cases(self.at, fixed, self.target, provenance)
+        found = confirm(self.task, fixed)
+        if found is None and self.instance.n <= SAT_LENGTH:
+            found = confirm_by_cases(self.task, fixed)
         return found
 
     def result(self, cube: Cube, oracle: Oracle | None, lower: int) -> Explanation:
         """Write an explanation down."""
-        fixed = self.pinned | cube
+        fixed = self.given | cube
         minimal = None if cube else True
         if cube and oracle is not None:
-            oracle.deadline = None
             shorter = ({j: a for j, a in fixed.items() if j != i} for i in cube)
-            minimal = all(oracle.find(rest, oracle.other[self.label]) is not None for rest in shorter)
+            with suppress(OutOfTime):
+                minimal = all(oracle.find(rest, oracle.other[self.label]) is not None for rest in shorter)
         certificate = self.certificate(fixed)
-        rho = Restriction.of(self.at, dict(fixed))
+        rho = Restriction.of(self.instance, dict(fixed))
         return Explanation(self.label, tuple(sorted(cube)), self.weight(cube), rho, certificate, minimal, lower)
 
 
@@ -144,7 +144,7 @@ def explain(
     target: Target = "last",
     exact: bool = False,
     all: int | None = None,
-    pinned: Iterable[int] = (),
+    given: Iterable[int] = (),
     weights: Mapping[int, int] | None = None,
     time: float | None = None,
     seed: int = 0,
@@ -155,7 +155,7 @@ def explain(
         x: a word without markers; positions count markers.
         exact: a minimum-weight one, by SAT; it may lack a certificate where only SAT sees that it suffices.
         all: so many distinct subset-minimal ones (fewer where there are no more).
-        pinned: positions that are fixed in any case and cost nothing.
+        given: positions that are fixed in any case and cost nothing.
         weights: positive integer price of a position, 1 by default.
         time: seconds; what is known by then is returned (with ``exact``, ``lower`` below ``weight``).
         seed: the same seed gives the same answer (without ``time``).
@@ -163,61 +163,54 @@ def explain(
     Raises :class:`UsageError` for bad arguments, :class:`restrict.errors.ResourceLimit` where ``exact`` cannot encode
     the cone. Cost: an abstract run on demand, or a SAT call, per position read; more for ``exact`` and ``all``.
     """
-    task = _task(model, x, target, pinned, weights or {}, time, seed)
-    count = 1 if all is None else all
-    if count < 1:
-        raise UsageError(f"all = {all} must be at least 1")
-    oracle = _oracle(task, exact)
+    task = Task.of(*_length(model, x), target=target, seed=seed, time=time).noting(engine="explain")
+    question = _question_of(task, x, given, weights or {})
+    count = 1 if all is None else the_integer("all", all, 1, MOST)
+    oracle = _oracle(question, exact)
     if oracle is not None and len(oracle.other) == 1:
-        return [task.result({}, None, 0)]
+        return [question.result({}, None, 0)]
     if exact:
         assert oracle is not None
-        answers = list(_minimum(task, oracle, count)) if all is not None else [_confirmed_minimum(task, oracle)]
-        return [task.result(cube, oracle, lower) for cube, lower in answers]
+        answers = list(_minimum(question, oracle, count)) if all is not None else [_confirmed_minimum(question, oracle)]
+        return [question.result(cube, oracle, lower) for cube, lower in answers]
     found = (
-        [_smaller_by_sat(task, oracle, _minimal(task))]
+        [_smaller_by_sat(question, oracle, _minimal(question))]
         if all is None
-        else sorted(islice(_marco(task), count), key=task.weight)
+        else sorted(islice(_marco(question), count), key=question.weight)
     )
-    return [task.result(cube, oracle, 0) for cube in found]
+    return [question.result(cube, oracle, 0) for cube in found]
 
 
-def _oracle(task: _Task, exact: bool) -> Oracle | None:
-    """SAT on the cone under the pinned positions; where it is not ``exact`` that is asked for, only if it is cheap."""
-    if not exact and task.at.n > SAT_LENGTH:
+def _oracle(question: _Question, exact: bool) -> Oracle | None:
+    """SAT on the cone under the given positions; where it is not ``exact`` that is asked for, only if it is cheap."""
+    if not exact and question.instance.n > SAT_LENGTH:
         return None
     try:
-        code = encode(task.at, Restriction.of(task.at, dict(task.pinned)), [task.where])
+        code = encode(question.instance, Restriction.of(question.instance, dict(question.given)), [question.position])
     except ResourceLimit:
         if exact:
             raise
         return None
-    return Oracle(code, task.where, task.deadline)
+    return Oracle(code, question.position, question.deadline)
 
 
-def _task(
-    model: Model,
-    x: str | Sequence[str],
-    target: Target,
-    pinned: Iterable[int],
-    weights: Mapping[int, int],
-    time: float | None,
-    seed: int,
-) -> _Task:
-    at, word = input_of(model, x)
-    where = position_of(at, target)
-    if where is None:
-        raise UsageError("an explanation is for one position, not for the target all")
+def _length(model: Model, x: str | Sequence[str]) -> tuple[Model, int]:
+    """The model, and the length of the input with its markers."""
+    return model, len(the_model(model).symbols(x)) + len(model.markers)
+
+
+def _question_of(task: Task, x: str | Sequence[str], given: Iterable[int], weights: Mapping[int, int]) -> _Question:
+    """Check what is particular to explanations."""
+    at, word = input_of(task.instance.model, x)
     held = {}
-    for i in pinned:
+    for i in given:
         if i not in word:
-            raise UsageError(f"pinned position {i} is no position of the input (0..{at.n - 1} without the markers)")
+            raise UsageError(f"given position {i} is no position of the input (0..{at.n - 1} without the markers)")
         held[i] = word[i]
     for i, price in weights.items():
         if i not in word or price < 1:
             raise UsageError(f"weight {price} of position {i}: weights are positive, for positions of the input")
-    deadline = None if time is None else clock.monotonic() + time
-    return _Task(at, target, where, word, held, weights, np.random.default_rng(seed), deadline, seed)
+    return _Question(task, word, held, weights, np.random.default_rng(task.seed))
 
 
 def shrink(test: Test, cube: Cube, order: Iterable[int]) -> Cube:
@@ -231,67 +224,72 @@ def shrink(test: Test, cube: Cube, order: Iterable[int]) -> Cube:
 # ---------------------------------------------------------------- minimal
 
 
-def _minimal(task: _Task) -> Cube:
+def _minimal(question: _Question) -> Cube:
     """The lightest of several subset-minimal explanations. Any time: the tokens read on ``x`` always explain.
 
     Those read on ``x`` are where deletion starts from; on short inputs half of the orders start from all of ``x``. With
     weights, heavier positions are first given up from all of ``x``, so that lighter ones can stand in for them.
     """
-    best = task.read
-    everything = {i: a for i, a in task.word.items() if i not in task.pinned}
+    best = question.read
+    everything = {i: a for i, a in question.word.items() if i not in question.given}
     try:
-        heavy = [i for i in task.order(task.weights) if task.weights[i] > 1 and i in everything]
-        light = _give_up(task, everything, heavy)
-        start = (task.abstractly(light) or {}) if heavy else task.read
+        heavy = [i for i in question.order(question.weights) if question.weights[i] > 1 and i in everything]
+        light = _give_up(question, everything, heavy)
+        start = (question.abstractly(light) or {}) if heavy else question.read
         for turn in range(ORDERS):
             part = start
-            if turn % 2 and task.at.n <= SAT_LENGTH:
-                part = _give_up(task, light, task.order(light))
-            best = min(best, shrink(task.abstractly, part, task.order(part)), key=task.weight)
-        goals = _by_goals(task, len(best) - 1)
+            if turn % 2 and question.instance.n <= SAT_LENGTH:
+                part = _give_up(question, light, question.order(light))
+            best = min(best, shrink(question.abstractly, part, question.order(part)), key=question.weight)
+        goals = _by_goals(question, len(best) - 1)
         if goals is not None:
-            best = min(best, shrink(task.abstractly, goals, task.order(goals)), key=task.weight)
+            best = min(best, shrink(question.abstractly, goals, question.order(goals)), key=question.weight)
     except OutOfTime:
         pass
     return best
 
 
-def _smaller_by_sat(task: _Task, oracle: Oracle | None, best: Cube) -> Cube:
+def _smaller_by_sat(question: _Question, oracle: Oracle | None, best: Cube) -> Cube:
     """Minimal for the model, not only for the abstract run: from ``best`` and from all of ``x`` in several orders; the
     lightest that gets a certificate."""
     if oracle is None or not best:
         return best
-    other, everything = oracle.other[task.label], {i: a for i, a in task.word.items() if i not in task.pinned}
+    other, everything = (
+        oracle.other[question.label],
+        {i: a for i, a in question.word.items() if i not in question.given},
+    )
     cubes = [best]
     try:
         for turn in range(1 + SAT_ORDERS):
             start = everything if turn else best
-            cubes.append(oracle.shrink(start, other, task.order(start)))
+            cubes.append(oracle.shrink(start, other, question.order(start)))
     except OutOfTime:
         pass
-    lighter = sorted((c for c in cubes if task.weight(c) < task.weight(best)), key=task.weight)[:2]
-    return next((c for c in lighter if task.certificate(task.pinned | c) is not None), best)
+    lighter = sorted((c for c in cubes if question.weight(c) < question.weight(best)), key=question.weight)[:2]
+    return next((c for c in lighter if question.certificate(question.given | c) is not None), best)
 
 
-def _give_up(task: _Task, cube: Cube, order: Iterable[int]) -> Cube:
+def _give_up(question: _Question, cube: Cube, order: Iterable[int]) -> Cube:
     """Deletion that keeps all else, also what the abstract run did not read."""
     kept = dict(cube)
     for i in order:
         symbol = kept.pop(i)
-        if task.abstractly(kept) is None:
+        if question.abstractly(kept) is None:
             kept[i] = symbol
     return kept
 
 
-def _by_goals(task: _Task, limit: int) -> Cube | None:
+def _by_goals(question: _Question, limit: int) -> Cube | None:
     """What the goal-directed search fixes, restricted to the symbols of the input."""
-    allowed = frozenset(v for v in range(task.at.domains[task.output]) if task.at.label(v) == task.label)
-    goal = Goal(task.output, task.where, allowed)
-    found = force(task.at, goal, task.pinned, limit, task.rng, symbols=task.word)
-    return None if found is None else task.abstractly(found)
+    allowed = frozenset(
+        v for v in range(question.instance.domains[question.output]) if question.instance.label(v) == question.label
+    )
+    goal = Goal(question.output, question.position, allowed)
+    found = force(question.instance, goal, question.given, limit, question.rng, symbols=question.word)
+    return None if found is None else question.abstractly(found)
 
 
-def _marco(task: _Task) -> Iterator[Cube]:
+def _marco(question: _Question) -> Iterator[Cube]:
     """Distinct subset-minimal explanations for the abstract run, until all are found or time is up.
 
     Only positions of explanations found get a variable, so the length does not matter: all others are always taken.
@@ -300,32 +298,32 @@ def _marco(task: _Task) -> Iterator[Cube]:
     variables: dict[int, int] = {}
     with Sat("minisat22") as solver:
         try:
-            start = _minimal(task)
+            start = _minimal(question)
             while True:
                 yield start
                 for i in start:
                     variables.setdefault(i, len(variables) + 1)
                 solver.add_clause([-variables[i] for i in start])
                 solver.set_phases(list(variables.values()))
-                found = _next_seed(task, solver, variables)
+                found = _next_seed(question, solver, variables)
                 if found is None:
                     return
-                start = shrink(task.abstractly, found, task.order(found))
+                start = shrink(question.abstractly, found, question.order(found))
         except OutOfTime:
             return
 
 
-def _next_seed(task: _Task, solver: Sat, variables: dict[int, int]) -> Cube | None:
+def _next_seed(question: _Question, solver: Sat, variables: dict[int, int]) -> Cube | None:
     """A part of the input that explains and includes no explanation blocked before."""
-    free = {i: a for i, a in task.word.items() if i not in task.pinned}
+    free = {i: a for i, a in question.word.items() if i not in question.given}
     while solver.solve():
         true = set(solver.get_model())
         out = [i for i, v in variables.items() if v not in true]
-        found = task.abstractly({i: a for i, a in free.items() if i not in out})
+        found = question.abstractly({i: a for i, a in free.items() if i not in out})
         if found is not None:
             return found
-        for i in task.order(out):
-            if task.abstractly({j: a for j, a in free.items() if j == i or j not in out}) is None:
+        for i in question.order(out):
+            if question.abstractly({j: a for j, a in free.items() if j == i or j not in out}) is None:
                 out.remove(i)
         solver.add_clause([variables[i] for i in out])
     return None
@@ -334,17 +332,17 @@ def _next_seed(task: _Task, solver: Sat, variables: dict[int, int]) -> Cube | No
 # ---------------------------------------------------------------- minimum
 
 
-def _minimum(task: _Task, oracle: Oracle, count: int) -> Iterator[tuple[Cube, int]]:
+def _minimum(question: _Question, oracle: Oracle, count: int) -> Iterator[tuple[Cube, int]]:
     """Explanations with the weight below which there is no other, lightest first; if time is up before the first,
     a minimal one with the bound so far."""
-    known, lower, found = _minimal(task), 0, 0
+    known, lower, found = _minimal(question), 0, 0
     hit: list[int] | None = []
     try:
         with Hitman(solver="glucose4", htype="rc2") as hitter:
             while hit is not None and found < count:
-                lower = task.weight(hit)
-                cube = {i: task.word[i] for i in hit}
-                if not _add_blocks(task, oracle, cube, hitter):
+                lower = question.weight(hit)
+                cube = {i: question.word[i] for i in hit}
+                if not _add_blocks(question, oracle, cube, hitter):
                     found += 1
                     yield cube, lower
                     if not hit:
@@ -353,28 +351,28 @@ def _minimum(task: _Task, oracle: Oracle, count: int) -> Iterator[tuple[Cube, in
                 hit = hitter.get()
     except OutOfTime:
         if not found:
-            yield known, min(lower, task.weight(known))
+            yield known, min(lower, question.weight(known))
 
 
-def _confirmed_minimum(task: _Task, oracle: Oracle) -> tuple[Cube, int]:
+def _confirmed_minimum(question: _Question, oracle: Oracle) -> tuple[Cube, int]:
     """A minimum explanation, one that the abstract run confirms if there is one among the first."""
-    answers = _minimum(task, oracle, CONFIRM_TRIES)
+    answers = _minimum(question, oracle, CONFIRM_TRIES)
     first, lower = next(answers)
     try:
         for cube, _ in chain([(first, lower)], answers):
-            if task.weight(cube) > task.weight(first):
+            if question.weight(cube) > question.weight(first):
                 break
-            if task.abstractly(cube) is not None:
+            if question.abstractly(cube) is not None:
                 return cube, lower
     except OutOfTime:
         pass
     return first, lower
 
 
-def _add_blocks(task: _Task, oracle: Oracle, cube: Cube, hitter: Hitman) -> bool:
+def _add_blocks(question: _Question, oracle: Oracle, cube: Cube, hitter: Hitman) -> bool:
     """Disjoint sensitive blocks that the cube does not hit; whether there are any."""
-    agreed, other = set(cube), oracle.other[task.label]
-    while (block := sensitive_block(oracle, task.word, agreed, other)) is not None:
-        hitter.hit(list(block), weights={i: task.weights.get(i, 1) for i in block})
+    agreed, other = set(cube), oracle.other[question.label]
+    while (block := sensitive_block(oracle, question.word, agreed, other)) is not None:
+        hitter.hit(list(block), weights={i: question.weights.get(i, 1) for i in block})
         agreed.update(block)
     return len(agreed) > len(cube)

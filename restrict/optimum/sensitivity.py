@@ -13,20 +13,21 @@ Both kinds are evaluated again before they are returned.
 
 from __future__ import annotations
 
-import time as clock
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from pysat.card import ITotalizer
 
+from restrict.arguments import the_model, the_time
+from restrict.deadline import Deadline, OutOfTime
 from restrict.errors import ResourceLimit, UsageError
 from restrict.force.goal import Goal, OutOfBudget, Solver
 from restrict.force.on_demand import OnDemandState
 from restrict.force.state import ForcingState
 from restrict.model.program import Instance, Model
 from restrict.optimum.cnf import encode
-from restrict.optimum.exact import Cube, Oracle, OutOfTime
+from restrict.optimum.exact import Cube, Oracle
 from restrict.restriction import Restriction
 from restrict.task import Target, position_of
 
@@ -68,7 +69,7 @@ class Sensitivity:
 
 def input_of(model: Model, x: str | Sequence[str]) -> tuple[Instance, Cube]:
     """The instance for a word and its symbols' indices by position. Raises :class:`UsageError` for an empty one."""
-    symbols = model.symbols(x)
+    symbols = the_model(model).symbols(x)
     n = len(symbols) + len(model.markers)
     if n < 1:
         raise UsageError("the input is empty")
@@ -77,7 +78,7 @@ def input_of(model: Model, x: str | Sequence[str]) -> tuple[Instance, Cube]:
     return at, dict(zip((i for i in range(n) if i not in pinned), symbols, strict=True))
 
 
-def label_on(full: OnDemandState, where: int, changes: Mapping[int, int]) -> str:
+def label_on(full: OnDemandState, position: int, changes: Mapping[int, int]) -> str:
     """The label on the input that ``full`` holds, with changes: the abstract run with everything fixed. Cost: the
     nodes that the target reads."""
     before = {i: full.tokens[i] for i in changes}
@@ -85,9 +86,9 @@ def label_on(full: OnDemandState, where: int, changes: Mapping[int, int]) -> str
     full.facts.clear()
     full.reads.clear()
     full.trail.clear()
-    (value,) = full.values(full.at.model.output.variable, where)
+    (value,) = full.values(full.instance.model.output.variable, position)
     full.tokens.update(before)
-    return full.at.label(value)
+    return full.instance.label(value)
 
 
 def sensitive_block(oracle: Oracle, x: Cube, agreed: Collection[int], other: int) -> Cube | None:
@@ -118,7 +119,7 @@ def sensitivity(
     where = position_of(at, target)
     if where is None:
         raise UsageError("sensitivity is for one position, not for the target all")
-    deadline = None if time is None else clock.monotonic() + time
+    deadline = Deadline.after(the_time(time))
     full = OnDemandState.of(at, word)
     label = label_on(full, where, {})
     found: Iterator[Cube] | None = None
@@ -138,12 +139,12 @@ def sensitivity(
     return Sensitivity(label, tuple(blocks), exhausted)
 
 
-def _checked(full: OnDemandState, where: int, label: str, word: Cube, changes: Cube) -> Block:
+def _checked(full: OnDemandState, position: int, label: str, word: Cube, changes: Cube) -> Block:
     """Evaluate a block's witness again."""
-    alphabet, changed = full.at.model.alphabet, word | changes
+    alphabet, changed = full.instance.model.alphabet, word | changes
     witness = tuple(alphabet[changed[i]] for i in sorted(changed))
-    short = full.at.n <= RUN_LENGTH
-    seen = full.at.model.run(witness).label(where) if short else label_on(full, where, changes)
+    short = full.instance.n <= RUN_LENGTH
+    seen = full.instance.model.run(witness).label(position) if short else label_on(full, position, changes)
     if seen == label:
         raise AssertionError(f"the block {sorted(changes)} is not sensitive; please report the model")
     return Block(tuple(sorted(changes)), seen, witness)
@@ -179,42 +180,37 @@ def _by_sat(oracle: Oracle, word: Cube, label: str) -> Iterator[Cube]:
 
 
 def _by_search(
-    full: OnDemandState, where: int, word: Cube, label: str, seed: int, deadline: float | None
+    full: OnDemandState, position: int, word: Cube, label: str, seed: int, deadline: Deadline
 ) -> Iterator[Cube]:
     """Single changes of tokens that the target reads, then what forces another label."""
     rng = np.random.default_rng(seed)
     used: set[int] = set()
-    label_on(full, where, {})
-    for i in sorted(full.read_tokens((full.at.model.output.variable, where)) - set(full.at.pinned)):
-        _in_time(deadline)
+    label_on(full, position, {})
+    for i in sorted(full.read_tokens((full.instance.model.output.variable, position)) - set(full.instance.pinned)):
+        deadline.check()
         for a in full.alphabet:
-            if a != word[i] and i not in used and label_on(full, where, {i: a}) != label:
+            if a != word[i] and i not in used and label_on(full, position, {i: a}) != label:
                 used.add(i)
                 yield {i: a}
-    while (found := _other_label(full, where, word, used, label, rng)) is not None:
-        _in_time(deadline)
-        block = _minimal(full, where, found, label)
+    while (found := _other_label(full, position, word, used, label, rng)) is not None:
+        deadline.check()
+        block = _minimal(full, position, found, label)
         used.update(block)
         yield block
 
 
-def _in_time(deadline: float | None) -> None:
-    if deadline is not None and clock.monotonic() > deadline:
-        raise OutOfTime
-
-
 def _other_label(
-    full: OnDemandState, where: int, word: Cube, used: set[int], label: str, rng: np.random.Generator
+    full: OnDemandState, position: int, word: Cube, used: set[int], label: str, rng: np.random.Generator
 ) -> Cube | None:
     """Changes off ``used`` that, laid over the input, give another label; found by goal-directed search."""
-    at, name = full.at, full.at.model.output.variable
+    at, name = full.instance, full.instance.model.output.variable
     wanted = frozenset(v for v in range(at.domains[name]) if at.label(v) != label)
-    found = force(at, Goal(name, where, wanted), {i: word[i] for i in used}, at.n, rng)
+    found = force(at, Goal(name, position, wanted), {i: word[i] for i in used}, at.n, rng)
     return None if found is None else {i: a for i, a in found.items() if a != word[i]}
 
 
 def force(
-    at: Instance,
+    instance: Instance,
     goal: Goal,
     pinned: Cube,
     limit: int,
@@ -222,7 +218,7 @@ def force(
     symbols: Mapping[int, int] | None = None,
 ) -> Cube | None:
     """What one goal-directed search fixes besides ``pinned`` to meet a goal (only to ``symbols``, where given)."""
-    state = ForcingState(at)
+    state = ForcingState(instance)
     state.pinned.update({i: (a,) for i, a in pinned.items()})
     state.tokens = dict(state.pinned)
     solver = Solver(state, rng, widths=(WIDTH,), noise=0.0, work=WORK, tick=lambda: None, symbols=symbols)
@@ -234,10 +230,10 @@ def force(
     return {i: v[0] for i, v in state.tokens.items() if i not in state.pinned}
 
 
-def _minimal(full: OnDemandState, where: int, changes: Cube, label: str) -> Cube:
+def _minimal(full: OnDemandState, position: int, changes: Cube, label: str) -> Cube:
     """Undo every change without which the label is still another one."""
     for i in sorted(changes):
         rest = {j: a for j, a in changes.items() if j != i}
-        if label_on(full, where, rest) != label:
+        if label_on(full, position, rest) != label:
             changes = rest
     return changes

@@ -9,25 +9,26 @@ different labels. If that is unsatisfiable, changing ``p`` alone never changes t
 A tightened claim is **beyond what the abstract-run checker verifies**: the certificate stays as it was, and
 :class:`Tightened` is a separate record whose proofs (DIMACS and DRAT) an outside checker can check; that the CNF says
 what it should rests on :func:`tighten_formula`. PySAT's proof logging is unreliable for some solvers (its issue 139),
-so a proof counts only after :mod:`restrict.sat.rup` has checked it against the very clauses that are written.
+so a proof counts only after :mod:`restrict.sat.drat_check` has checked it against the very clauses that are written.
 """
 
 from __future__ import annotations
 
-import time as clock
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pysat.solvers import Solver as Sat
 
+from restrict.arguments import the_model, the_time
 from restrict.certificate.certificate import Certificate
+from restrict.deadline import Deadline, OutOfTime
 from restrict.errors import ModelError, UsageError
 from restrict.model.program import Model
 from restrict.optimum.cnf import Encoding, encode
-from restrict.optimum.exact import OutOfTime, ask
 from restrict.restriction import Restriction
-from restrict.sat.rup import ProofError, check_refutation, dimacs
+from restrict.sat.drat_check import ProofError, check_refutation, dimacs
+from restrict.sat.limit import ask
 from restrict.task import position_of
 
 PROOF_SOLVERS = ("cadical153", "glucose4", "lingeling")
@@ -36,7 +37,7 @@ PROOF_SOLVERS = ("cadical153", "glucose4", "lingeling")
 
 @dataclass(frozen=True)
 class Proof:
-    """That ``position`` never matters: an unsatisfiable formula and its refutation, checked by ``restrict.sat.rup``.
+    """That ``position`` never matters: an unsatisfiable formula and its refutation (:mod:`restrict.sat.drat_check`).
 
     ``solver`` is ``None`` where no solver gave a proof that could be checked: then only SAT's word stands for it.
     """
@@ -78,13 +79,13 @@ class Tightened:
         return len(self.dependencies)
 
 
-def tighten_formula(code: Encoding, where: int, p: int) -> tuple[list[list[int]], Encoding]:
+def tighten_formula(code: Encoding, position: int, p: int) -> tuple[list[list[int]], Encoding]:
     """Clauses that are satisfiable iff a change of input ``p`` alone can change the label at ``where``; the second
     copy."""
     other = code.copy([i for i in code.inputs if i != p])
     clauses = [*code.clauses, *other.clauses[1:]]
-    for label, literals in code.labels(where).items():
-        clauses += [[-a, -b] for a in literals for b in other.labels(where)[label]]
+    for label, literals in code.labels(position).items():
+        clauses += [[-a, -b] for a in literals for b in other.labels(position)[label]]
     return clauses, other
 
 
@@ -101,6 +102,7 @@ def tighten(
     Raises :class:`UsageError` for the target ``all``, :class:`ModelError` for another model,
     :class:`restrict.errors.ResourceLimit` where the cone does not fit. Cost: one SAT call a dependency.
     """
+    the_model(model)
     if certificate.claim.dependencies is None:
         raise UsageError("tighten is for the claim of one position, not for the target all")
     if certificate.sha256 != model.digest:
@@ -109,7 +111,7 @@ def tighten(
     where = position_of(at, certificate.target)
     assert where is not None
     code = encode(at, Restriction.of(at, certificate.restriction.fixed), [where])
-    deadline = None if time is None else clock.monotonic() + time
+    deadline = Deadline.after(the_time(time))
     needed: dict[int, tuple[list[str], list[str]]] = {}
     proofs: list[Proof] = []
     for p in certificate.claim.dependencies:
@@ -126,9 +128,9 @@ def tighten(
     return Tightened(certificate, tuple(proof.position for proof in proofs), needed, tuple(proofs))
 
 
-def _decide(code: Encoding, where: int, p: int, deadline: float | None) -> Proof | tuple[list[str], list[str]]:
+def _decide(code: Encoding, position: int, p: int, deadline: Deadline) -> Proof | tuple[list[str], list[str]]:
     """A proof that ``p`` never matters, or two inputs that show that it does."""
-    clauses, other = tighten_formula(code, where, p)
+    clauses, other = tighten_formula(code, position, p)
     with Sat("glucose4", bootstrap_with=clauses) as solver:
         if ask(solver, [], deadline):
             shown = solver.get_model()

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeVar, cast
 import numpy as np
 
 from restrict.errors import ModelError, UsageError, quote
+from restrict.files import read_bytes
 from restrict.soft.model import (
     MASKS,
     Activation,
@@ -29,7 +30,7 @@ from restrict.soft.model import (
     SoftOutput,
 )
 from restrict.soft.terms import Term
-from restrict.strictjson import Node, parse, read_bytes
+from restrict.strictjson import Node, parse
 
 FORMAT = "restrict-soft/1"
 DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}

@@ -188,8 +188,8 @@ class SoftModel:
 
     def save(self, path: str | Path) -> None:
         """Write a ``restrict-soft/1`` file."""
+        from restrict.files import write_bytes
         from restrict.soft.format import dumps
-        from restrict.strictjson import write_bytes
 
         write_bytes(Path(path), dumps(self))
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from restrict.errors import ModelError, UsageError, quote
+from restrict.files import read_bytes
 from restrict.soft.format import is_soft, loads
 from restrict.soft.known import first, parity, random
 from restrict.soft.model import SoftModel
-from restrict.strictjson import read_bytes
 
 GENERATORS: dict[str, Callable[..., SoftModel]] = {"parity": parity, "first": first, "random": random}
 

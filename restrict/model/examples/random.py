@@ -8,6 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from restrict.errors import UsageError
+from restrict.model.brackets import brackets as alphabet_of
+
+MOST_VARIABLES, MOST_SYMBOLS = 4_096, 65_536
+"""Limits of the format."""
+
 
 def random_model(
     layers: int = 2,
@@ -27,6 +33,11 @@ def random_model(
     which is the output; 1 is accepted. With ``every`` = 1 there is an output at every position; with ``brackets`` the
     alphabet is that many types of bracket, as in Dyck languages, instead of ``symbols`` digits.
     """
+    size = layers * (heads + 1)
+    if size > MOST_VARIABLES or max(symbols, brackets) > MOST_SYMBOLS:
+        raise UsageError(
+            f"random: layers * (heads + 1) = {size} may be at most {MOST_VARIABLES}, symbols at most {MOST_SYMBOLS}"
+        )
     variables: list[dict[str, Any]] = []
     below = "token"
     for layer in range(1, layers + 1):
@@ -44,8 +55,6 @@ def random_model(
     alphabet = [str(a) for a in range(symbols)] if symbols <= 10 else [f"s{a}" for a in range(symbols)]
     kind = f"symbols={symbols},classes={classes}"
     if brackets:
-        from restrict.languages.dyck import brackets as alphabet_of
-
         alphabet, kind = list(alphabet_of(brackets)), f"classes={classes},brackets={brackets}"
     position = "every" if every else "last"
     return {

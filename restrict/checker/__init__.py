@@ -1,0 +1,15 @@
+"""The trusted base: does this certificate prove its claim about this model?
+
+``python -m restrict.checker MODEL CERTIFICATE``, or this folder alone: ``python -I FOLDER MODEL CERTIFICATE``. It uses
+the standard library, imports nothing of the package and searches for nothing. Its contract (exit codes, one line,
+steps and memory) is docs/checker.md, its theorems are in docs/trusted-base.md, the files that it reads in
+docs/format.md.
+
+``read``        strict JSON, the fields of a format from a table, the account of steps and memory
+``tensors``     inline tensors and safetensors files
+``rules``       what a map or a score is: expressions with interval analysis, tables, dot products
+``formats``     the model at one length, and the certificate
+``kernel``      Theorems A and A': the abstract run, and the comparison with the claim
+``refutation``  Corollary 2: a certificate with two words, of which one is in a language
+``__main__``    the command line, and which module verifies which format
+"""

@@ -1,0 +1,58 @@
+"""What :func:`restrict.refute` answers where there is no refutation to show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from restrict.certificate.certificate import Certificate
+
+
+@dataclass(frozen=True, eq=False)
+class Immune:
+    """Proved: at this length and target, every restriction that forces the model's output decides membership.
+
+    Attributes:
+        model_name, language, n: what was asked about; ``n`` counts the markers.
+        reason: by what this is proved.
+        exact: the model recognises the language at this length, which was seen on every word.
+        example: a forcing restriction that decides membership, if one was met.
+    """
+
+    model_name: str
+    language: str
+    n: int
+    reason: str
+    exact: bool = False
+    example: Certificate | None = None
+
+    @property
+    def proved(self) -> bool:
+        """Always true."""
+        return True
+
+    def __repr__(self) -> str:
+        return f"Immune({self.model_name!r}, {self.language!r}, n={self.n}, proved)"
+
+
+@dataclass(frozen=True, eq=False)
+class NoRefutation:
+    """No refutation was found, which proves nothing; the fields are those of :class:`Immune`."""
+
+    model_name: str
+    language: str
+    n: int
+    reason: str
+    example: Certificate | None = None
+
+    @property
+    def proved(self) -> bool:
+        """Always false."""
+        return False
+
+    @property
+    def exact(self) -> bool:
+        """Always false: not every word was seen."""
+        return False
+
+    def __repr__(self) -> str:
+        return f"NoRefutation({self.model_name!r}, {self.language!r}, n={self.n})"

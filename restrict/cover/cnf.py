@@ -1,0 +1,66 @@
+"""A covering problem as CNF.
+
+A variable for each literal (input, symbol) that occurs, at most one per input; a variable for each larger cube, which
+implies its literals; a clause per pair. As an input has at most one literal, "at most B inputs set" is a cardinality
+constraint on the literals, encoded by PySAT.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from restrict.arrays import I64
+from restrict.cover.problem import CoverProblem
+from restrict.errors import UsageError
+
+
+def encode(problem: CoverProblem, budget: int | None, encoding: str) -> tuple[list[list[int]], I64]:
+    """(clauses, literals): variable ``t + 1`` is ``literals[t]``; then the cubes' variables, then the counter's.
+
+    Raises:
+        UsageError: an encoding that PySAT's EncType does not have.
+    """
+    from pysat.card import CardEnc, EncType
+
+    if not hasattr(EncType, encoding):
+        raise UsageError(f"no cardinality encoding {encoding!r} in PySAT")
+    core = problem.core
+    literals, index = np.unique(core.cube_lit, return_inverse=True)
+    variable = (index + 1).tolist()
+    clauses = _at_most_one(literals, core.symbols)
+    top, name = len(literals), []
+    for q in range(len(core.cube_pair)):
+        part = variable[core.cube_ptr[q] : core.cube_ptr[q + 1]]
+        if len(part) > 1:
+            top += 1
+            clauses += [[-top, l] for l in part]
+            part = [top]
+        name += part
+    clauses += [name[a:b] for a, b in zip(core.pair_ptr[:-1], core.pair_ptr[1:], strict=True)]
+    if budget == 0:
+        clauses += [[-v] for v in range(1, len(literals) + 1)]
+    elif budget is not None and budget < len(literals):
+        every = list(range(1, len(literals) + 1))
+        clauses += CardEnc.atmost(every, budget, top_id=top, encoding=getattr(EncType, encoding)).clauses
+    return clauses, literals
+
+
+def _at_most_one(literals: I64, symbols: int) -> list[list[int]]:
+    """No two of the (ascending) literals of one input."""
+    owner, out = (literals // symbols).tolist(), []
+    for a in range(len(owner)):
+        for b in range(a + 1, len(owner)):
+            if owner[b] != owner[a]:
+                break
+            out.append([-(a + 1), -(b + 1)])
+    return out
+
+
+def assignment_of(problem: CoverProblem, literals: I64, model: Iterable[int]) -> I64:
+    """The assignment (m,), -1 = free, that a model of the CNF shows; ``literals`` as :func:`encode` gives them."""
+    held = literals[[v - 1 for v in model if 0 < v <= len(literals)]]
+    out = np.full(problem.inputs, -1, np.int64)
+    out[held // problem.symbols] = held % problem.symbols
+    return out

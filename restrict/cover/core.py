@@ -1,0 +1,97 @@
+"""What is left of a covering problem once the prior assignment is substituted: the arrays that the solvers work on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from restrict.arrays import I64, offsets
+
+if TYPE_CHECKING:
+    from restrict.cover.problem import CoverProblem
+
+
+@dataclass(frozen=True, eq=False)
+class Core:
+    """The pairs not captured beforehand, without contradicted cubes and satisfied literals, and without repeats.
+
+    Literal ``l = input * symbols + symbol``. ``pairs`` are the problem's pair numbers; a pair may be left with no cube
+    at all: then nothing captures it. ``single``: every cube is one literal. The other arrays: module
+    :mod:`restrict.kernels.cover`; ``scope`` lists the distinct inputs of each pair.
+    """
+
+    inputs: int
+    symbols: int
+    single: bool
+    pairs: I64
+    pair_ptr: I64
+    cube_ptr: I64
+    cube_lit: I64
+    cube_pair: I64
+    lit_ptr: I64
+    lit_cube: I64
+
+    @property
+    def dead(self) -> I64:
+        """Pairs (numbers of the problem) that nothing can capture."""
+        found: I64 = self.pairs[np.diff(self.pair_ptr) == 0]
+        return found
+
+    @cached_property
+    def scope(self) -> tuple[I64, I64]:
+        """(pointers, inputs): the distinct inputs of each pair, sorted."""
+        pair_of = np.repeat(self.cube_pair, np.diff(self.cube_ptr))
+        key = np.unique(pair_of * max(self.inputs, 1) + self.cube_lit // self.symbols)
+        width = max(self.inputs, 1)
+        members: I64 = key % width
+        return offsets(np.bincount(key // width, minlength=len(self.pairs))), members
+
+    @cached_property
+    def literals(self) -> tuple[I64, I64, I64, I64]:
+        """The arrays of the one-literal kernels."""
+        return self.pair_ptr, self.cube_lit, self.lit_ptr, self.cube_pair[self.lit_cube]
+
+
+def core_of(problem: CoverProblem) -> Core:
+    s, cubes = problem.symbols, len(problem.cube_ptr) - 1
+    prior = problem.fixed[problem.cube_input]
+    cube_of = np.repeat(np.arange(cubes), np.diff(problem.cube_ptr))
+    pair_of = np.repeat(np.arange(problem.pairs), np.diff(problem.pair_ptr))
+    dead = np.bincount(cube_of[(prior >= 0) & (prior != problem.cube_symbol)], minlength=cubes) > 0
+    pairs = np.flatnonzero(~problem.captured(problem.fixed))
+    rank = np.full(problem.pairs, -1)
+    rank[pairs] = np.arange(len(pairs))
+    alive = ~dead & (rank[pair_of] >= 0)
+    entries = np.flatnonzero(alive[cube_of] & (prior < 0))
+    literal = problem.cube_input[entries] * s + problem.cube_symbol[entries]
+    order = np.lexsort((literal, cube_of[entries]))
+    literal, owner = literal[order], cube_of[entries][order]
+    kept = np.flatnonzero(alive)
+    cube_ptr = offsets(np.bincount(owner, minlength=cubes)[kept])
+    chosen = _distinct(rank[pair_of[kept]], cube_ptr, literal)
+    cube_pair = rank[pair_of[kept]][chosen]
+    mask = np.zeros(len(kept), bool)
+    mask[chosen] = True
+    sizes = np.diff(cube_ptr)
+    cube_lit, sizes = literal[np.repeat(mask, sizes)], sizes[mask]
+    cube_ptr = offsets(sizes)
+    by_literal = np.argsort(cube_lit, kind="stable")
+    return Core(
+        problem.inputs, s, bool(np.all(sizes == 1)), pairs,
+        offsets(np.bincount(cube_pair, minlength=len(pairs))), cube_ptr, cube_lit, cube_pair,
+        offsets(np.bincount(cube_lit, minlength=problem.inputs * s)),
+        np.repeat(np.arange(len(sizes)), sizes)[by_literal],
+    )  # fmt: skip
+
+
+def _distinct(pair_of: I64, cube_ptr: I64, literal: I64) -> I64:
+    """The first cube of each kind within its pair, ascending."""
+    if np.all(np.diff(cube_ptr) == 1):
+        _, first = np.unique(pair_of * (int(literal.max(initial=0)) + 1) + literal, return_index=True)
+        return np.sort(first)
+    seen = {(int(p), literal[a:b].tobytes()): q for q, (p, a, b) in
+            reversed(list(enumerate(zip(pair_of, cube_ptr[:-1], cube_ptr[1:], strict=True))))}  # fmt: skip
+    return np.sort(np.fromiter(seen.values(), np.int64, len(seen)))

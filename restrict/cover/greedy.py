@@ -1,0 +1,41 @@
+"""Greedy set cover: the literal that captures the most new pairs, again and again."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from restrict.arrays import I64
+from restrict.cover.core import Core
+from restrict.cover.problem import CoverProblem
+from restrict.cover.solution import CoverSolution, solution_of
+from restrict.cover.workspace import Workspace
+from restrict.kernels import cover as kernels
+
+
+def greedy(problem: CoverProblem, budget: int | None = None, seed: int = 0) -> CoverSolution:
+    """Most newly captured pairs per newly set input, ties at random, until all are captured or the budget is used up.
+
+    One-literal cubes: O(literals) with a bucket queue. Larger cubes: a priority queue with re-evaluation.
+    """
+    symbols = greedy_symbols(problem.core, np.random.default_rng(seed), budget)
+    return solution_of(problem, symbols, budget, "greedy", {})
+
+
+def greedy_symbols(core: Core, rng: np.random.Generator, budget: int | None) -> I64:
+    limit = core.inputs if budget is None else budget
+    if core.single:
+        chosen = np.zeros(core.inputs, np.int64)
+        order = rng.permutation(core.inputs * core.symbols)
+        chosen = chosen[: kernels.greedy_literals(*core.literals, core.symbols, order, limit, chosen)]
+        out = np.full(core.inputs, -1, np.int64)
+        out[chosen // core.symbols] = chosen % core.symbols
+        return out
+    space = Workspace.of(core, np.full(core.inputs, -1, np.int64))
+    order = rng.permutation(len(core.cube_pair))
+    lit_ptr, lit_cube, cube_pair, missing, lits, pairs = space.cubes()
+    kernels.greedy_cubes(
+        core.pair_ptr, core.cube_ptr, core.cube_lit, lit_ptr, lit_cube, cube_pair, core.symbols, order, limit,
+        missing, lits, pairs, space.state,
+    )  # fmt: skip
+    space.prune(rng)
+    return space.symbols()

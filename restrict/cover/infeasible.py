@@ -1,0 +1,79 @@
+"""Proofs that a budget is too small for any cover.
+
+"Impossible" comes with an :class:`InfeasibilityProof`: a pair that nothing captures, the multipliers of a packing
+(:mod:`restrict.cover.lower_bound`), or the lemmas of a DRUP proof that :func:`refutes` has checked by unit propagation
+alone. The encoding of the CNF is trusted, the solver is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from restrict.arrays import I64
+from restrict.cover.cnf import encode
+from restrict.cover.lower_bound import LowerBound, packing_value
+from restrict.cover.problem import CoverProblem
+from restrict.cover.solution import CoverSolution, Statistics, solution_of
+from restrict.errors import NotEstablished
+from restrict.sat.drat_check import ProofError, check_refutation
+
+
+@dataclass(frozen=True, eq=False)
+class InfeasibilityProof:
+    """Why no complete answer sets at most ``budget`` inputs; ``kind`` says which of the other fields is the reason."""
+
+    budget: int
+    kind: Literal["pair", "packing", "sat"]
+    pair: int = -1
+    multipliers: I64 | None = None
+    lemmas: tuple[str, ...] | None = None
+    encoding: str = "seqcounter"
+
+    def verify(self, problem: CoverProblem) -> None:
+        """Check it against the problem.
+
+        Raises:
+            NotEstablished: it does not show what it says.
+        """
+        if self.kind == "pair":
+            good = self.pair in problem.core.dead
+        elif self.kind == "packing":
+            good = self.multipliers is not None and packing_value(problem, self.multipliers) > self.budget
+        else:
+            good = self.lemmas is not None and refutes(encode(problem, self.budget, self.encoding)[0], self.lemmas)
+        if not good:
+            raise NotEstablished(f"the {self.kind} proof that budget {self.budget} is impossible does not hold")
+
+    @classmethod
+    def by_packing(cls, bound: LowerBound, budget: int) -> InfeasibilityProof:
+        """The lower bound as a proof that ``budget < bound.value`` is impossible."""
+        return cls(budget, "packing", multipliers=bound.multipliers)
+
+    @classmethod
+    def by_pair(cls, problem: CoverProblem, budget: int | None) -> InfeasibilityProof:
+        """The first pair that nothing captures, as a proof; there must be one."""
+        return cls(problem.inputs if budget is None else budget, "pair", pair=int(problem.core.dead[0]))
+
+
+def impossible(
+    problem: CoverProblem, proof: InfeasibilityProof, solver: str, statistics: Statistics | None = None
+) -> CoverSolution:
+    """The answer "impossible": the prior assignment, with the proof."""
+    base = solution_of(problem, problem.fixed, None, solver, statistics or {}, proof.budget + 1)
+    return CoverSolution(
+        problem, base.assignment, base.captured, 0, "impossible", solver, base.statistics, base.lower, proof
+    )
+
+
+def refutes(clauses: Iterable[Sequence[int]], proof: Iterable[str]) -> bool:
+    """Whether the proof (DRAT lines, lemmas by unit propagation only) refutes the clauses.
+
+    The check is :mod:`restrict.sat.drat_check`. Deletions are left out: keeping a clause is sound.
+    """
+    try:
+        check_refutation(clauses, (line for line in proof if not line.startswith("d")))
+    except ProofError:
+        return False
+    return True

@@ -1,0 +1,78 @@
+"""Local search for a cover: exchange of held literals, with weights on the pairs that stay uncaptured."""
+
+from __future__ import annotations
+
+import time as clock
+
+import numpy as np
+
+from restrict.arrays import I64
+from restrict.cover.decimate import ROUNDS, decimated_symbols
+from restrict.cover.greedy import greedy_symbols
+from restrict.cover.problem import CoverProblem
+from restrict.cover.solution import CoverSolution, Statistics, solution_of
+from restrict.cover.workspace import Workspace
+from restrict.kernels import cover as kernels
+
+BLOCK = 2048
+"""Steps between two looks at the clock."""
+SAMPLE = 64
+"""Held literals looked at for the cheapest one to drop (best from multiple selections)."""
+
+
+def local(
+    problem: CoverProblem, budget: int | None = None, seed: int = 0, time: float | None = None,
+    steps: int | None = None, rounds: int = ROUNDS,
+) -> CoverSolution:  # fmt: skip
+    """From the better of greedy and decimation, row-weighting exchange: drop two, add one, weights on uncaptured pairs.
+
+    Stops after ``steps`` (default: 10 per input set at the start, at least 20 000; same seed, same answer), after
+    ``time`` seconds, or once the budget is met. A step costs about SAMPLE + degree * cubes per pair.
+    """
+    rng, core = np.random.default_rng(seed), problem.core
+    deadline = None if time is None else clock.monotonic() + time
+    start, statistics = _start(problem, rng, budget, rounds)
+    space = Workspace.of(core, start, core.single)
+    state, best = space.state, start.copy()
+    first = int(state[kernels.COUNT])
+    state[kernels.LEAST] = state[kernels.OPEN]
+    state[kernels.STOP] = 0 if budget is None else budget
+    state[kernels.TARGET] = core.inputs if budget is None else budget
+    steps = max(20_000, 10 * first) if steps is None else steps
+    hopeless = len(core.dead) > 0 or (state[kernels.OPEN] == 0 and first <= state[kernels.STOP])
+    while not hopeless and not state[kernels.DONE] and state[kernels.STEP] < steps:
+        if deadline is not None and clock.monotonic() > deadline:
+            break
+        random = rng.integers(0, 1 << 62, 2 * min(BLOCK, steps - int(state[kernels.STEP])))
+        _exchange(space, random, best)
+    statistics["steps"] = int(state[kernels.STEP])
+    return solution_of(problem, best, budget, "local", statistics)
+
+
+def _start(problem: CoverProblem, rng: np.random.Generator, budget: int | None, rounds: int) -> tuple[I64, Statistics]:
+    """The greedy answer, or decimation's where greedy misses the budget and decimation is better."""
+    core = problem.core
+    start = greedy_symbols(core, rng, None)
+    size = int(np.count_nonzero(start >= 0))
+    statistics: Statistics = {"greedy": size}
+    complete = bool(problem.captured(np.where(problem.fixed >= 0, problem.fixed, start)).all())
+    if not core.single or len(core.dead) or (complete and size <= (budget or 0)):
+        return start, statistics
+    other = decimated_symbols(core, rng, size, rounds)
+    statistics["decimate"] = int(np.count_nonzero(other >= 0))
+    whole = bool(problem.captured(np.where(problem.fixed >= 0, problem.fixed, other)).all())
+    return (other if (not whole, statistics["decimate"]) < (not complete, size) else start), statistics
+
+
+def _exchange(space: Workspace, random: I64, best: I64) -> None:
+    core = space.core
+    if core.single:
+        kernels.exchange_literals(
+            *core.literals, core.symbols, SAMPLE, random, best, space.lits, space.pairs, space.state
+        )
+        return
+    lit_ptr, lit_cube, cube_pair, missing, lits, pairs = space.cubes()
+    kernels.exchange_cubes(
+        core.pair_ptr, core.cube_ptr, core.cube_lit, lit_ptr, lit_cube, cube_pair, core.symbols, SAMPLE, random, best,
+        missing, lits, pairs, space.state,
+    )  # fmt: skip

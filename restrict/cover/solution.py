@@ -1,0 +1,81 @@
+"""An answer to a covering problem, which can be checked without the solver that gave it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restrict.arrays import I64
+from restrict.cover.problem import CoverProblem
+from restrict.errors import NotEstablished
+
+if TYPE_CHECKING:
+    from restrict.cover.infeasible import InfeasibilityProof
+
+Status = Literal["captured", "partial", "impossible"]
+Statistics = dict[str, int | float]
+
+
+@dataclass(frozen=True, eq=False)
+class CoverSolution:
+    """An answer: ``status`` is "captured" (all pairs, within the budget), "partial", or "impossible" (proved).
+
+    ``assignment`` (m,) has -1 where free and contains the prior fixed inputs; ``count`` is the inputs set beyond those;
+    ``lower`` a certified lower bound on the count of any complete answer (0: none computed); ``proof`` goes with
+    "impossible".
+    """
+
+    problem: CoverProblem
+    assignment: I64
+    captured: NDArray[np.bool_]
+    count: int
+    status: Status
+    solver: str
+    statistics: Statistics = field(default_factory=dict)
+    lower: int = 0
+    proof: InfeasibilityProof | None = None
+
+    @property
+    def optimal(self) -> bool:
+        """All pairs are captured and the lower bound is met."""
+        return bool(self.captured.all()) and self.lower >= self.count
+
+    def verify(self, budget: int | None = None) -> None:
+        """Recompute everything from the problem; O(literals), plus the check of the proof.
+
+        Raises:
+            NotEstablished: the first thing that is not so.
+        """
+        problem, prior = self.problem, self.problem.fixed
+        if self.assignment.shape != prior.shape or np.any(
+            (self.assignment < -1) | (self.assignment >= problem.symbols)
+        ):
+            raise NotEstablished("the assignment has a wrong shape or symbol")
+        if np.any((prior >= 0) & (self.assignment != prior)):
+            raise NotEstablished("the assignment changes an input that was fixed beforehand")
+        if self.count != int(np.count_nonzero((self.assignment >= 0) & (prior < 0))):
+            raise NotEstablished(f"{self.count} is not the number of set inputs")
+        if not np.array_equal(self.captured, problem.captured(self.assignment)):
+            raise NotEstablished("the captured mask is wrong")
+        within = budget is None or self.count <= budget
+        if self.status == "captured" and not (self.captured.all() and within):
+            raise NotEstablished("not every pair is captured within the budget")
+        if self.status == "impossible":
+            if self.proof is None or (budget is not None and self.proof.budget < budget):
+                raise NotEstablished("an impossibility without a proof for this budget")
+            self.proof.verify(problem)
+
+
+def solution_of(
+    problem: CoverProblem, symbols: I64, budget: int | None, solver: str, statistics: Statistics, lower: int = 0
+) -> CoverSolution:
+    """The solution that sets ``symbols`` (m,), -1 = free, beside the prior fixed inputs."""
+    assignment = np.where(problem.fixed >= 0, problem.fixed, symbols)
+    captured = problem.captured(assignment)
+    count = int(np.count_nonzero((assignment >= 0) & (problem.fixed < 0)))
+    complete = bool(captured.all()) and (budget is None or count <= budget)
+    status: Status = "captured" if complete else "partial"
+    return CoverSolution(problem, assignment, captured, count, status, solver, statistics, lower)

@@ -1,0 +1,81 @@
+"""Choose a solver of the covering problem."""
+
+from __future__ import annotations
+
+from restrict.cover.decimate import ROUNDS, decimate
+from restrict.cover.greedy import greedy
+from restrict.cover.infeasible import InfeasibilityProof, impossible
+from restrict.cover.local import local
+from restrict.cover.lower_bound import lower_bound
+from restrict.cover.maxsat import maxsat
+from restrict.cover.moser_tardos import resample
+from restrict.cover.problem import CoverProblem
+from restrict.cover.sat import sat
+from restrict.cover.solution import CoverSolution
+from restrict.errors import UsageError
+
+SOLVERS = ("auto", "greedy", "decimate", "local", "resample", "sat", "maxsat")
+SMALL = 600
+"""``auto`` asks MaxSAT for the optimum where the cubes have at most this many literals in all."""
+MODERATE = 20_000
+"""``auto`` asks SAT whether a budget can be met where the cubes have at most this many literals in all."""
+
+
+def solve(
+    problem: CoverProblem, *, solver: str = "auto", budget: int | None = None, seed: int = 0,
+    time: float | None = None, steps: int | None = None, rounds: int = ROUNDS, q: float | None = None,
+    cap: int | None = None, delta: float = 0.1, proof: bool = True,
+) -> CoverSolution:  # fmt: skip
+    """Capture every pair with few set inputs (at most ``budget``, if given).
+
+    Args:
+        problem: the pairs and cubes.
+        solver: one of :data:`SOLVERS`.
+        budget: most inputs set beyond the prior ones; None: as few as possible.
+        seed: of the generator behind every random choice; without ``time`` the answer depends on nothing else.
+        time: seconds for local search, SAT and MaxSAT; None: their own deterministic stopping rules.
+        steps, rounds: of local search; of decimation (more is slower and better).
+        q, cap, delta: of resampling (:func:`restrict.cover.moser_tardos.resample`).
+        proof: whether "impossible" must come with a checked proof (SAT).
+
+    Returns:
+        A solution whose ``status`` says whether it is complete, partial, or proved impossible.
+
+    Raises:
+        UsageError: an unknown solver or a value out of range.
+        ResourceLimit: MaxSAT, or SAT forced by name, out of time.
+    """
+    if solver not in SOLVERS:
+        raise UsageError(f"no solver {solver!r}: choose one of {', '.join(SOLVERS)}")
+    if budget is not None and budget < 0:
+        raise UsageError(f"the budget is {budget}: it must be at least 0")
+    if solver == "greedy":
+        return greedy(problem, budget, seed)
+    if solver == "decimate":
+        return decimate(problem, budget, seed, rounds)
+    if solver == "local":
+        return local(problem, budget, seed, time, steps, rounds)
+    if solver == "resample":
+        return resample(problem, q=q, budget=budget, seed=seed, cap=cap, delta=delta)
+    if solver == "sat":
+        return sat(problem, budget, time=time, proof=proof)
+    if solver == "maxsat":
+        return maxsat(problem, budget, time=time)
+    return _auto(problem, budget, seed, time, steps, rounds, proof)
+
+
+def _auto(
+    problem: CoverProblem, budget: int | None, seed: int, time: float | None, steps: int | None, rounds: int,
+    proof: bool,
+) -> CoverSolution:  # fmt: skip
+    """Local search; then, where it is small enough, the optimum, or the budget's verdict by bound and by SAT."""
+    size = len(problem.core.cube_lit)
+    if len(problem.core.dead) or (budget is None and size <= SMALL):
+        return maxsat(problem, budget, time=time)
+    found = local(problem, budget, seed, time, steps, rounds)
+    if budget is None or found.status == "captured":
+        return found
+    bound = lower_bound(problem)
+    if bound.value > budget:
+        return impossible(problem, InfeasibilityProof.by_packing(bound, budget), "auto")
+    return sat(problem, budget, time=time, proof=proof) if size <= MODERATE else found

@@ -1,0 +1,321 @@
+"""Layer-0 activations of a c-transformer (Hahn 2020, Definition 3): each is a function of few inputs at every position.
+
+An activation is one variable at all positions. It is given as
+
+- :class:`Truth`: a truth table over a few inputs. The token is the case of one input, so a program is a 1-transformer;
+- :class:`Mapped`: a map of other activations;
+- :class:`Attended`: a collapsed head, as the decision lists it is computed from: for each query value the candidate
+  pairs (position, key value), best first; the first one that its key fulfils is attended to.
+
+Invariant (Theorem A, docs/trusted-base.md): on every input that agrees with the restriction the value lies in V and is
+a function of the inputs in D.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from restrict.abstract.rows import Values
+from restrict.arrays import I64, offsets
+from restrict.depth_reduction.lists import Lists
+from restrict.errors import ResourceLimit, UsageError
+from restrict.kernels import rowlists as kernels
+from restrict.model.expr import bind
+from restrict.model.program import Head, Instance, Map, mentions
+from restrict.model.rules import Callback, evaluate, expression
+
+MOST_POINTS = 1 << 24
+"""A map is tabulated at all positions at once up to this many points."""
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """At position ``i`` a table over the inputs ``inputs[ptr[i] : ptr[i+1]]`` (the first one most significant), which
+    is ``tables[table_ptr[i] : table_ptr[i+1]]``."""
+
+    ptr: I64
+    inputs: I64
+    table_ptr: I64
+    tables: I64
+
+    @staticmethod
+    def make(functions: Iterable[tuple[Iterable[int], Iterable[int]]]) -> Truth:
+        """The tables of all positions, from one (inputs, table) each.
+
+        Args:
+            functions: per position the inputs that the table reads, and its symbols^inputs values.
+
+        Returns:
+            The same as flat arrays. Cost linear.
+        """
+        parts = [(list(inputs), list(table)) for inputs, table in functions]
+        inputs = np.array([x for mine, _ in parts for x in mine], dtype=np.int64)
+        tables = np.array([value for _, table in parts for value in table], dtype=np.int64)
+        return Truth(offsets([len(mine) for mine, _ in parts]), inputs, offsets([len(t) for _, t in parts]), tables)
+
+
+@dataclass(frozen=True, eq=False)
+class Mapped:
+    """A map of the base."""
+
+    variable: Map
+
+
+@dataclass(frozen=True, eq=False)
+class Attended:
+    """A collapsed head: ``lists`` are the candidates under the restriction at which it was collapsed."""
+
+    head: Head
+    query: str | None
+    key: str | None
+    lists: Lists
+
+
+@dataclass(frozen=True, eq=False)
+class Activation:
+    """One base variable at all positions: how it is computed, V (``values``) and D (``depends``: n rows of bits)."""
+
+    name: str
+    source: Truth | Mapped | Attended
+    values: Values
+    depends: I64
+
+    def possible(self, i: int) -> tuple[int, ...]:
+        """V at a position."""
+        return tuple(int(v) for v in self.values.flat[self.values.ptr[i] : self.values.ptr[i + 1]])
+
+    def inputs(self, i: int) -> tuple[int, ...]:
+        """D at a position."""
+        return tuple(int(x) for x in np.flatnonzero(unpacked(self.depends[i : i + 1])[0]))
+
+    @property
+    def degrees(self) -> I64:
+        """The size of D at every position."""
+        return popcount(self.depends)
+
+    @property
+    def sizes(self) -> I64:
+        """The size of V at every position."""
+        return np.diff(self.values.ptr)
+
+
+def popcount(bits: I64) -> I64:
+    """How many inputs each set holds.
+
+    Args:
+        bits: sets of inputs, shape (rows, words), 64 inputs a word.
+
+    Returns:
+        int64, shape (rows,). Cost linear in the words.
+    """
+    out: I64 = np.bitwise_count(bits.view(np.uint64)).sum(axis=1, dtype=np.int64)
+    return out
+
+
+def unpacked(bits: I64) -> I64:
+    """Sets of inputs as rows of 0 and 1.
+
+    Args:
+        bits: sets of inputs, shape (rows, words), 64 inputs a word.
+
+    Returns:
+        int64, shape (rows, 64 words); columns beyond the number of inputs are 0.
+    """
+    return np.unpackbits(np.ascontiguousarray(bits).view(np.uint8), axis=1, bitorder="little").astype(np.int64)
+
+
+def words_of(n: int) -> int:
+    """How many 64-bit words a set of inputs takes.
+
+    Args:
+        n: the number of inputs.
+
+    Returns:
+        n / 64, rounded up.
+    """
+    return (n + 63) // 64
+
+
+def one_value(domain: int, n: int) -> Values:
+    """The value 0 at every position.
+
+    Args:
+        domain: the number of values that the variable may have.
+        n: the number of positions.
+
+    Returns:
+        The possible values, one at each of the n positions.
+    """
+    return Values(domain, np.arange(n), np.arange(n + 1), np.zeros(n, np.int64))
+
+
+def check_truth(truth: Truth, n: int, symbols: int, domain: int) -> None:
+    """Refuse truth tables that are no functions of inputs to values.
+
+    Args:
+        truth: the tables.
+        n: the number of positions, and of inputs.
+        symbols: the size of the inputs' alphabet.
+        domain: the number of values.
+
+    Raises:
+        UsageError: a wrong number of positions or entries, an input or a value out of range, an input read twice.
+    """
+    sizes = np.diff(truth.ptr)
+    if len(sizes) != n or len(truth.table_ptr) != n + 1:
+        raise UsageError(f"truth tables for {len(sizes)} positions, not {n}")
+    if np.any(np.diff(truth.table_ptr) != np.array([symbols ** int(size) for size in sizes], dtype=np.int64)):
+        raise UsageError("a truth table over c inputs has symbols^c entries")
+    if len(truth.inputs) and not 0 <= truth.inputs.min() <= truth.inputs.max() < n:
+        raise UsageError(f"a truth table reads an input outside 0..{n - 1}")
+    read = np.sort(np.repeat(np.arange(n), sizes) * n + truth.inputs)
+    twice = np.flatnonzero(read[1:] == read[:-1])
+    if len(twice):
+        raise UsageError(f"the truth table at position {read[twice[0]] // n} reads an input twice")
+    if len(truth.tables) and not 0 <= truth.tables.min() <= truth.tables.max() < domain:
+        raise UsageError(f"a truth table leaves the domain 0..{domain - 1}")
+
+
+def possible_values(instance: Instance, name: str | None, base: Mapping[str, Activation]) -> Values:
+    """Possible values of a base variable at every position; of no variable at all: one value 0.
+
+    Args:
+        instance: the program at its length n.
+        name: a variable in ``base``, or ``None`` (a head without a query or a key).
+        base: the activations by name.
+
+    Returns:
+        ``Values`` with an entry for each of the n positions.
+    """
+    if name is None:
+        return one_value(1, instance.n)
+    return base[name].values
+
+
+def truth_activation(instance: Instance, name: str, source: Truth, symbols: int, fixed: I64) -> Activation:
+    """V and D of truth tables under a restriction.
+
+    Args:
+        instance: the program at its length n.
+        name: the variable that the tables are.
+        source: the tables.
+        symbols: the size of the inputs' alphabet.
+        fixed: the symbol of each input, -1 where it is free, shape (n,).
+
+    Returns:
+        The activation. Cost linear in the tables, and n^2 bits.
+    """
+    n, domain = instance.n, instance.domains[name]
+    arrays = source.ptr, source.inputs, source.table_ptr, source.tables, symbols, fixed, domain
+    counts, depends = np.zeros(n, np.int64), np.zeros((n, words_of(n)), np.int64)
+    kernels.truth_values(*arrays, counts, np.empty(0, np.int64), depends, 0)
+    flat = np.empty(int(counts.sum()), np.int64)
+    kernels.truth_values(*arrays, counts, flat, depends, 1)
+    return Activation(name, source, Values(domain, np.arange(n), offsets(counts), flat), depends)
+
+
+def map_activation(instance: Instance, variable: Map, base: Mapping[str, Activation]) -> Activation:
+    """V and D of a map of base variables: the image of the product of its arguments' V, the union of their D.
+
+    Args:
+        instance: the program at its length n.
+        variable: the map; its arguments are in ``base``.
+        base: the activations by name.
+
+    Returns:
+        The activation. Cost: the points of the product at every position.
+    """
+    n, domain, args = instance.n, instance.domains[variable.name], [base[a] for a in variable.args]
+    depends = np.zeros((n, words_of(n)), np.int64)
+    for a in args:
+        depends |= a.depends
+    table = full_table(instance, variable)
+    if table is None:
+        images = [np.unique(instance.map_values(variable, i, [a.possible(i) for a in args])) for i in range(n)]
+        counts = np.array([len(image) for image in images], dtype=np.int64)
+        flat = np.concatenate(images)
+    else:
+        sizes = [a.values.domain for a in args]
+        strides = np.array([int(np.prod(sizes[t + 1 :])) for t in range(len(sizes))], dtype=np.int64)
+        ptrs = np.array([a.values.ptr for a in args], dtype=np.int64).reshape(len(args), n + 1)
+        flats = np.concatenate([np.empty(0, np.int64), *(a.values.flat for a in args)])
+        starts = offsets([len(a.values.flat) for a in args])
+        counts = np.zeros(n, np.int64)
+        kernels.map_values(table, strides, ptrs, flats, starts, domain, counts, np.empty(0, np.int64), 0)
+        flat = np.empty(int(counts.sum()), np.int64)
+        kernels.map_values(table, strides, ptrs, flats, starts, domain, counts, flat, 1)
+    depends[counts == 1] = 0
+    values = Values(domain, np.arange(n), offsets(counts), flat)
+    return Activation(variable.name, Mapped(variable), values, depends)
+
+
+def full_table(instance: Instance, variable: Map) -> I64 | None:
+    """The map on the product of the whole domains of its arguments.
+
+    Args:
+        instance: the program at its length n.
+        variable: the map.
+
+    Returns:
+        int64, shape (n, points), or (1, points) where the position is not mentioned; ``None`` for a Python function and
+        beyond :data:`MOST_POINTS` points.
+    """
+    sizes = [instance.domains[a] for a in variable.args]
+    rows = instance.n if "i" in mentions(variable) else 1
+    points = 1
+    for size in sizes:
+        points *= size
+    if isinstance(variable.map, Callback) or points * rows > MOST_POINTS:
+        return None
+    grid = np.indices((rows, *sizes)).reshape(len(sizes) + 1, -1)
+    assert not isinstance(variable.map, str)
+    expr = bind(expression(variable.map), n=instance.n)  # type: ignore[arg-type]
+    inputs = dict(zip(("i", *variable.args), grid, strict=True))
+    inputs = {name: np.ascontiguousarray(inputs[name], dtype=np.int64) for name in expr.names}
+    return evaluate(expr, inputs, rows * points).reshape(rows, points)
+
+
+def attended_activation(instance: Instance, source: Attended, base: Mapping[str, Activation]) -> Activation:
+    """V and D of a collapsed head, by rule 4 of docs/trusted-base.md on its candidate lists.
+
+    Args:
+        instance: the program at its length n.
+        source: the head and its lists, all of them complete.
+        base: the activations by name, those of the head's query, key and value among them.
+
+    Returns:
+        The activation. Cost: the lists' pairs times n / 64 words.
+
+    Raises:
+        ResourceLimit: a list was cut off before its floor.
+    """
+    n, head, lists = instance.n, source.head, source.lists
+    domain, value = instance.domains[head.name], base[head.value]
+    if not lists.complete.all():
+        raise ResourceLimit(f"head {head.name!r}: a truncated list cannot be collapsed")
+    several, counts = np.zeros(lists.rows, np.int64), np.zeros(n, np.int64)
+    pairs = lists.start, lists.stop, lists.j, lists.w
+    by_key, by_query = int(head.value == source.key), int(head.value == source.query)
+
+    def values_into(flat: I64, fill: int) -> None:
+        kernels.head_values(
+            lists.row_ptr, lists.row_list, lists.row_u, *pairs, by_key, by_query, value.values.ptr, value.values.flat,
+            head.default, domain, counts, several, flat, fill,
+        )  # fmt: skip
+
+    values_into(np.empty(0, np.int64), 0)
+    flat = np.empty(int(counts.sum()), np.int64)
+    values_into(flat, 1)
+    none = np.zeros((0, words_of(n)), np.int64)
+    depends = np.zeros((n, words_of(n)), np.int64)
+    shared = 8 * len(lists.start) <= n
+    kernels.head_depends(
+        lists.row_ptr, lists.row_list, several, counts, *pairs[:3],
+        base[source.query].depends if source.query else none, base[source.key].depends if source.key else none,
+        none if head.value == source.key else value.depends,
+        np.zeros((len(lists.start) if shared else 0, words_of(n)), np.int64), depends,
+    )  # fmt: skip
+    return Activation(head.name, source, Values(domain, np.arange(n), offsets(counts), flat), depends)

@@ -1,0 +1,68 @@
+"""The operators of temporal logic: names, numbers of operands, mirror images, how tightly they bind, short forms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+NULLARY = ("true", "false", "first", "last")
+BOOLEAN = ("and", "or", "implies", "iff", "xor")
+_MIRRORED = {
+    "previous": "next",
+    "weak previous": "weak next",
+    "once": "eventually",
+    "historically": "always",
+    "strict once": "strict eventually",
+    "strict historically": "strict always",
+}
+UNARY_TEMPORAL = (*_MIRRORED, *_MIRRORED.values())
+_PAIRS = [
+    ("since", "until"),
+    ("weak since", "weak until"),
+    ("trigger", "release"),
+    ("strong trigger", "strong release"),
+]
+_MIRRORED |= {strict + past: strict + future for strict in ("", "strict ") for past, future in _PAIRS}
+BINARY_TEMPORAL = tuple(op for pair in _MIRRORED.items() for op in pair if op not in UNARY_TEMPORAL)
+MIRROR = _MIRRORED | {future: past for past, future in _MIRRORED.items()} | {"first": "last", "last": "first"}
+"""Each operator with its mirror image (the word read backwards); those not listed are their own."""
+PAST = frozenset(_MIRRORED)
+"""The temporal operators that look left."""
+SYMBOL = "symbol"
+ARITY = {
+    SYMBOL: 0,
+    **dict.fromkeys(NULLARY, 0),
+    **dict.fromkeys(("not", *UNARY_TEMPORAL), 1),
+    **dict.fromkeys((*BOOLEAN, *BINARY_TEMPORAL), 2),
+}
+OPERATORS = tuple(ARITY)[1:]
+"""Every operator by its full name, constants first."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """An operator, the indices of its operands in the formula, and for an atom the symbol."""
+
+    op: str
+    args: tuple[int, ...] = ()
+    symbol: str = ""
+
+
+MAX_TEXT = 4_000_000
+"""Characters of a formula, read or written."""
+
+ALIASES = {
+    **{"!": "not", "~": "not", "¬": "not", "&": "and", "&&": "and", "∧": "and", "|": "or", "||": "or", "∨": "or"},
+    **{"^": "xor", "->": "implies", "→": "implies", "<->": "iff", "↔": "iff", "⊤": "true", "⊥": "false"},
+    **{"Y": "previous", "Z": "weak previous", "O": "once", "H": "historically", "S": "since", "B": "weak since"},
+    **{"X": "next", "N": "weak next", "F": "eventually", "G": "always", "U": "until", "W": "weak until"},
+    **{"T": "trigger", "R": "release", "M": "strong release"},
+}
+"""Short forms; the letters are those of the literature."""
+MODIFIERS = ("strict", "weak", "strong")
+LEVEL = {"iff": 1, "implies": 2, "or": 3, "xor": 3, "and": 4, **dict.fromkeys(BINARY_TEMPORAL, 5)}
+"""How tightly binary operators bind; unary ones bind tighter than all."""
+TIGHTEST = 6
+"""How tightly unary operators bind."""
+_ENDINGS = {op.rpartition(" ")[2] for op in ARITY}
+RESERVED = frozenset((*ALIASES, *MODIFIERS, *_ENDINGS)) - {SYMBOL}
+"""Words that are operators unless they are quoted."""

@@ -1,0 +1,208 @@
+"""Text to formula. The grammar, from loose to tight (docs/logic.md):
+
+    formula  = implies { ("iff" | "<->") implies }
+    implies  = or [ ("implies" | "->") implies ]
+    or       = and { ("or" | "|" | "||" | "xor" | "^") and }           "or" and "xor" need parentheses between them
+    and      = temporal { ("and" | "&" | "&&") temporal }
+    temporal = unary [ binary-temporal unary ]                         no chains: a since (b since c)
+    unary    = ("not" | "!" | "~" | unary-temporal) unary | atom
+    atom     = "true" | "false" | "first" | "last" | word | quoted | "(" formula ")"
+
+It is read by descent with the pending operators on an explicit stack, not on Python's, so that nesting is bounded by
+the length of the text only. Binary temporal operators do not chain because other tools disagree on how they group.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from restrict.errors import ResourceLimit, UsageError, quote
+from restrict.logic.formula import Builder, Formula
+from restrict.logic.operators import ALIASES, ARITY, LEVEL, MAX_TEXT, MODIFIERS, NULLARY, RESERVED, SYMBOL, TIGHTEST
+from restrict.logic.printer import quoted
+from restrict.scanner import Token, scan
+
+_TOKEN = re.compile(
+    r"(?P<word>\w+)|(?P<quoted>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")|(?P<sign><->|->|&&|\|\||[!~&|^()¬∧∨→↔⊤⊥])",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    """A piece of the text, from ``start`` to ``stop``; ``op`` is an operator's full name, a bracket, "" at the end, or
+    ``symbol``."""
+
+    op: str
+    text: str
+    start: int
+    stop: int
+
+
+def parse(text: str, alphabet: Sequence[str] | None = None) -> Formula:
+    """Read a formula.
+
+    ``alphabet``: the symbols that may occur; without it every word that is no operator is a symbol. Raises
+    :class:`UsageError` with the column and the place, :class:`ResourceLimit` for a text of more than 4 million
+    characters. Cost linear in the text.
+    """
+    if not isinstance(text, str):
+        raise UsageError(f"a formula is a text, not {quote(text)}")
+    if len(text) > MAX_TEXT:
+        raise ResourceLimit(f"the formula has {len(text)} characters; the limit is {MAX_TEXT}")
+    return _Parser(text, None if alphabet is None else tuple(alphabet)).run()
+
+
+class _Parser:
+    """Operands wait in ``operands``, operators and open brackets in ``pending``."""
+
+    def __init__(self, text: str, alphabet: tuple[str, ...] | None) -> None:
+        self.text, self.alphabet = text, alphabet
+        self.known = None if alphabet is None else frozenset(alphabet)
+        self.builder = Builder()
+        self.operands: list[int] = []
+        self.pending: list[_Token] = []
+
+    def run(self) -> Formula:
+        tokens = self.tokens()
+        if tokens[0].op == "":
+            raise UsageError("the formula is empty; write for example 'historically 1' or 'true'")
+        before: _Token | None = None
+        for token in tokens:
+            if before is None or before.op == "(" or (ARITY.get(before.op, 0) and before.op != ")"):
+                self.operand(token, before)
+            else:
+                self.operator(token)
+            before = token
+        return self.builder.formula(self.operands[0])
+
+    # ------------------------------------------------------------ tokens
+
+    def tokens(self) -> list[_Token]:
+        return self.joined([self.token(piece) for piece in scan(self.text, _TOKEN, self.bad_character)])
+
+    def token(self, piece: Token) -> _Token:
+        """A piece with its meaning."""
+        text, start, stop = piece.text, piece.start, piece.stop
+        if piece.kind == "quoted":
+            return _Token(SYMBOL, re.sub(r"\\(.)", r"\1", text[1:-1], flags=re.DOTALL), start, stop)
+        if piece.kind == "word" and text not in RESERVED:
+            return _Token(SYMBOL, text, start, stop)
+        return _Token(ALIASES.get(text, text), text, start, stop)
+
+    def joined(self, tokens: list[_Token]) -> list[_Token]:
+        """Modifiers joined with the operator that they belong to."""
+        out: list[_Token] = []
+        waiting: list[_Token] = []
+        for token in tokens:
+            if token.op in MODIFIERS:
+                waiting.append(token)
+                continue
+            if waiting:
+                op = " ".join(t.op for t in (*waiting, token))
+                start, stop = waiting[0].start, token.stop if token.op else waiting[-1].stop
+                token = _Token(op, self.text[start:stop], start, stop)
+                waiting = []
+            if token.op not in ARITY and token.op not in ("(", ")", ""):
+                self.fail(token, f"there is no operator {quote(' '.join(token.text.split()))}")
+            out.append(token)
+        return out
+
+    # ------------------------------------------------------------ the two states
+
+    def operand(self, token: _Token, before: _Token | None) -> None:
+        """Where a formula must start."""
+        if token.op == "(" or ARITY.get(token.op) == 1:
+            self.pending.append(token)
+        elif token.op == SYMBOL:
+            self.operands.append(self.builder.add(SYMBOL, (), self.symbol(token)))
+        elif token.op in NULLARY:
+            if self.known is not None and token.text in self.known:
+                self.fail(
+                    token,
+                    f"{token.text!r} is a constant and a symbol of the alphabet; write {quoted(token.text)} "
+                    "with its quotes for the symbol",
+                )
+            self.operands.append(self.builder.add(token.op))
+        else:
+            found = "the formula ends" if token.op == "" else f"{_shown(token)} stands"
+            after = f"after {_shown(before)}" if before is not None else "at the start"
+            self.fail(token, f"a formula is expected {after}, but {found} there{self.hint(token, before)}")
+
+    def operator(self, token: _Token) -> None:
+        """Where an operator, a closing bracket or the end must stand."""
+        if token.op in LEVEL:
+            self.reduce(token)
+            self.pending.append(token)
+        elif token.op in (")", ""):
+            self.reduce(token)
+            if token.op == ")":
+                if not self.pending:
+                    self.fail(token, "this ')' closes nothing")
+                self.pending.pop()
+            elif self.pending:
+                self.fail(self.pending[-1], "this '(' is never closed")
+        else:
+            self.fail(token, f"an operator or the end is expected before {_shown(token)}{self.hint(token, None)}")
+
+    def reduce(self, token: _Token) -> None:
+        """Apply the pending operators that bind at least as tightly as ``token``."""
+        level = LEVEL.get(token.op, 0)
+        while self.pending and self.pending[-1].op != "(":
+            top = self.pending[-1]
+            tightness = LEVEL.get(top.op, TIGHTEST)
+            if tightness < level or (top.op == token.op == "implies"):
+                return
+            if tightness == level and (level == LEVEL["since"] or top.op != token.op):
+                self.fail(token, f"{_shown(top)} and {_shown(token)} need parentheses to say which goes first")
+            self.pending.pop()
+            count = ARITY[top.op]
+            args = self.operands[-count:]
+            del self.operands[-count:]
+            self.operands.append(self.builder.add(top.op, args))
+
+    def symbol(self, token: _Token) -> str:
+        if not token.text:
+            self.fail(token, "an empty symbol")
+        if self.known is not None and token.text not in self.known:
+            shown = " ".join(self.alphabet or ())
+            shown = shown if len(shown) <= 80 else shown[:77] + "..."
+            self.fail(token, f"unknown symbol {quote(token.text)}; the alphabet is {shown}")
+        return token.text
+
+    # ------------------------------------------------------------ messages
+
+    def hint(self, *tokens: _Token | None) -> str:
+        """How to write a symbol that looks like an operator."""
+        for token in tokens:
+            if token is not None and token.op != SYMBOL and self.known is not None and token.text in self.known:
+                return f" (for the symbol write {quoted(token.text)}, with the quotes)"
+        return ""
+
+    def bad_character(self, piece: Token) -> NoReturn:
+        """Refuse a character that starts no token."""
+        char = piece.text
+        reason = (
+            "this quote is never closed" if char in "'\"" else f"{quote(char)} is no operator; quote it as a symbol"
+        )
+        self.fail(_Token(char, char, piece.start, piece.stop), reason)
+
+    def fail(self, token: _Token, reason: str) -> NoReturn:
+        before, after = self.text[: token.start], self.text[token.stop :]
+        left = ("..." if len(before) > 20 else "") + before[-20:]
+        right = after[:20] + ("..." if len(after) > 20 else "")
+        text = self.text[token.start : token.stop]
+        middle = text if len(text) <= 30 else text[:27] + "..."
+        place = f"{_printable(left)}>>>{_printable(middle)}<<<{_printable(right)}"
+        raise UsageError(f"formula, column {token.start + 1}: {reason}: {place}")
+
+
+def _shown(token: _Token) -> str:
+    return quote(token.text)
+
+
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() else " " if c.isspace() else "?" for c in text)

@@ -1,0 +1,169 @@
+"""Text to expression, by the grammar of docs/format.md (recursive descent; the trusted checker has its own parser).
+
+Python never sees the text. Length and height are bounded, so that no file can exhaust the stack.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NoReturn
+
+from restrict.arrays import MAX64
+from restrict.errors import ModelError, quote
+from restrict.model.expr import HASH_SEED, Expr, const, fold_left, fold_node, name
+from restrict.scanner import Cursor, Token, scan
+
+MAX_LENGTH, MAX_HEIGHT = 10_000, 50
+RESERVED = frozenset(["n", "i", "j", "q", "k", "and", "or", "not", "if", "else", "min", "max", "abs", "hash", "isqrt"])
+_TOKEN = re.compile(r"(?P<number>[0-9]+)|(?P<word>[A-Za-z_][A-Za-z0-9_]*)|(?P<sign>==|!=|<=|>=|//|[-+*%<>(),])")
+_COMPARE = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+_LEVELS = ({"or": "or"}, {"and": "and"}, {"+": "add", "-": "sub"}, {"*": "mul", "//": "div", "%": "mod"})
+_WORDS = frozenset(("and", "or", "not", "if", "else"))
+_ARITY = {"min": (2, None), "max": (2, None), "abs": (1, 1), "isqrt": (1, 1), "hash": (1, None)}
+Tall = tuple[Expr, int]
+"""An expression and the height of the syntax tree that it was read from (a chain, a call and a hash are one node)."""
+
+
+def parse(text: str, allowed: frozenset[str]) -> Expr:
+    """Parse an expression.
+
+    Args:
+        text: the expression, at most 10 000 characters.
+        allowed: the names that it may read.
+
+    Returns:
+        The tree, at most 50 high.
+
+    Raises:
+        ModelError: the first fault, without the place.
+    """
+    if len(text) > MAX_LENGTH:
+        raise ModelError(f"the expression has {len(text)} characters; the limit is {MAX_LENGTH}")
+    return _Parser(text, allowed).parse()
+
+
+class _Parser(Cursor):
+    """Recursive descent over the grammar of docs/format.md, the same as the checker's."""
+
+    def __init__(self, text: str, allowed: frozenset[str]) -> None:
+        self.text, self.allowed = text, allowed
+        tokens = scan(text, _TOKEN, self.bad_character, " \t\n")
+        super().__init__(tokens, self.refuse, MAX_HEIGHT, f"is nested more than {MAX_HEIGHT} deep")
+
+    def bad_character(self, token: Token) -> NoReturn:
+        """Refuse a character that starts no token."""
+        self.refuse(token, f"has the character {token.text!r}, which cannot stand there")
+
+    def refuse(self, token: Token, reason: str) -> NoReturn:
+        """Refuse the expression."""
+        raise ModelError(f"the expression {quote(self.text)} {reason}")
+
+    def parse(self) -> Expr:
+        """The whole text."""
+        expr, _ = self.expr()
+        self.expect("")
+        return expr
+
+    def expect(self, text: str) -> None:
+        """Take this token; the empty text is the end."""
+        token = self.step()
+        if token.text != text:
+            found = quote(token.text) if token.text else "the end"
+            self.refuse(token, f"does not parse: expected {quote(text) if text else 'the end'}, found {found}")
+
+    def node(self, op: str, args: list[Tall]) -> Tall:
+        return Expr(op, tuple(a for a, _ in args)), self.height(args)
+
+    def height(self, args: list[Tall]) -> int:
+        tall = 1 + max(h for _, h in args)
+        if tall > MAX_HEIGHT:
+            self.refuse(self.token, f"is nested more than {MAX_HEIGHT} deep")
+        return tall
+
+    def expr(self) -> Tall:
+        value = self.left(0)
+        if not self.take("if"):
+            return value
+        condition = self.left(0)
+        self.expect("else")
+        return self.node("select", [condition, value, self.nested(self.expr)])
+
+    def left(self, level: int) -> Tall:
+        """The left-associative operators, loosest first; ``not`` and comparisons bind between ``and`` and ``+``."""
+        operands: tuple[Callable[[], Tall], ...] = (self.conjunction, self.negation, self.term, self.unary)
+        operand = operands[level]
+        tree = operand()
+        while op := self.take(*_LEVELS[level]):
+            tree = self.node(_LEVELS[level][op], [tree, operand()])
+        return tree
+
+    def conjunction(self) -> Tall:
+        return self.left(1)
+
+    def term(self) -> Tall:
+        return self.left(3)
+
+    def negation(self) -> Tall:
+        if self.take("not"):
+            return self.node("not", [self.nested(self.negation)])
+        terms, links = [self.left(2)], []
+        while sign := self.take(*_COMPARE):
+            terms.append(self.left(2))
+            links.append(Expr(_COMPARE[sign], (terms[-2][0], terms[-1][0])))
+        return (fold_left("and", links), self.height(terms)) if links else terms[0]
+
+    def unary(self) -> Tall:
+        if self.take("-"):
+            operand = self.nested(self.unary)
+            return Expr("sub", (const(0), operand[0])), self.height([operand])
+        return self.atom()
+
+    def atom(self) -> Tall:
+        piece = self.step()
+        token = piece.text
+        if token == "(":
+            inner = self.nested(self.expr)
+            self.expect(")")
+            return inner
+        if piece.kind == "number":
+            return const(self.number(piece)), 1
+        if piece.kind != "word" or token in _WORDS:
+            self.refuse(piece, f"does not parse: expected a value, found {quote(token) if token else 'the end'}")
+        if token in _ARITY:
+            return self.call(token)
+        if token not in self.allowed:
+            known = ", ".join(sorted(self.allowed))
+            raise ModelError(f"unknown name {quote(token)} in {quote(self.text)}; here one may use {known}")
+        return name(token), 1
+
+    def number(self, token: Token) -> int:
+        """A plain decimal number of 63 bits."""
+        if token.text[0] == "0" and token.text != "0":
+            self.refuse(token, f"has the number {quote(token.text)}, which is not plain decimal")
+        if len(token.text) > 19 or int(token.text) > MAX64:
+            self.refuse(token, f"has the number {quote(token.text)}, which exceeds 2^63-1")
+        return int(token.text)
+
+    def call(self, function: str) -> Tall:
+        self.expect("(")
+        args = [self.nested(self.expr)]
+        while self.take(","):
+            args.append(self.nested(self.expr))
+        self.expect(")")
+        return _call(function, [a for a, _ in args], self.text), self.height(args)
+
+
+def _call(function: str, args: list[Expr], text: str) -> Expr:
+    low, high = _ARITY[function]
+    if len(args) < low or (high is not None and len(args) > high):
+        many = "1 argument" if high else f"{low} or more arguments"
+        raise ModelError(f"{function} in {quote(text)} takes {many}, not {len(args)}")
+    if function in ("min", "max"):
+        return fold_left(function, args)
+    if function == "hash":
+        state = const(HASH_SEED - 2**64)
+        for arg in args:
+            state = fold_node("mix", (state, arg))
+        return fold_node("fin", (state,))
+    return Expr(function, tuple(args))

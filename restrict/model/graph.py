@@ -1,0 +1,88 @@
+"""The graph of a program: which variable reads which, as a networkx graph.
+
+An edge ``a -> b`` says that ``b`` reads ``a``; its attribute ``roles`` is a tuple of ``argument``, ``value``, ``query``
+and ``key``. So ancestors are what a variable is computed from, and a topological order is an order of evaluation. A
+node has the attribute ``kind``: ``given`` (``token``, ``position``), ``map`` or ``head``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from restrict.model.variables import BUILT_IN, Head, Variable, references
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+
+def program_graph(variables: Iterable[Variable]) -> nx.DiGraph[str]:
+    """The graph of a list of variables, which need not be a valid program.
+
+    Args:
+        variables: maps and heads, in any order; names that none of them has become nodes without a kind.
+
+    Returns:
+        A directed graph whose nodes are names. Cost linear in the references.
+    """
+    import networkx as nx
+
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    for name in BUILT_IN:
+        graph.add_node(name, kind="given")
+    for variable in variables:
+        graph.add_node(variable.name, kind="head" if isinstance(variable, Head) else "map")
+        for role, name in references(variable):
+            roles = graph.edges[name, variable.name]["roles"] if graph.has_edge(name, variable.name) else ()
+            graph.add_edge(name, variable.name, roles=(*roles, role))
+    return graph
+
+
+def cycle(graph: nx.DiGraph[str]) -> list[str]:
+    """A cyclic definition, if there is one.
+
+    Args:
+        graph: as :func:`program_graph` makes it.
+
+    Returns:
+        Names, each of which reads the one after it and the last the first; empty where there is no cycle. Linear.
+    """
+    import networkx as nx
+
+    try:
+        return [reader for _, reader in nx.find_cycle(graph)][::-1]
+    except nx.NetworkXNoCycle:
+        return []
+
+
+def depths(graph: nx.DiGraph[str]) -> dict[str, int]:
+    """The depth of every variable: the most heads on a path that ends at it, itself included.
+
+    Args:
+        graph: of a program without cycles.
+
+    Returns:
+        Name to depth; 0 for ``token`` and ``position``. Linear.
+    """
+    import networkx as nx
+
+    depth: dict[str, int] = {}
+    for name in nx.topological_sort(graph):
+        below = max((depth[source] for source in graph.predecessors(name)), default=0)
+        depth[name] = below + (graph.nodes[name].get("kind") == "head")
+    return depth
+
+
+def read_by(graph: nx.DiGraph[str], name: str) -> set[str]:
+    """All variables that a variable is computed from, itself included.
+
+    Args:
+        graph: of a program.
+        name: a node.
+
+    Returns:
+        Names. Linear.
+    """
+    import networkx as nx
+
+    return {name, *nx.ancestors(graph, name)}

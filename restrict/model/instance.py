@@ -1,0 +1,216 @@
+"""A model at one length: domain sizes, markers, and rows and map values on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from restrict.arrays import I64
+from restrict.errors import ModelError
+from restrict.model.code import Code, compile_expr
+from restrict.model.expr import Expr, bind
+from restrict.model.rules import (
+    Callback,
+    Formula,
+    Table,
+    bind_row,
+    expression,
+    int64,
+    run_points,
+    tabulate,
+    tabulate_callback,
+)
+from restrict.model.validate import validate_instance
+from restrict.model.variables import Head, Map, mentions, rule_of
+
+if TYPE_CHECKING:
+    from restrict.model.program import Model
+
+
+@dataclass(eq=False)
+class Instance:
+    """A model at one length, made by ``model.at(n)``.
+
+    ``domains`` has the number of values of every variable, ``token`` and ``position`` included.
+    """
+
+    model: Model
+    n: int
+
+    def __post_init__(self) -> None:
+        self.domains: dict[str, int] = {}
+        validate_instance(self)
+        self._map_tables: dict[tuple[str, int], I64] = {}
+        self._map_code: dict[str, Code] = {}
+        self._shared: dict[str, Code | None] = {}
+
+    # ------------------------------------------------------------ positions
+
+    @cached_property
+    def pinned(self) -> dict[int, int]:
+        """Marker positions and their token values."""
+        model, pins, value = self.model, dict[int, int](), len(self.model.alphabet)
+        if model.start_marker is not None:
+            pins[0] = value
+            value += 1
+        if model.end_marker is not None:
+            pins[self.n - 1] = value
+        return pins
+
+    @cached_property
+    def unpinned(self) -> range:
+        """The positions that hold no marker, in order: the symbols of a word stand there."""
+        model = self.model
+        return range(int(model.start_marker is not None), self.n - int(model.end_marker is not None))
+
+    def visible(self, head: Head, i: int) -> tuple[int, int]:
+        """The positions that a head sees from position ``i``.
+
+        Args:
+            head: a head of the model.
+            i: 0 .. n-1.
+
+        Returns:
+            ``(first, stop)``: the positions ``first .. stop-1``; none where ``first >= stop``.
+        """
+        return {
+            "none": (0, self.n),
+            "past": (0, i + 1),
+            "strict_past": (0, i),
+            "future": (i, self.n),
+            "strict_future": (i + 1, self.n),
+        }[head.mask]
+
+    # ------------------------------------------------------------ scores
+
+    @cached_property
+    def _read(self) -> dict[str, tuple[str | None, str | None]]:
+        """For every head, its query and key where the score reads them."""
+        heads = [v for v in self.model.variables if isinstance(v, Head)]
+        return {h.name: (h.query if "q" in mentions(h) else None, h.key if "k" in mentions(h) else None) for h in heads}
+
+    def query(self, head: Head) -> str | None:
+        """The query variable of a head, or ``None`` where its score does not read it."""
+        return self._read[head.name][0]
+
+    def key(self, head: Head) -> str | None:
+        """The key variable of a head, or ``None`` where its score does not read it."""
+        return self._read[head.name][1]
+
+    def row(self, head: Head, i: int, u: int) -> Expr:
+        """The scores of a head at position ``i`` with query value ``u``.
+
+        Args:
+            head: a head of the model.
+            i: 0 .. n-1.
+            u: a value of the query; any number where the score does not read it.
+
+        Returns:
+            An expression over ``j`` and ``k``. A callable's row is tabulated: n times the key's domain calls.
+
+        Raises:
+            ResourceLimit: a callable's row of more than 2^26 entries.
+        """
+        key = self.key(head)
+        return bind_row(rule_of(head), {"n": self.n, "i": i, "q": u}, self.n, self.domains[key] if key else 1)
+
+    def shared_code(self, head: Head) -> Code | None:
+        """The score as register code over ``j k i q``, in this order; ``None`` for dot products and callables."""
+        if head.name not in self._shared:
+            rule = head.score
+            plain = bind(expression(rule), n=self.n) if isinstance(rule, Formula | Table) else None
+            code = None if plain is None else compile_expr(plain, ("j", "k", "i", "q"))
+            self._shared[head.name] = code
+        return self._shared[head.name]
+
+    # ------------------------------------------------------------ maps
+
+    def map_values(self, variable: Map, i: int, values: Sequence[Sequence[int]]) -> I64:
+        """A map at position ``i`` on a product of argument values.
+
+        Args:
+            variable: a map of the model.
+            i: 0 .. n-1.
+            values: for every argument, in order, the values that it may take.
+
+        Returns:
+            int64, one axis an argument, of the lengths of ``values``. The map is compiled once for all positions.
+
+        Raises:
+            ResourceLimit: more than 2^24 points.
+            ModelError: a callable gave a value outside the map's domain.
+        """
+        axes = {a: np.asarray(v, dtype=np.int64) for a, v in zip(variable.args, values, strict=True)}
+        rule = rule_of(variable)
+        if isinstance(rule, Callback):
+            out = tabulate_callback(rule, {"n": self.n, "i": i}, axes)
+            self._check_callback(variable, i, out)
+            return out
+        return tabulate(self._compiled_map(variable), i, axes)
+
+    def map_points(self, variable: Map, i: int, points: I64) -> I64:
+        """A map at position ``i`` at some points, however many combinations of argument values there are.
+
+        Args:
+            variable: a map of the model.
+            i: 0 .. n-1.
+            points: int64, shape (m, arguments), each within its argument's domain.
+
+        Returns:
+            int64, shape (m,).
+
+        Raises:
+            ModelError: a callable gave a value outside the map's domain, or no integer.
+        """
+        rule = rule_of(variable)
+        if not isinstance(rule, Callback):
+            at = np.full((len(points), 1), i, dtype=np.int64)
+            return run_points(self._compiled_map(variable), np.concatenate([at, points], axis=1))
+        values = [int64(rule.function(self.n, i, *point), "map") for point in points.tolist()]
+        out = np.array(values, dtype=np.int64)
+        if len(out):
+            self._check_callback(variable, i, out)
+        return out
+
+    def _compiled_map(self, variable: Map) -> Code:
+        """The map over ``i`` and its arguments, compiled once."""
+        if variable.name not in self._map_code:
+            rule = expression(rule_of(variable))
+            self._map_code[variable.name] = compile_expr(bind(rule, n=self.n), ("i", *variable.args))
+        return self._map_code[variable.name]
+
+    def _check_callback(self, variable: Map, i: int, out: I64) -> None:
+        """Refuse a callable's value outside the domain."""
+        size = self.domains[variable.name]
+        if out.min() < 0 or out.max() >= size:
+            raise ModelError(
+                f"variable {variable.name!r}: the map callable gives {int(out.min())} .. {int(out.max())} "
+                f"at position {i}, outside its domain 0..{size - 1}"
+            )
+
+    def map_table(self, variable: Map, i: int) -> I64:
+        """The whole map at position ``i``, kept; only for small domains.
+
+        Args:
+            variable: a map of the model.
+            i: 0 .. n-1.
+
+        Returns:
+            int64, one axis an argument, of the sizes of their domains.
+
+        Raises:
+            ResourceLimit: more than 2^24 points.
+        """
+        slot = (variable.name, i if "i" in mentions(variable) else -1)
+        if slot not in self._map_tables:
+            full = [range(self.domains[a]) for a in variable.args]
+            self._map_tables[slot] = self.map_values(variable, i, full)
+        return self._map_tables[slot]
+
+    def label(self, value: int) -> str:
+        """The label of a value of the output variable."""
+        return self.model.output.label(value)

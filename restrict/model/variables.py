@@ -1,0 +1,146 @@
+"""The parts of a program: maps, heads and the output, as data (docs/format.md defines every rule).
+
+A unique-hard-attention transformer is a straight-line program over categorical variables (Hahn 2020, section 3, with
+the residual stream kept as separate variables). At length ``n`` a variable has one value in ``0 .. d-1`` at each
+position:
+
+- ``token`` and ``position`` are given;
+- :class:`Map` applies any function to variables at the same position;
+- :class:`Head` copies ``value`` from the visible position whose score is greatest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from restrict.model.expr import Expr, bind
+from restrict.model.interval import interval
+from restrict.model.rules import Formula, Rule
+
+Mask = Literal["none", "past", "strict_past", "future", "strict_future"]
+MASKS: tuple[Mask, ...] = ("none", "past", "strict_past", "future", "strict_future")
+BUILT_IN = ("token", "position")
+"""The variables that every program has without listing them."""
+MAX_N = 100_000_000
+"""The greatest length of an instance."""
+Size = int | Formula
+
+
+@dataclass(frozen=True, eq=False)
+class Map:
+    """``name_i = map(n, i, args_i)``, with values in ``0 .. domain-1``.
+
+    ``map`` is an expression, a :class:`Table` with axes among the arguments and ``i``, or a callable ``f(n, i,
+    *args)``: the field of the same name in a model file.
+    """
+
+    name: str
+    args: tuple[str, ...]
+    domain: Size | str
+    map: Rule | str | Callable[..., int]
+
+
+@dataclass(frozen=True, eq=False)
+class Head:
+    """``name_i = value_j`` for the visible ``j`` of greatest ``score``; ``default`` where nothing is visible.
+
+    ``score`` is an expression over ``n i j q k``, a :class:`Table`, a :class:`Dot`, or a callable ``f(n, i, q, j, k)``.
+    """
+
+    name: str
+    value: str
+    score: Rule | str | Callable[..., int]
+    query: str | None = None
+    key: str | None = None
+    mask: Mask = "none"
+    ties: Literal["left", "right"] = "left"
+    default: int = 0
+    domain: Size | str | None = None
+
+
+Variable = Map | Head
+
+
+@dataclass(frozen=True)
+class Output:
+    """The output variable, at the last position or at every one; ``accept`` or ``labels`` name its values."""
+
+    variable: str
+    position: Literal["last", "every"] = "last"
+    accept: frozenset[int] | None = None
+    labels: tuple[str, ...] | None = None
+
+    def label(self, value: int) -> str:
+        """The label of a value of the output variable.
+
+        Args:
+            value: 0 .. domain-1.
+
+        Returns:
+            ``accept`` or ``reject``, the listed label, or the number as text.
+        """
+        if self.accept is not None:
+            return "accept" if value in self.accept else "reject"
+        return self.labels[value] if self.labels is not None else str(value)
+
+
+def rule_of(variable: Variable) -> Rule:
+    """The rule of a variable of a model: a map's map, a head's score.
+
+    Args:
+        variable: a variable of a :class:`restrict.model.program.Model`, whose texts and callables are rules.
+
+    Returns:
+        The expression, table, dot product or callback.
+    """
+    rule = variable.score if isinstance(variable, Head) else variable.map
+    assert isinstance(rule, Rule)
+    return rule
+
+
+def mentions(variable: Variable) -> frozenset[str]:
+    """What the rule of a variable reads.
+
+    Args:
+        variable: a variable of a model.
+
+    Returns:
+        Names among ``n i j q k`` for a head; ``n``, ``i`` and arguments for a map.
+    """
+    return rule_of(variable).mentions
+
+
+def references(variable: Variable) -> list[tuple[str, str]]:
+    """The variables that a variable reads.
+
+    Args:
+        variable: a map or a head.
+
+    Returns:
+        (role, name) pairs; the role is ``argument``, ``value``, ``query`` or ``key``.
+    """
+    if isinstance(variable, Map):
+        return [("argument", a) for a in variable.args]
+    roles = [("value", variable.value), ("query", variable.query), ("key", variable.key)]
+    return [(role, name) for role, name in roles if name is not None]
+
+
+def at_length(expr: Expr, n: int) -> int:
+    """The value of an expression over ``n``, checked for overflow first.
+
+    Args:
+        expr: an expression that reads nothing but ``n``.
+        n: the length.
+
+    Returns:
+        A 64-bit integer.
+
+    Raises:
+        ModelError: a sub-expression may leave 64 bits, divide by 0 or take a root of a negative number.
+    """
+    interval(expr, {"n": (n, n)})
+    value = bind(expr, n=n)
+    assert value.op == "const"
+    return value.value

@@ -1,0 +1,79 @@
+"""The house: every import points down, no circle, no command imports another, the checker stands alone."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def load_script(name: str) -> ModuleType:
+    """A script of the repository as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+architecture = load_script("architecture")
+GRAPH = architecture.import_graph()
+
+
+def test_every_room_has_its_level() -> None:
+    named = [room for level in architecture.LEVELS for room in level]
+    assert len(named) == len(set(named))
+    assert {architecture.room_of(module) for module in GRAPH} <= set(named)
+
+
+def test_no_file_imports_itself_in_a_circle() -> None:
+    assert [c for c in architecture.circles(GRAPH) if c != ["restrict.soft.format", "restrict.soft.model"]] == []
+
+
+def test_every_arrow_points_down() -> None:
+    assert architecture.arrows_up(GRAPH) == []
+
+
+def test_no_command_imports_another_command() -> None:
+    commands = {module for module in GRAPH.successors("restrict.cli.main") if module.startswith("restrict.cli.")}
+    commands -= {"restrict.cli.common"}
+    assert len(commands) >= 12
+    assert [(a, b) for a, b in GRAPH.edges if a in commands and b in commands] == []
+
+
+def test_the_checker_imports_the_standard_library_only() -> None:
+    modules = [module for module in GRAPH if architecture.room_of(module) == "checker"]
+    assert modules
+    for module in modules:
+        path = ROOT.joinpath(*module.split("."))
+        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and not node.level:
+                names = [str(node.module)]
+            outside = {name.split(".")[0] for name in names} - set(sys.stdlib_module_names)
+            assert not outside, f"{module} imports {outside}"
+
+
+def test_the_walk_sees_imports_inside_functions_and_not_those_for_types(tmp_path: Path) -> None:
+    source = tmp_path / "sample.py"
+    source.write_text(
+        "from typing import TYPE_CHECKING\nimport restrict.b\n"
+        "if TYPE_CHECKING:\n    from restrict.c import x\nelse:\n    from restrict.d import y\n"
+        "def f():\n    from restrict.e import z\n"
+    )
+    modules = {f"restrict.{letter}" for letter in "bcde"}
+    assert list(architecture.imports_of(source, modules)) == ["restrict.b", "restrict.d", "restrict.e"]
+
+
+@pytest.mark.parametrize(("arrow", "wrong"), [(("model", "cli"), True), (("cli", "model"), False)])
+def test_an_arrow_up_is_found(arrow: tuple[str, str], wrong: bool) -> None:
+    graph = architecture.nx.DiGraph([(f"restrict.{arrow[0]}.a", f"restrict.{arrow[1]}.b")])
+    assert bool(architecture.arrows_up(graph)) is wrong

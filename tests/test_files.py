@@ -1,0 +1,116 @@
+"""Files are written whole or stay what they were, and read without waiting for ever."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from restrict.errors import ResourceLimit, UsageError
+from restrict.files import MAX_BYTES, read_bytes, write_bytes
+
+ROOT = Path(__file__).parent.parent
+
+
+def fail(number: int) -> Any:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    return refuse
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace", "fchmod"])
+@pytest.mark.parametrize("old", [b"old", None])
+def test_a_full_disk_leaves_the_old_file_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, old: bytes | None
+) -> None:
+    path = tmp_path / "c.json"
+    if old is not None:
+        path.write_bytes(old)
+    monkeypatch.setattr(os, step, fail(errno.ENOSPC))
+    with pytest.raises(UsageError, match=r"c\.json: cannot write: No space left on device"):
+        write_bytes(path, b"new")
+    assert sorted(tmp_path.iterdir()) == ([path] if old is not None else [])
+    assert old is None or path.read_bytes() == old
+
+
+def test_a_kill_in_the_midst_leaves_the_old_file(tmp_path: Path) -> None:
+    """The process dies with the content written and not yet renamed."""
+    path = tmp_path / "c.json"
+    path.write_bytes(b"old")
+    code = (
+        "import os, signal, sys; from pathlib import Path; from restrict.files import write_bytes\n"
+        "os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "write_bytes(Path(sys.argv[1]), b'new' * 100000)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code, str(path)], env=environment, check=False)
+    assert done.returncode == -9
+    assert path.read_bytes() == b"old"
+
+
+def test_of_many_writers_one_wins_whole(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    contents = [bytes([65 + t]) * 100_000 for t in range(6)]
+    threads = [threading.Thread(target=write_bytes, args=(path, content)) for content in contents]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        if path.exists():
+            assert path.read_bytes() in contents
+    for thread in threads:
+        thread.join()
+    assert path.read_bytes() in contents
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_permissions_and_links_stay(tmp_path: Path) -> None:
+    path, link = tmp_path / "c.json", tmp_path / "link.json"
+    path.write_bytes(b"old")
+    path.chmod(0o640)
+    link.symlink_to(path)
+    write_bytes(link, b"new")
+    assert link.is_symlink()
+    assert path.read_bytes() == b"new"
+    assert path.stat().st_mode & 0o777 == 0o640
+    before = os.umask(0o027)
+    try:
+        write_bytes(tmp_path / "fresh.json", b"")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "fresh.json").stat().st_mode & 0o777 == 0o640
+
+
+def test_devices_are_written_in_place() -> None:
+    write_bytes(Path("/dev/null"), b"new")
+    assert Path("/dev/null").is_char_device()
+    with pytest.raises(UsageError, match="No space left"):
+        write_bytes(Path("/dev/full"), b"new")
+
+
+@pytest.mark.parametrize("name", ["a\0b", "x" * 5000, "none/c.json", "."])
+def test_a_name_that_no_file_can_have_is_a_usage_error(tmp_path: Path, name: str) -> None:
+    for action in (read_bytes, lambda path: write_bytes(path, b"")):
+        with pytest.raises(UsageError, match="cannot"):
+            action(tmp_path / name)
+
+
+def test_a_pipe_or_a_device_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero"), tmp_path):
+        with pytest.raises(UsageError, match="cannot read"):
+            read_bytes(path)
+
+
+def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "large"
+    with path.open("wb") as file:
+        file.truncate(MAX_BYTES + 1)
+    with pytest.raises(ResourceLimit, match="larger than 64 MiB"):
+        read_bytes(path)

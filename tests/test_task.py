@@ -1,0 +1,159 @@
+"""One task, one check of the arguments, one deadline: what every public function promises about them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import restrict
+from restrict.arguments import as_written, least_free
+from restrict.certificate.refutation import Refutation
+from restrict.corollary2.refute import _search
+from restrict.deadline import NEVER, Deadline, OutOfTime
+from restrict.errors import InternalError, UsageError
+from restrict.task import Task
+
+MODEL = "contains-one"
+CALLS: tuple[Callable[[Any], object], ...] = (
+    lambda model: restrict.certify(model, 5),
+    lambda model: restrict.pareto(model, 5),
+    lambda model: restrict.exact(model, 5),
+    lambda model: restrict.refute(model, "parity", 5),
+    lambda model: restrict.explain(model, "00100"),
+    lambda model: restrict.sensitivity(model, "00100"),
+    lambda model: restrict.tighten(model, restrict.certify(restrict.load(MODEL), 5)),
+)
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("given", ["m.json", 5, None])
+def test_a_model_that_is_none_is_a_usage_error_that_says_so(call: Callable[[Any], object], given: Any) -> None:
+    with pytest.raises(UsageError, match="expected a Model first") as caught:
+        call(given)
+    assert ("restrict.load('m.json')" in str(caught.value)) == (given == "m.json")
+
+
+@pytest.mark.parametrize("n", ["5", 5.0, True, 0, -1, None])
+def test_a_length_that_is_no_positive_integer_is_a_usage_error(n: Any) -> None:
+    with pytest.raises(UsageError, match=r"^n = .* must be an integer of at least 1$"):
+        restrict.certify(restrict.load(MODEL), n)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"seed": -1},
+        {"seed": 2**63},
+        {"seed": 0.5},
+        {"time": -1},
+        {"time": float("nan")},
+        {"time": "soon"},
+        {"c": -1},
+        {"c": 0.5},
+        {"c": 0, "free": 0.5},
+        {"free": 1.5},
+        {"free": "half"},
+        {"free": float("nan")},
+        {"target": "first"},
+        {"target": "all"},
+        {"target": 3},
+        {"restriction": "**1**"},
+    ],
+)
+def test_every_bad_argument_of_certify_is_a_usage_error(options: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        restrict.certify(restrict.load(MODEL), 5, **options)
+
+
+def test_for_every_position_c_0_means_0_and_no_c_means_nine_tenths_free() -> None:
+    model = restrict.load("tagger")
+    forced = restrict.certify(model, 9, target="all", c=0)
+    assert forced.c == 0
+    usual = restrict.certify(model, 9, target="all")
+    assert usual.free == 9
+    assert usual.c > 0
+
+
+@pytest.mark.parametrize(
+    ("written", "positions", "needed"),
+    [(0.9, 10, 9), (0.1, 10, 1), (0.3, 10, 3), ("0.29", 100, 29), (Fraction(1, 3), 3, 1), (0.7, 10**8, 7 * 10**7)],
+)
+def test_a_fraction_is_the_decimal_as_written(written: Any, positions: int, needed: int) -> None:
+    """In binary 0.1 + 0.2 and 0.29 * 100 are not what they seem."""
+    assert least_free(positions, written) == needed
+
+
+@pytest.mark.parametrize("text", ["1e999999999", "1e-999999999", "inf", "nan", "1/2", "", "9" * 5000])
+def test_a_fraction_that_is_no_number_of_this_world_is_refused_at_once(text: str) -> None:
+    started = time.perf_counter()
+    with pytest.raises(UsageError):
+        as_written(text)
+    assert time.perf_counter() - started < 0.5
+
+
+def test_a_deadline_is_shared_out_and_never_extended() -> None:
+    whole = Deadline.after(100)
+    half = whole.share(0.5)
+    assert whole.left is not None
+    assert half.left is not None
+    assert half.left <= 50 < whole.left <= 100
+    assert NEVER.share(0.1) is NEVER
+    NEVER.check()
+    over = Deadline.after(0)
+    time.sleep(0.001)
+    assert over.passed
+    assert over.left == 0
+    with pytest.raises(OutOfTime):
+        over.share(0.5).check()
+
+
+def test_refute_takes_the_time_that_it_is_given_and_says_that_the_exact_part_did_not_end() -> None:
+    """It took twice to three times as long: the exact part, the search and the example each had all of it."""
+    restrict.refute(restrict.load(MODEL), "parity", 4)  # what is compiled is no part of the time
+    model = restrict.load("random:layers=2,heads=2,states=4,seed=1")
+    started = time.perf_counter()
+    found = restrict.refute(model, "parity", 40, exact=True, time=6)
+    assert time.perf_counter() - started < 6 * 1.5
+    if isinstance(found, Refutation):
+        assert found.provenance["exact"] == "out of time"
+    else:
+        assert "the exact part ran out of time" in found.reason
+
+
+def test_the_search_for_a_refutation_says_when_it_had_no_time() -> None:
+    task = Task.of(restrict.load("all-ones"), 200, time=0).noting(exact="out of time")
+    found = _search(task, restrict.language("1*"), 0)
+    assert "the exact part ran out of time" in getattr(found, "reason", "")
+
+
+def test_a_disagreement_within_the_package_is_a_bug_and_exits_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    from restrict.force.search import Search
+
+    def wrong(search: Search) -> None:
+        search.best.fixed, search.best.cone, search.best.values = {}, {}, (1,)
+
+    monkeypatch.setattr(Search, "run", wrong)
+    with pytest.raises(InternalError, match="please report the model") as caught:
+        restrict.certify(restrict.load(MODEL), 50)
+    assert caught.value.exit_code == 1
+
+
+def test_the_certificate_does_not_depend_on_the_order_of_sets(tmp_path: Path) -> None:
+    """Python orders sets of names differently in every process; the search drew random nodes from such an order."""
+    root = Path(__file__).parent.parent
+    command = [sys.executable, "-m", "restrict.cli", "certify", "parity8", "-n", "30", "-o"]
+    found = set()
+    for seed in ("1", "2", "4"):
+        path = tmp_path / f"{seed}.json"
+        environment = {**os.environ, "PYTHONPATH": str(root), "PYTHONHASHSEED": seed}
+        subprocess.run([*command, str(path)], env=environment, check=True, capture_output=True)
+        found.add(path.read_bytes())
+    assert len(found) == 1
