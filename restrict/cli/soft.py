@@ -86,7 +86,9 @@ def influence_command(
     which = 1 if logit else 0
     fits = {name: fit_decay(rows, name, which) for name in ("sharp", "measured")}
     if as_json:
-        click.echo(json.dumps({"model": loaded.name, "sha256": loaded.digest, "rows": [_finite(vars(r)) for r in rows]}))
+        click.echo(
+            json.dumps({"model": loaded.name, "sha256": loaded.digest, "rows": [_finite(vars(r)) for r in rows]})
+        )
         return
     what = "largest change of a logit difference" if logit else "norm of the change of the output's activation"
     click.echo(f"{loaded.name}: {what}, one symbol exchanged anywhere but at the output")
@@ -182,8 +184,12 @@ def _entropy_table(rows: Sequence[CrossEntropy]) -> str:
 @click.option("--epsilon", required=True, help="How far the free tokens together may move the output, such as 0.01.")
 @click.option("--quantity", type=click.Choice(["probability", "margin"]), default="probability", show_default=True)
 @click.option("--fix", default=None, metavar="TEXT", help="Certify this instead of searching, such as 3:1,7:0.")
-@click.option("--position", type=int, default=None, help="Where the output is read, for models that have it everywhere.")
-@click.option("--time", "seconds", type=float, default=30.0, show_default=True, help="Stop improving after this many s.")
+@click.option(
+    "--position", type=int, default=None, help="Where the output is read, for models that have it everywhere."
+)
+@click.option(
+    "--time", "seconds", type=float, default=30.0, show_default=True, help="Stop improving after this many s."
+)
 @SEED
 @OUTPUT
 @JSON
@@ -248,10 +254,10 @@ def fixed_of(text: str) -> dict[int, str]:
 def check_command(model: str, certificate: Path) -> None:
     """Check a soft restriction again, by a separate program in exact integer arithmetic (slow)."""
     from restrict.errors import ModelError, NotEstablished, ResourceLimit
+    from restrict.files import read_bytes
     from restrict.soft.format import dumps
     from restrict.soft.recheck import Reject, verify
     from restrict.soft.source import load
-    from restrict.strictjson import read_bytes
 
     loaded = load(model)
     content = read_bytes(loaded.source) if loaded.source is not None else dumps(loaded)

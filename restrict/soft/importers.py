@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from restrict.errors import ModelError, UsageError, quote
+from restrict.files import read_bytes
 from restrict.soft.format import Tensors
 from restrict.soft.model import (
     Activation,
@@ -32,7 +33,6 @@ from restrict.soft.model import (
     SoftOutput,
 )
 from restrict.soft.terms import Term
-from restrict.strictjson import read_bytes
 
 ENCODER = re.compile(r"(?:(?P<prefix>.*)\.)?layers\.(?P<layer>\d+)\.self_attn\.in_proj_weight")
 GPT2 = re.compile(r"(?P<prefix>(?:transformer\.)?)h\.(?P<layer>\d+)\.attn\.c_attn\.weight")

@@ -28,12 +28,14 @@ import numpy as np
 import numpy.typing as npt
 
 from restrict.errors import ModelError, NotEstablished, UsageError, quote
+from restrict.files import read_bytes, write_bytes
 from restrict.soft import evaluate
 from restrict.soft.enclosure import Enclosure, above, gamma, linear, norms
+from restrict.soft.format import dumps, loads
 from restrict.soft.model import Floats, SoftModel, visible
 from restrict.soft.parts import Parts, prepare
 from restrict.soft.values import allowed_tokens, run_values
-from restrict.strictjson import Node, one_line_lists, parse, read_bytes, write_bytes
+from restrict.strictjson import Node, one_line_lists, parse
 
 FORMAT = "restrict-soft-certificate/1"
 Quantity = Literal["probability", "margin"]
@@ -320,8 +322,6 @@ def _made(
 
 def file_digest(model: SoftModel) -> str:
     """SHA-256 of the file that the model was read from, where it still holds this model; else of its own bytes."""
-    from restrict.soft.format import dumps, loads
-
     if model.source is not None and model.source.is_file():
         content = read_bytes(model.source)
         if dumps(loads(content)) == dumps(model):
