@@ -51,6 +51,7 @@ from restrict.soft.values import (
     score_range,
     start,
     weight_range,
+    weighted,
 )
 
 Bools = npt.NDArray[np.bool_]
@@ -400,11 +401,11 @@ class Block:
         least = np.where(others > 0, floor, 0.0) / stretch[:, None] * (1 - 16 * U)
         middle, reach = (least + most) / 2, (most - least) / 2 + 2 * U * most
         size = norms(value.centre)
-        t, t_ball = value.box.mean(axis=0), float(value.ball.mean())
         part = middle @ value.centre
         rounding = gamma(n) * (middle @ np.abs(value.centre))
-        box = reach @ np.abs(value.centre) + t + most @ np.maximum(value.box - t, 0) + rounding
-        ball = reach @ size + t_ball + most @ np.maximum(value.ball - t_ball, 0) + norms(rounding)
+        spread, spread_ball = weighted(most, value)
+        box = reach @ np.abs(value.centre) + spread + rounding
+        ball = reach @ size + spread_ball + norms(rounding)
         if own is None and not self._alone:
             # The sum runs over w != i, and i is any chosen position: take out the largest one.
             off = np.where(self.chosen[None, :], most, 0.0)

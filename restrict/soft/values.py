@@ -303,13 +303,12 @@ def averaged(weights: tuple[Floats, Floats], v: Enclosure, seen: npt.NDArray[np.
     reach = np.maximum(most - middle, middle - least) + 2 * U * middle
     g = v.centre.mean(axis=0)
     off = v.centre - g
-    t, t_ball = v.box.mean(axis=0), float(v.ball.mean())
     part = middle @ off
     # off is rounded, and so is the sum of the weights' middles times it.
     rounding = gamma(n) * (middle @ (np.abs(off) + np.abs(v.centre) + np.abs(g)))
-    box = reach @ np.abs(off) + t + most @ np.maximum(v.box - t, 0) + rounding
-    off_size = norms(off)
-    ball = reach @ off_size + t_ball + most @ np.maximum(v.ball - t_ball, 0) + norms(rounding)
+    spread, spread_ball = weighted(most, v)
+    box = reach @ np.abs(off) + spread + rounding
+    ball = reach @ norms(off) + spread_ball + norms(rounding)
     last = 4 * U * (np.abs(g) + np.abs(part))
     found = Enclosure(g + part, above(box + last, n), above(ball + norms(last), n)).tightened()
     everything = hull(v, 0)
@@ -318,6 +317,17 @@ def averaged(weights: tuple[Floats, Floats], v: Enclosure, seen: npt.NDArray[np.
     if nothing.any():
         found.centre[nothing], found.box[nothing], found.ball[nothing] = 0.0, 0.0, 0.0
     return found
+
+
+def weighted(most: Floats, v: Enclosure) -> tuple[Floats, Floats]:
+    """Bounds on averages of the radii (box and ball) with weights of at most ``most`` (.., n) that sum to at most 1.
+
+    ``sum a s <= t + sum most max(s - t, 0)`` for any ``t``: here the mean radius, and 0.
+    """
+    t, t_ball = v.box.mean(axis=0), float(v.ball.mean())
+    box = np.minimum(t + most @ np.maximum(v.box - t, 0), most @ v.box)
+    ball = np.minimum(t_ball + most @ np.maximum(v.ball - t_ball, 0), most @ v.ball)
+    return box, ball
 
 
 def _cut(x: Enclosure, outer: Enclosure) -> Enclosure:
