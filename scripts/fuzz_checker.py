@@ -107,15 +107,6 @@ def spots(document: Any) -> list[tuple[Any, Any]]:
     return found
 
 
-def tree(rng: Generator, free: list[int], symbols: int, depth: int) -> Any:
-    """A random tree of cases."""
-    if not free or depth == 0 or rng.random() < 0.3:
-        return {}
-    at = pick(rng, free)
-    rest = [p for p in free if p != at]
-    return {"position": at, "children": [tree(rng, rest, symbols, depth - 1) for _ in range(symbols)]}
-
-
 def restructure(rng: Generator, document: Any) -> None:
     """One change of structure, in place."""
     if not (places := spots(document)):
@@ -188,7 +179,7 @@ def mutant(rng: Generator, pool: list[mutations.Pair]) -> Trial:
     n, free = certificate["n"], [p for p in range(certificate["n"]) if p not in mutations.singles(certificate)]
     if certificate["target"] != "all" and rng.random() < 0.3:
         certificate.pop("split", None)
-        certificate["cases"] = tree(rng, free, len(model["alphabet"]), 1 + int(rng.integers(3)))
+        certificate["cases"] = mutations.random_cases(rng, free, ["all"], len(model["alphabet"]), 3)
     tensor = stored(model) if rng.random() < 0.3 else None
     document = refutation(certificate, model["alphabet"], rng) if rng.random() < 0.15 and n else certificate
     for _ in range(max(0, int(rng.integers(4)) - 1)):

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from restrict.abstract.run import AbstractRun, Cone, abstract_run, positions_of
+from restrict.certificate.cases import Leaf, leaves
 from restrict.certificate.outline import FORMAT, read_outline
 from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError, quote
 from restrict.files import read_bytes, write_bytes
@@ -39,7 +40,8 @@ class Claim:
 @dataclass(frozen=True, eq=False)
 class Certificate:
     """``(model, n, restriction, cone, claim)``; ``sha256`` is ``None`` for a model without a file (checked in this
-    process only). With ``split``, the claim is established for every way to fill these free positions."""
+    process only). With ``split``, the claim is established for every way to fill these free positions; with
+    ``cases``, in every leaf of a decision tree (:mod:`restrict.certificate.cases`)."""
 
     model_name: str
     sha256: str | None
@@ -50,6 +52,7 @@ class Certificate:
     claim: Claim
     provenance: Mapping[str, Any] = field(default_factory=dict)
     split: tuple[int, ...] = ()
+    cases: Mapping[str, Any] | None = None
 
     @property
     def c(self) -> int:
@@ -80,6 +83,7 @@ class Certificate:
             "fixed": self.restriction.to_json(),
             "cone": cone,
             **({"split": list(self.split)} if self.split else {}),
+            **({"cases": dict(self.cases)} if self.cases is not None else {}),
             "claim": claim,
             "provenance": dict(self.provenance),
         }
@@ -111,14 +115,22 @@ class Certificate:
 
 
 def claim_under(
-    at: Instance, restriction: Restriction, cone: Cone, target: Target, split: tuple[int, ...] = ()
+    at: Instance,
+    restriction: Restriction,
+    cone: Cone,
+    target: Target,
+    split: tuple[int, ...] = (),
+    cases: Mapping[str, Any] | None = None,
 ) -> Claim:
     """The strongest claim that the abstract run over a cone supports, by the run at all positions at once where the
-    cone is everything and the program is of that kind; with ``split``, over all ways to fill these positions."""
+    cone is everything and the program is of that kind; with ``split``, over all ways to fill these positions, with
+    ``cases``, over the leaves of a tree."""
     from restrict.abstract.all_positions import AllPositions, supported
 
-    if split:
-        return _split_claim(at, restriction, cone, target, split)
+    if split or cases is not None:
+        symbols = range(len(at.model.alphabet))
+        filled = ((dict(zip(split, letters, strict=True)), None) for letters in product(symbols, repeat=len(split)))
+        return _claim_by_cases(at, restriction, cone, target, filled if cases is None else leaves(cases))
     if cone != "all" or not supported(at):
         return claim_of(abstract_run(at, restriction, cone), target)
     where, run = position_of(at, target), AllPositions(at, restriction)
@@ -130,21 +142,30 @@ def claim_under(
     return Claim(restriction.free, len(depends), depends, tuple(v for v in range(62) if values >> v & 1))
 
 
-def _split_claim(at: Instance, restriction: Restriction, cone: Cone, target: Target, split: tuple[int, ...]) -> Claim:
-    """Theorem A' of docs/trusted-base.md: the output is a function of the split positions and, in each branch, of
-    what it depends on there."""
+def _claim_by_cases(
+    at: Instance, restriction: Restriction, cone: Cone, target: Target, filled: Iterable[Leaf]
+) -> Claim:
+    """Theorem A' of docs/trusted-base.md: the output is a function of the positions that are asked and, in each case,
+    of what it depends on there."""
     values: set[int] = set()
-    depends = set(split)
-    for symbols in product(range(len(at.model.alphabet)), repeat=len(split)):
-        branch = restriction | Restriction.of(at, dict(zip(split, symbols, strict=True)))
-        found = claim_under(at, branch, cone, target)
+    depends: set[int] = set()
+    for path, own in filled:
+        branch = restriction | Restriction.of(at, path)
+        found = claim_under(at, branch, cone if own is None else _cone_of(own), target)
         assert found.values is not None
         assert found.dependencies is not None
         values.update(found.values)
-        depends.update(found.dependencies)
+        depends.update(found.dependencies, path)
     if len({at.label(v) for v in values}) == 1:
         depends = set()
     return Claim(restriction.free, len(depends), tuple(sorted(depends)), tuple(sorted(values)))
+
+
+def _cone_of(own: Any) -> Cone:
+    """The cone of a leaf by positions."""
+    if own == "all":
+        return "all"
+    return {name: tuple(p for start, count in runs for p in range(start, start + count)) for name, runs in own.items()}
 
 
 def claim_of(run: AbstractRun, target: Target) -> Claim:
@@ -171,14 +192,17 @@ def certificate_of(
     target: Target = "last",
     provenance: Mapping[str, Any] | None = None,
     split: tuple[int, ...] = (),
+    cases: Mapping[str, Any] | None = None,
 ) -> Certificate:
-    """Run the abstract run on a restriction and a cone, in every branch of a split, and write down what follows.
-    Cost: that of :func:`abstract_run`, for each branch."""
-    claim = claim_under(at, restriction, cone, target, split)
+    """Run the abstract run on a restriction and a cone, in every case of a split or a tree, and write down what
+    follows. Cost: that of :func:`abstract_run`, for each case."""
+    claim = claim_under(at, restriction, cone, target, split, cases)
     kept = (
         cone if cone == "all" else {v.name: tuple(sorted(cone[v.name])) for v in at.model.variables if cone.get(v.name)}
     )
-    return Certificate(at.model.name, at.model.digest, at.n, target, restriction, kept, claim, provenance or {}, split)
+    return Certificate(
+        at.model.name, at.model.digest, at.n, target, restriction, kept, claim, provenance or {}, split, cases
+    )
 
 
 def certified(task: Task, fixed: Mapping[int, int | str], cone: Cone, split: tuple[int, ...] = ()) -> Certificate:
@@ -222,12 +246,15 @@ def check_fast(model: Model, certificate: Certificate) -> str:
     bound = next((p for p in claim.dependencies or () if p in rho.fixed or p in rho.pinned), None)
     if bound is not None:
         raise ModelError(f"claim.dependencies: position {bound} is not free")
-    if certificate.split and certificate.target == "all":
+    if (certificate.split or certificate.cases is not None) and certificate.target == "all":
         raise ModelError("split: only a certificate for one position can be split")
-    bound = next((p for p in certificate.split if p in rho.fixed or p in rho.pinned), None)
+    asked = (
+        certificate.split if certificate.cases is None else {p for path, _ in leaves(certificate.cases) for p in path}
+    )
+    bound = next((p for p in asked if p in rho.fixed or p in rho.pinned), None)
     if bound is not None:
         raise ModelError(f"split: position {bound} is not free")
-    found = claim_under(at, rho, certificate.cone, certificate.target, certificate.split)
+    found = claim_under(at, rho, certificate.cone, certificate.target, certificate.split, certificate.cases)
     output = f"{model.output.variable} at {certificate.target}"
     if found.free != claim.free:
         raise NotEstablished(f"claim.free: {claim.free} claimed, {found.free} positions are free")
@@ -277,5 +304,5 @@ def read_certificate(root: Node) -> Certificate:
     claim = Claim(c.free, c.c, depends, c.values)
     return Certificate(
         outline.model_name, outline.sha256, outline.n, outline.target, rho, cone, claim, outline.provenance,
-        outline.split,
+        outline.split, outline.cases,
     )  # fmt: skip

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from restrict.certificate.cases import read_cases
 from restrict.errors import quote
 from restrict.model.program import MAX_N
 from restrict.restriction import Span, read_spans, read_symbol_spans
@@ -47,6 +48,7 @@ class Outline:
     cone: Literal["all"] | Mapping[str, tuple[Span, ...]] = field(repr=False)
     claim: OutlineClaim = field(repr=False)
     split: tuple[int, ...] = ()
+    cases: Mapping[str, Any] | None = field(default=None, repr=False)
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
@@ -64,7 +66,7 @@ def read_outline(root: Node) -> Outline:
     Raises:
         ModelError: it is malformed, with the place.
     """
-    fields = root.fields(("format", "model", "n", "target", "fixed", "cone", "claim"), ("split", "provenance"))
+    fields = root.fields(("format", "model", "n", "target", "fixed", "cone", "claim"), ("split", "cases", "provenance"))
     if fields["format"].text() != FORMAT:
         fields["format"].fail(f"this is {quote(fields['format'].value)}, not {FORMAT!r}")
     model = fields["model"].fields(("name", "sha256"))
@@ -81,7 +83,8 @@ def read_outline(root: Node) -> Outline:
     fixed = read_symbol_spans(fields["fixed"], n)
     claim = _claim(fields["claim"], n, target)
     split = _split(fields["split"], n) if "split" in fields else ()
-    return Outline(model["name"].text(), digest, n, target, fixed, cone, claim, split, provenance)
+    cases = read_cases(fields["cases"], n) if "cases" in fields else None
+    return Outline(model["name"].text(), digest, n, target, fixed, cone, claim, split, cases, provenance)
 
 
 def _split(node: Node, n: int) -> tuple[int, ...]:
