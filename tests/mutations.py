@@ -18,6 +18,7 @@ import numpy as np
 from numpy.random import Generator
 
 from restrict.abstract.run import abstract_run
+from restrict.certificate.cases import read_cases
 from restrict.certificate.certificate import Certificate, certificate_of, check_fast, read_certificate
 from restrict.errors import ModelError, NotEstablished, RestrictError
 from restrict.model.fileformat import loads
@@ -89,7 +90,8 @@ def certified(rng: Generator, model: Document, n: int, fixed: dict[int, str], co
     split = tuple(sorted(int(i) for i in rng.permutation(free)[: 1 + int(rng.integers(3))])) if some else ()
     cases = None
     if split and rng.random() < 0.5:
-        split, cases = (), random_cases(rng, free, pair_of(rng, model, n), len(model["alphabet"]), 2)
+        split, tree = (), random_cases(rng, free, pair_of(rng, model, n), len(model["alphabet"]), 2)
+        cases = read_cases(Node(tree, "cases"), n, cone)
     pair = sealed(model, json.loads(certificate_of(at, rho, cone, target, split=split, cases=cases).to_bytes()))
     return pair if inputs(pair) <= MOST_INPUTS else None
 

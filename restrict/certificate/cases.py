@@ -1,61 +1,104 @@
-"""Case trees (theory: Theorem A' of docs/trusted-base.md): a decision tree over free positions, a proof in each leaf.
+"""Trees of cases: free positions asked one after another, each leaf with the nodes to examine there.
 
-A tree is kept as it stands in the file: a leaf is ``{}`` or ``{"cone": {...}}`` with run lists, an inner node
-``{"position": i, "children": [one tree for each symbol]}``. Nothing here recurses.
+Theorem A' of docs/trusted-base.md: what holds at every leaf of a tree that has a child for every symbol holds of the
+whole restriction. A certificate has the tree in its field ``cases`` (docs/format.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from restrict.errors import ModelError, quote
-from restrict.restriction import read_spans
+from restrict.abstract.run import Cone
+from restrict.restriction import check_expansion, expanded, read_spans, runs
 from restrict.strictjson import Node
 
-Leaf = tuple[dict[int, int], Any]
-"""Symbols by position on the path, and the cone of the leaf in JSON form, or None for the certificate's."""
+
+@dataclass(frozen=True, eq=False)
+class Leaf:
+    """A case that needs no more questions: its cone shows the claim."""
+
+    cone: Cone
 
 
-def leaves(tree: Mapping[str, Any]) -> Iterator[Leaf]:
-    """The leaves of a tree, left to right.
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What stands at ``position``? One child for each symbol, in the order of the alphabet."""
+
+    position: int
+    children: tuple[Case, ...]
+
+
+Case = Leaf | Question
+
+
+def leaves(tree: Case) -> Iterator[tuple[dict[int, int], Cone]]:
+    """The cases of a tree.
 
     Args:
-        tree: a well-formed case tree.
+        tree: the tree.
 
-    Cost: linear in the tree and the depth of its leaves.
+    Yields:
+        What is filled in on the way to a leaf (symbol indices by position), and the leaf's cone; from left to right.
     """
-    todo: list[tuple[Mapping[str, Any], dict[int, int]]] = [(tree, {})]
+    todo: list[tuple[Case, dict[int, int]]] = [(tree, {})]
     while todo:
-        node, path = todo.pop()
-        if "position" not in node:
-            yield path, node.get("cone")
-            continue
-        children = list(enumerate(node["children"]))
-        todo.extend((child, {**path, node["position"]: symbol}) for symbol, child in reversed(children))
+        case, path = todo.pop()
+        if isinstance(case, Leaf):
+            yield path, case.cone
+        else:
+            pairs = list(enumerate(case.children))
+            todo.extend((child, {**path, case.position: a}) for a, child in reversed(pairs))
 
 
-def read_cases(root: Node, n: int) -> Mapping[str, Any]:
-    """A case tree from its JSON form; what depends on the model is left to the check.
+def cases_to_json(tree: Case) -> dict[str, Any]:
+    """The tree as it stands in a file."""
+    if isinstance(tree, Leaf):
+        return {"cone": tree.cone if tree.cone == "all" else {name: runs(p) for name, p in tree.cone.items() if p}}
+    return {"position": tree.position, "children": [cases_to_json(child) for child in tree.children]}
+
+
+def read_cases(node: Node, n: int, cone: Cone) -> Case:
+    """A tree from its JSON form; whether its positions are free is seen with the model.
+
+    Args:
+        node: the JSON value.
+        n: the length.
+        cone: that of the leaves that have none of their own.
+
+    Returns:
+        The tree.
 
     Raises:
-        ModelError: it is malformed, or a path asks a position twice.
+        ModelError: it is malformed, with the place.
+        ResourceLimit: the cones have more positions than can be held one by one.
     """
-    todo: list[tuple[Node, frozenset[int]]] = [(root, frozenset())]
-    while todo:
-        node, asked = todo.pop()
-        value = node.expect(dict, "an object")
-        if "position" not in value:
+    return _Reader(n, cone).case(node)
+
+
+class _Reader:
+    """Reads a tree and counts the positions in its cones."""
+
+    def __init__(self, n: int, cone: Cone) -> None:
+        self.n, self.cone, self.positions = n, cone, 0
+
+    def case(self, node: Node) -> Case:
+        """A leaf, or a question with its children."""
+        members = node.expect(dict, "an object")
+        if "position" not in members:
             fields = node.fields((), ("cone",))
-            if "cone" in fields and fields["cone"].value != "all":
-                names = fields["cone"].expect(dict, '"all" or an object')
-                for spans in fields["cone"].fields(names).values():
-                    read_spans(spans, n)
-            continue
+            return Leaf(self._cone(fields["cone"]) if "cone" in fields else self.cone)
         fields = node.fields(("position", "children"))
-        at = fields["position"].integer(0, n - 1)
-        if at in asked:
-            raise ModelError(f"{fields['position'].place}: position {quote(at)} is asked twice")
-        todo += [(child, asked | {at}) for child in fields["children"].items()]
-    found: Mapping[str, Any] = root.value
-    return found
+        children = tuple(self.case(child) for child in fields["children"].items())
+        return Question(fields["position"].integer(0, self.n - 1), children)
+
+    def _cone(self, node: Node) -> Cone:
+        """The nodes to examine at a leaf."""
+        if node.value == "all":
+            return "all"
+        names = node.expect(dict, '"all" or an object')
+        found = {name: read_spans(spans, self.n) for name, spans in node.fields(names).items()}
+        self.positions += sum(count for spans in found.values() for _, count in spans)
+        check_expansion(self.positions, node.place)
+        return {name: expanded(spans, node.place) for name, spans in found.items()}

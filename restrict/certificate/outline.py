@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from restrict.certificate.cases import read_cases
 from restrict.errors import quote
 from restrict.model.program import MAX_N
 from restrict.restriction import Span, read_spans, read_symbol_spans
@@ -38,7 +37,7 @@ class OutlineClaim:
 
 @dataclass(frozen=True)
 class Outline:
-    """The parts of a certificate, as in the file; ``fixed`` are (start, count, symbol)."""
+    """The parts of a certificate, as in the file; ``fixed`` are (start, count, symbol), ``cases`` is not read yet."""
 
     model_name: str
     sha256: str | None
@@ -48,8 +47,8 @@ class Outline:
     cone: Literal["all"] | Mapping[str, tuple[Span, ...]] = field(repr=False)
     claim: OutlineClaim = field(repr=False)
     split: tuple[int, ...] = ()
-    cases: Mapping[str, Any] | None = field(default=None, repr=False)
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    cases: Node | None = field(default=None, repr=False)
 
     @property
     def positions(self) -> int:
@@ -83,8 +82,10 @@ def read_outline(root: Node) -> Outline:
     fixed = read_symbol_spans(fields["fixed"], n)
     claim = _claim(fields["claim"], n, target)
     split = _split(fields["split"], n) if "split" in fields else ()
-    cases = read_cases(fields["cases"], n) if "cases" in fields else None
-    return Outline(model["name"].text(), digest, n, target, fixed, cone, claim, split, cases, provenance)
+    if split and "cases" in fields:
+        root.fail("at most one of split and cases")
+    cases = fields.get("cases")
+    return Outline(model["name"].text(), digest, n, target, fixed, cone, claim, split, provenance, cases)
 
 
 def _split(node: Node, n: int) -> tuple[int, ...]:
