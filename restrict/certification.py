@@ -128,7 +128,8 @@ def force_output(task: Task) -> Certificate:
     if stopped != "interrupted" and best.fixed and few_restrictions(task.instance):
         optimum, smaller = by_enumeration(task.noting(strategy="enumeration"), len(best.fixed))
         found = smaller or found
-        found = replace(found, provenance={**found.provenance, "optimum": optimum})
+        if optimum is not None:
+            found = replace(found, provenance={**found.provenance, "optimum": optimum})
     return found
 
 

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from restrict.abstract.run import AbstractRun, Cone, abstract_run, positions_of
+from restrict.certificate.cases import Case, Leaf, cases_to_json, leaves, read_cases
 from restrict.certificate.outline import FORMAT, read_outline
 from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError, quote
 from restrict.files import read_bytes, write_bytes
@@ -39,7 +40,8 @@ class Claim:
 @dataclass(frozen=True, eq=False)
 class Certificate:
     """``(model, n, restriction, cone, claim)``; ``sha256`` is ``None`` for a model without a file (checked in this
-    process only). With ``split``, the claim is established for every way to fill these free positions."""
+    process only). With ``split``, the claim is established for every way to fill these free positions, with ``cases``
+    at every leaf of a tree, whose cones then stand in it."""
 
     model_name: str
     sha256: str | None
@@ -50,6 +52,7 @@ class Certificate:
     claim: Claim
     provenance: Mapping[str, Any] = field(default_factory=dict)
     split: tuple[int, ...] = ()
+    cases: Case | None = None
 
     @property
     def c(self) -> int:
@@ -64,7 +67,10 @@ class Certificate:
     @property
     def cone_size(self) -> int | None:
         """The number of examined nodes; ``None`` for all."""
-        return None if self.cone == "all" else sum(len(p) for p in self.cone.values())
+        cones = [self.cone] if self.cases is None else [cone for _, cone in leaves(self.cases)]
+        if "all" in cones:
+            return None
+        return sum(len(p) for cone in cones if cone != "all" for p in cone.values())
 
     def to_bytes(self) -> bytes:
         """The bytes of the file; the same for the same certificate."""
@@ -80,6 +86,7 @@ class Certificate:
             "fixed": self.restriction.to_json(),
             "cone": cone,
             **({"split": list(self.split)} if self.split else {}),
+            **({} if self.cases is None else {"cases": cases_to_json(self.cases)}),
             "claim": claim,
             "provenance": dict(self.provenance),
         }
@@ -111,14 +118,17 @@ class Certificate:
 
 
 def claim_under(
-    at: Instance, restriction: Restriction, cone: Cone, target: Target, split: tuple[int, ...] = ()
-) -> Claim:
+    at: Instance, restriction: Restriction, cone: Cone, target: Target, split: tuple[int, ...] = (),
+    cases: Case | None = None,
+) -> Claim:  # fmt: skip
     """The strongest claim that the abstract run over a cone supports, by the run at all positions at once where the
-    cone is everything and the program is of that kind; with ``split``, over all ways to fill these positions."""
+    cone is everything and the program is of that kind; with ``split``, over all ways to fill these positions, with
+    ``cases``, over the leaves of a tree."""
     from restrict.abstract.all_positions import AllPositions, supported
 
-    if split:
-        return _split_claim(at, restriction, cone, target, split)
+    if split or cases is not None:
+        each = _split(at, split, cone) if cases is None else leaves(cases)
+        return _claim_by_cases(at, restriction, each, target)
     if cone != "all" or not supported(at):
         return claim_of(abstract_run(at, restriction, cone), target)
     where, run = position_of(at, target), AllPositions(at, restriction)
@@ -130,21 +140,28 @@ def claim_under(
     return Claim(restriction.free, len(depends), depends, tuple(v for v in range(62) if values >> v & 1))
 
 
-def _split_claim(at: Instance, restriction: Restriction, cone: Cone, target: Target, split: tuple[int, ...]) -> Claim:
-    """Theorem A' of docs/trusted-base.md: the output is a function of the split positions and, in each branch, of
-    what it depends on there."""
+def _claim_by_cases(
+    at: Instance, restriction: Restriction, cases: Iterable[tuple[dict[int, int], Cone]], target: Target
+) -> Claim:
+    """Theorem A' of docs/trusted-base.md: the output is a function of the positions that are filled in and, in each
+    case, of what it depends on there."""
     values: set[int] = set()
-    depends = set(split)
-    for symbols in product(range(len(at.model.alphabet)), repeat=len(split)):
-        branch = restriction | Restriction.of(at, dict(zip(split, symbols, strict=True)))
-        found = claim_under(at, branch, cone, target)
+    depends: set[int] = set()
+    for path, cone in cases:
+        found = claim_under(at, restriction | Restriction.of(at, dict(path)), cone, target)
         assert found.values is not None
         assert found.dependencies is not None
         values.update(found.values)
-        depends.update(found.dependencies)
+        depends.update(path, found.dependencies)
     if len({at.label(v) for v in values}) == 1:
         depends = set()
     return Claim(restriction.free, len(depends), tuple(sorted(depends)), tuple(sorted(values)))
+
+
+def _split(at: Instance, split: tuple[int, ...], cone: Cone) -> Iterator[tuple[dict[int, int], Cone]]:
+    """Every way to fill the positions of a split."""
+    for symbols in product(range(len(at.model.alphabet)), repeat=len(split)):
+        yield dict(zip(split, symbols, strict=True)), cone
 
 
 def claim_of(run: AbstractRun, target: Target) -> Claim:
@@ -171,17 +188,22 @@ def certificate_of(
     target: Target = "last",
     provenance: Mapping[str, Any] | None = None,
     split: tuple[int, ...] = (),
+    cases: Case | None = None,
 ) -> Certificate:
-    """Run the abstract run on a restriction and a cone, in every branch of a split, and write down what follows.
-    Cost: that of :func:`abstract_run`, for each branch."""
-    claim = claim_under(at, restriction, cone, target, split)
+    """Run the abstract run on a restriction and a cone, in every branch of a split or at every leaf of a tree, and
+    write down what follows. Cost: that of :func:`abstract_run`, for each branch."""
+    claim = claim_under(at, restriction, cone, target, split, cases)
     kept = (
         cone if cone == "all" else {v.name: tuple(sorted(cone[v.name])) for v in at.model.variables if cone.get(v.name)}
     )
-    return Certificate(at.model.name, at.model.digest, at.n, target, restriction, kept, claim, provenance or {}, split)
+    return Certificate(
+        at.model.name, at.model.digest, at.n, target, restriction, kept, claim, provenance or {}, split, cases
+    )
 
 
-def certified(task: Task, fixed: Mapping[int, int | str], cone: Cone, split: tuple[int, ...] = ()) -> Certificate:
+def certified(
+    task: Task, fixed: Mapping[int, int | str], cone: Cone, split: tuple[int, ...] = (), cases: Case | None = None
+) -> Certificate:
     """The certificate of a task for a restriction, from a fresh abstract run.
 
     Cost: that of :func:`certificate_of`.
@@ -191,9 +213,10 @@ def certified(task: Task, fixed: Mapping[int, int | str], cone: Cone, split: tup
         fixed: symbols (or their indices) by position.
         cone: the nodes to examine.
         split: free positions to go through case by case.
+        cases: instead, a tree of cases with its own cones.
     """
     rho = Restriction.of(task.instance, dict(fixed))
-    return certificate_of(task.instance, rho, cone, task.target, task.provenance, split)
+    return certificate_of(task.instance, rho, cone, task.target, task.provenance, split, cases)
 
 
 def check_fast(model: Model, certificate: Certificate) -> str:
@@ -212,7 +235,11 @@ def check_fast(model: Model, certificate: Certificate) -> str:
         position_of(at, certificate.target)
     except UsageError as error:
         raise ModelError(f"certificate: {error}") from None
-    unknown = next((v for v in certificate.cone if v not in model.by_name), None) if certificate.cone != "all" else None
+    cones = [certificate.cone]
+    if certificate.cases is not None:
+        _check_cases(at, rho, certificate.cases)
+        cones += [cone for _, cone in leaves(certificate.cases)]
+    unknown = next((v for cone in cones if cone != "all" for v in cone if v not in model.by_name), None)
     if unknown is not None:
         raise ModelError(f"cone: {quote(unknown)} is no map or head of the model")
     size = at.domains[model.output.variable]
@@ -222,12 +249,12 @@ def check_fast(model: Model, certificate: Certificate) -> str:
     bound = next((p for p in claim.dependencies or () if p in rho.fixed or p in rho.pinned), None)
     if bound is not None:
         raise ModelError(f"claim.dependencies: position {bound} is not free")
-    if certificate.split and certificate.target == "all":
-        raise ModelError("split: only a certificate for one position can be split")
+    if (certificate.split or certificate.cases is not None) and certificate.target == "all":
+        raise ModelError("split: only a certificate for one position can be split, or have cases")
     bound = next((p for p in certificate.split if p in rho.fixed or p in rho.pinned), None)
     if bound is not None:
         raise ModelError(f"split: position {bound} is not free")
-    found = claim_under(at, rho, certificate.cone, certificate.target, certificate.split)
+    found = claim_under(at, rho, certificate.cone, certificate.target, certificate.split, certificate.cases)
     output = f"{model.output.variable} at {certificate.target}"
     if found.free != claim.free:
         raise NotEstablished(f"claim.free: {claim.free} claimed, {found.free} positions are free")
@@ -242,6 +269,21 @@ def check_fast(model: Model, certificate: Certificate) -> str:
             f"node {output}: may depend on {len(extra)} positions not claimed, such as {quote(extra[:3])}"
         )
     return claim.text(certificate.n, certificate.target)
+
+
+def _check_cases(at: Instance, rho: Restriction, tree: Case) -> None:
+    """Every question is about a free position not asked before, and has a child for every symbol."""
+    todo: list[tuple[Case, frozenset[int]]] = [(tree, frozenset())]
+    while todo:
+        case, asked = todo.pop()
+        if isinstance(case, Leaf):
+            continue
+        p = case.position
+        if p in asked or p in rho.fixed or p in rho.pinned:
+            raise ModelError(f"cases: position {p} is not free, or is asked before")
+        if len(case.children) != len(at.model.alphabet):
+            raise ModelError(f"cases: {len(case.children)} children for {len(at.model.alphabet)} symbols")
+        todo.extend((child, asked | {p}) for child in case.children)
 
 
 # ---------------------------------------------------------------- reading
@@ -277,5 +319,5 @@ def read_certificate(root: Node) -> Certificate:
     claim = Claim(c.free, c.c, depends, c.values)
     return Certificate(
         outline.model_name, outline.sha256, outline.n, outline.target, rho, cone, claim, outline.provenance,
-        outline.split,
+        outline.split, None if outline.cases is None else read_cases(outline.cases, outline.n, cone),
     )  # fmt: skip

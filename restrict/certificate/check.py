@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from restrict.certificate.certificate import Certificate, check_fast, load_certificate
 from restrict.certificate.lower_bound import LowerBound, is_lower_bound
 from restrict.certificate.lower_bound_check import check_lower_bound_fast
 from restrict.certificate.refutation import Refutation, is_refutation
 from restrict.checker.main import DEFAULT_LIMIT, verify
-from restrict.checker.read import Meter, Place, Reject, Task, read_json
+from restrict.checker.read import Reject
 from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError
 from restrict.model.program import Model
 
@@ -38,47 +39,41 @@ def check(model: Model, certificate: Claimed, *, fast: bool = False, limit: int 
         raise ModelError(
             "model: a refutation of a model without a file cannot be checked again; it was when it was made"
         )
-    if isinstance(certificate, Refutation) and fast:
-        return _fast_refutation(model, certificate, limit)
     if isinstance(certificate, LowerBound) and (model.content is None or fast):
         line = check_lower_bound_fast(model.at(certificate.n), certificate)
         return f"s VERIFIED {line} {model.digest or 'unsigned'}"
-    if isinstance(certificate, Certificate) and (model.content is None or fast):
+    if isinstance(certificate, Certificate) and model.content is None:
         return f"s VERIFIED {check_fast(model, certificate)} {model.digest or 'unsigned'}"
     assert model.content is not None
-    return trusted_check(model.content, certificate.to_bytes(), model.source, "certificate", limit)
+    runner = None
+    if fast:
+        from restrict.certificate.fast import FAST_LIMIT, FastRun
+
+        runner, limit = FastRun, FAST_LIMIT if limit is None else limit
+    return trusted_check(model.content, certificate.to_bytes(), model.source, "certificate", limit, runner)
 
 
-def _fast_refutation(model: Model, refutation: Refutation, limit: int | None) -> str:
-    """The certificate by the fast abstract run, the witnesses by the trusted checker's membership tests."""
-    from restrict.checker.refutation import Refutation as Trusted
-
-    check_fast(model, refutation.certificate)
-    content = model.content
-    assert content is not None
-
-    def witnesses(folder: Path, model_name: str, most: int) -> str:
-        top, meter = Place("refutation"), Meter(most)
-        document = read_json(refutation.to_bytes(), top, meter)
-        found = Trusted(Task(document, top, content, Place(model_name), folder, meter))
-        return found.certificate.line(found.decide())
-
-    return _as_errors(witnesses, model.source, limit)
-
-
-def trusted_check(model: bytes, certificate: bytes, source: Path | None, name: str, limit: int | None) -> str:
+def trusted_check(
+    model: bytes,
+    certificate: bytes,
+    source: Path | None,
+    name: str,
+    limit: int | None,
+    runner: Callable[..., Any] | None = None,
+) -> str:
     """The trusted checker on bytes in memory, its rejections as the package's errors."""
-
-    def trusted(folder: Path, model_name: str, most: int) -> str:
-        return verify(model, certificate, folder=folder, model_name=model_name, certificate_name=name, limit=most)
-
-    return _as_errors(trusted, source, limit)
-
-
-def _as_errors(run: Callable[[Path, str, int], str], source: Path | None, limit: int | None) -> str:
     try:
-        folder, model_name = source.parent if source else Path(), str(source or "model")
-        return run(folder, model_name, DEFAULT_LIMIT if limit is None else limit)
+        return verify(
+            model,
+            certificate,
+            folder=source.parent if source else Path(),
+            model_name=str(source or "model"),
+            certificate_name=name,
+            limit=DEFAULT_LIMIT if limit is None else limit,
+            runner=runner,
+        )
+    except (MemoryError, RecursionError):
+        raise ResourceLimit(f"{name}: out of memory or stack") from None
     except Reject as reject:
         kinds: dict[int, Callable[[str], Exception]] = {
             2: UsageError,

@@ -37,7 +37,7 @@ class OutlineClaim:
 
 @dataclass(frozen=True)
 class Outline:
-    """The parts of a certificate, as in the file; ``fixed`` are (start, count, symbol)."""
+    """The parts of a certificate, as in the file; ``fixed`` are (start, count, symbol), ``cases`` is not read yet."""
 
     model_name: str
     sha256: str | None
@@ -48,6 +48,7 @@ class Outline:
     claim: OutlineClaim = field(repr=False)
     split: tuple[int, ...] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    cases: Node | None = field(default=None, repr=False)
 
     @property
     def positions(self) -> int:
@@ -64,7 +65,7 @@ def read_outline(root: Node) -> Outline:
     Raises:
         ModelError: it is malformed, with the place.
     """
-    fields = root.fields(("format", "model", "n", "target", "fixed", "cone", "claim"), ("split", "provenance"))
+    fields = root.fields(("format", "model", "n", "target", "fixed", "cone", "claim"), ("split", "cases", "provenance"))
     if fields["format"].text() != FORMAT:
         fields["format"].fail(f"this is {quote(fields['format'].value)}, not {FORMAT!r}")
     model = fields["model"].fields(("name", "sha256"))
@@ -81,7 +82,10 @@ def read_outline(root: Node) -> Outline:
     fixed = read_symbol_spans(fields["fixed"], n)
     claim = _claim(fields["claim"], n, target)
     split = _split(fields["split"], n) if "split" in fields else ()
-    return Outline(model["name"].text(), digest, n, target, fixed, cone, claim, split, provenance)
+    if split and "cases" in fields:
+        root.fail("at most one of split and cases")
+    cases = fields.get("cases")
+    return Outline(model["name"].text(), digest, n, target, fixed, cone, claim, split, provenance, cases)
 
 
 def _split(node: Node, n: int) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ import hashlib
 import math
 import re
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise, product
 from typing import Any, NamedTuple
@@ -167,7 +167,7 @@ class Model:
     """A model at length ``n``: parsed, every domain known, intervals analysed; ``pending`` is what is left to try."""
 
     def __init__(self, task: Task, n: int) -> None:
-        top, self.meter = task.model_place, task.meter
+        top, self.meter, self.task = task.model_place, task.meter, task
         fields = record(read_json(task.model, top, task.meter), MODEL, top)
         self.n, self.name = n, fields["name"]
         self.read_symbols(fields, top)
@@ -368,6 +368,7 @@ class Certificate:
 
     def __init__(self, value: Any, top: Place) -> None:
         self.top, self.fields = top, record(value, CERTIFICATE, top)
+        self.runner: Callable[..., Any] | None = None
         self.n, self.model_digest = self.fields["n"], self.fields["model"]["sha256"]
 
     def read(self, model: Model) -> None:
@@ -503,6 +504,7 @@ def read_pair(task: Task, document: Any, top: Place) -> Certificate:
     if hashlib.sha256(task.model).hexdigest() != certificate.model_digest:
         malformed(top.key("model").key("sha256"), "not the SHA-256 of the model file")
     certificate.read(Model(task, certificate.n))
+    certificate.runner = task.runner
     task.meter.place = top.key("cone")
     return certificate
 

@@ -98,7 +98,7 @@ def summary(program: Model, found: Refutation, line: str | None) -> str:
         *witness_lines(found),
         f"  they differ at {differences(found)} of the free positions; {how}",
     ]
-    if found.certificate.split:
+    if found.certificate.split or found.certificate.cases is not None:
         lines.append(cases_line(found.certificate))
     if found.errors is not None:
         lines.append(f"  errors  {found.errors.text()}")

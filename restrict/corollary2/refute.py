@@ -34,6 +34,7 @@ from restrict.languages.protocol import Language, Word, check_alphabet
 from restrict.model.on_demand import OnDemandRun
 from restrict.model.program import Head, Instance, Model
 from restrict.model.trace import run_batch
+from restrict.optimum.enumeration import few_restrictions
 from restrict.restriction import Restriction
 from restrict.task import Target, Task
 
@@ -45,8 +46,6 @@ FULL = 40_000_000
 """Scores (n^2 a head) up to which a witness is run in full."""
 ASSIGNMENTS = 256
 """Values of the dependencies that are tried for c > 0."""
-SMALL_WORDS, SMALL_CELLS = 4_096, 2_000_000
-"""Up to so many words and restrictions every one is looked at, whether asked for or not."""
 
 
 def refute(
@@ -74,8 +73,8 @@ def refute(
         seed: the same seed gives the same answer (without ``time``).
         time: seconds for everything together; by default a fixed budget of work.
         exact: the restriction with the most free positions under which the label is constant and membership is open,
-            by looking at all restrictions or by SAT (meant for n up to about 14). Short lengths are always done
-            exactly. Half of ``time`` is for this; where it does not do, the search takes over.
+            by running every word (up to 2^20 of them) or by SAT. Short lengths (up to 65 536 words, where that takes
+            seconds) are always done exactly. Half of ``time`` is for this; where it does not do, the search takes over.
         progress: called with (what is being done, best number of fixed positions so far).
 
     Returns:
@@ -96,18 +95,12 @@ def refute(
     trivial = _trivial(task.instance, language)
     if trivial is not None:
         return trivial
-    if exact or (c == 0 and _small(task.instance)):
+    if exact or (c == 0 and few_restrictions(task.instance)):
         found = _exact(task, language)
         if found is not None:
             return found
         task = task.noting(exact="out of time")
     return _search(task, language, c)
-
-
-def _small(instance: Instance) -> bool:
-    """Whether every word and restriction is looked at unasked."""
-    symbols, m = len(instance.model.alphabet), len(instance.unpinned)
-    return m <= 30 and symbols**m <= SMALL_WORDS and (symbols + 1) ** m <= SMALL_CELLS
 
 
 def _exact(task: Task, language: Language) -> Refutation | Immune | None:

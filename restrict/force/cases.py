@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from restrict.abstract.run import Cone
+from restrict.certificate.cases import Case, Leaf, Question
 from restrict.certificate.certificate import Certificate, certified
 from restrict.certificate.outline import MAX_SPLIT
 from restrict.force.minimise import needed_cone
@@ -21,6 +22,10 @@ MOST = 8
 """Positions that the search splits over; the branches grow exponentially."""
 BRANCHES = 256
 """Branches of a split that is looked for."""
+MOST_LEAVES = 4096
+"""Leaves of a tree that is looked for."""
+MOST_LOOKS = 3_000
+"""Abstract runs on demand that the choice of its questions may take."""
 WORK = 1_000_000
 """OnDemandState abstract runs that one search may take, times n^2 (what a run may cost): about a second."""
 
@@ -50,6 +55,87 @@ def confirm_by_cases(task: Task, fixed: Mapping[int, int], most: int = MOST) -> 
     chosen, cone = split
     found = certified(task, fixed, cone, tuple(sorted(chosen)))
     return found if found.c == 0 else None
+
+
+def confirm_by_tree(
+    task: Task, fixed: Mapping[int, int], most: int = MOST_LEAVES, looks: int = MOST_LOOKS
+) -> Certificate | None:
+    """The certificate that a restriction forces the label at the target, by a tree of cases.
+
+    On full inputs the abstract run is exact, so there is a tree wherever the label is forced; the question asked next
+    is the one that leaves the fewest labels and tokens open.
+
+    Args:
+        task: the output.
+        fixed: symbol indices by position.
+        most: leaves of the tree, at most.
+        looks: abstract runs on demand that its search may take, at most.
+
+    Returns:
+        The certificate, or ``None`` where these bounds do not do it or the label is not forced.
+
+    Raises:
+        OutOfTime: the task's deadline has passed.
+    """
+    growing = _Growing(task, dict(fixed), most, looks)
+    tree = growing.grow(dict(fixed))
+    if tree is None:
+        return None
+    found = certified(task, fixed, tree.cone) if isinstance(tree, Leaf) else certified(task, fixed, {}, cases=tree)
+    return found if found.c == 0 else None
+
+
+class _Growing:
+    """The search for a tree; one label is allowed at its leaves, that of the first."""
+
+    def __init__(self, task: Task, fixed: dict[int, int], most: int, looks: int) -> None:
+        self.task, self.leaves, self.looks = task, most, looks
+        self.position = task.one_position("cases")
+        self.shared = OnDemandState.of(task.instance, {})
+        self.symbols = range(len(task.instance.model.alphabet))
+        self.label: str | None = None
+
+    def grow(self, fixed: dict[int, int]) -> Case | None:
+        """The tree below a partial input."""
+        self.task.deadline.check()
+        labels, cone = _look(self.shared, fixed, self.position)
+        if len(labels) == 1:
+            (label,) = labels
+            self.label = label if self.label is None else self.label
+            self.leaves -= 1
+            return Leaf(cone) if label == self.label and self.leaves >= 0 else None
+        if self.label is not None and self.label not in labels:
+            return None
+        instance = self.task.instance
+        # A row is read until it shows every value, so what was read may leave out a token that matters.
+        reads = sorted(_read(self.shared, fixed, self.position).difference(instance.pinned, fixed))
+        reads = reads or [i for i in instance.unpinned if i not in fixed]
+        if not reads or self.leaves <= 0:
+            return None
+        asked = self._question(fixed, reads)
+        children: list[Case] = []
+        for a in self.symbols:
+            child = self.grow(fixed | {asked: a})
+            if child is None:
+                return None
+            children.append(child)
+        return Question(asked, tuple(children))
+
+    def _question(self, fixed: dict[int, int], reads: list[int]) -> int:
+        """The position whose symbols leave least open; the first one once the looks are used up."""
+        best: tuple[int, int, int] | None = None
+        for p in reads:
+            if self.looks <= 0:
+                break
+            self.looks -= len(self.symbols)
+            many = still = 0
+            for a in self.symbols:
+                child = fixed | {p: a}
+                labels, _ = _look(self.shared, child, self.position)
+                many += len(labels) > 1
+                still += len(_read(self.shared, child, self.position)) if len(labels) > 1 else 0
+            best = min(best or (many, still, p), (many, still, p))
+        return reads[0] if best is None else best[2]
 
 
 def find_split(

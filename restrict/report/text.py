@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from restrict.abstract.run import AbstractRun, abstract_run
+from restrict.certificate.cases import leaves
 from restrict.certificate.certificate import Certificate
 from restrict.certificate.outline import Outline
 from restrict.certificate.refutation import Refutation
@@ -86,7 +87,7 @@ def summary(model: Model, certificate: Certificate) -> str:
         f"  rho     {fixed_list(certificate.restriction)}",
         f"  cone    {'every node' if size is None else f'{size} node' + 's' * (size != 1)} to examine",
     ]
-    if certificate.split:
+    if certificate.split or certificate.cases is not None:
         lines.append(cases_line(certificate))
     known = known_optimum(model, n) if certificate.target in ("last", n - 1) and certificate.c == 0 else None
     if known is not None:
@@ -97,7 +98,10 @@ def summary(model: Model, certificate: Certificate) -> str:
 
 
 def cases_line(certificate: Certificate) -> str:
-    """How a split certificate is proved."""
+    """How a certificate that is split, or has a tree of cases, is proved."""
+    if certificate.cases is not None:
+        paths = [path for path, _ in leaves(certificate.cases)]
+        return f"  cases   a tree of {len(paths)} cases over {len(set().union(*paths))} positions: proved case by case"
     return f"  split   over position{'s' * (len(certificate.split) > 1)} {span(certificate.split)}: proved case by case"
 
 
@@ -123,6 +127,8 @@ def certificate_picture(outline: Outline, model: Model | None = None, found: Cer
         cone = outline.cone
         lines += ["    every node"] if cone == "all" else [f"    {name} at {span_list(p)}" for name, p in cone.items()]
         return "\n".join(lines)
+    if found.cases is not None:
+        return "\n".join([*lines, cases_line(found)])
     at = model.at(outline.n)
     rho = Restriction.of(at, found.restriction.fixed)
     if found.split:
