@@ -79,7 +79,7 @@ def certify(
         return everywhere(task, free=free, c=c, method=method).certificate
     if method != "auto":
         raise UsageError(f"method = {quote(method)} is for target='all'")
-    found = force_output(task)
+    found = force_output(task if not c and free is None else task.until(task.deadline.share(0.6)))
     if c or (free is not None and found.free < least_free(len(task.instance.unpinned), free)):
         found = _released(task, found, c or 0, free)
     return found

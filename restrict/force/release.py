@@ -32,8 +32,10 @@ EVERY_NODE = 60_000
 """Up to this many nodes the answer is also looked at with every node examined, once."""
 WORK, LOOKS = 400_000, 4_000
 """Effort (in units of :attr:`ForcingState.work`) and looks of one search: about a second or two."""
-SAMPLE = 24
-"""Releases that are compared before one is chosen."""
+SHORT = 400
+"""Up to this length the search also starts from whole random inputs, whose label depends on nothing."""
+SAMPLE, GREEDY = 24, 100
+"""Releases that are compared before one is chosen, for the least c and for the fewest fixed."""
 Cube = dict[int, int]
 
 
@@ -74,15 +76,31 @@ class Release:
     def fewest_fixed(self, c: int) -> None:
         """The fewest fixed positions with at most ``c`` dependencies."""
         start = dict(self.best)
-        self._delete(start, c)
+        self._greedy(start, c)
         turn = 0
         while not self.spent and self.best:
             turn += 1
-            if turn % 4 == 1 and len(start) > 1:
+            if turn % 8 == 1 and len(self.task.instance.unpinned) <= SHORT:
+                self._delete({i: int(self.rng.integers(self.symbols)) for i in self.task.instance.unpinned}, c)
+            elif turn % 4 == 1 and len(start) > 1:
                 self._delete(start, c)
             else:
                 self._exchange(c)
             self.task.tell(f"releasing, c = {len(self.depends)}", len(self.best))
+
+    def _greedy(self, cube: Cube, c: int) -> None:
+        """Release one position after the other, always one that leaves the fewest dependencies."""
+        while cube:
+            trials: list[tuple[int, int, frozenset[int]]] = []
+            for i in self.order(cube)[:GREEDY]:
+                found = self.look({j: a for j, a in cube.items() if j != i}, c)
+                if found is not None:
+                    trials.append((len(found), i, found))
+            if not trials or self.spent:
+                return
+            _, out, depends = min(trials, key=lambda trial: trial[:2])
+            cube = {j: a for j, a in cube.items() if j != out}
+            self._offer(cube, depends)
 
     def _delete(self, cube: Cube, c: int) -> None:
         """Release what can be, one position after the other, in random order; keep the result if it is no larger."""
