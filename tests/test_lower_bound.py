@@ -27,7 +27,8 @@ from restrict.model.fileformat import loads
 from restrict.model.program import Model
 from restrict.model.source import load
 from restrict.optimum.lower_bound import lower_bound
-from tests import naive, random_programs
+from tests import bound_mutations, naive, random_programs
+from tests.bound_mutations import least_forcing
 from tests.marks import heavy_after
 from tests.trusted import Reject, verify
 
@@ -47,27 +48,6 @@ def can_hit(boxes: Sequence[Mapping[int, int]], positions: int, symbols: int, mo
         for chosen in itertools.combinations(range(positions), size)
         for word in itertools.product(range(symbols), repeat=size)
     )
-
-
-def least_forcing(model: Model, n: int, position: int) -> dict[str, int]:
-    """For each label that occurs, the fewest fixed positions that force it, over all restrictions of all words."""
-    document = json.loads(model.content or b"")
-    table = naive.truth_table(document, n, position)
-    letters = len(next(iter(table)))
-    symbols = range(len(model.alphabet))
-    found: dict[str, int] = {}
-    sets = {tuple(word): {str(label)} for word, label in table.items()}
-    index = {symbol: at for at, symbol in enumerate(model.alphabet)}
-    sets = {tuple(a if isinstance(a, int) else index[a] for a in word): labels for word, labels in sets.items()}
-    for axis in range(letters):
-        for cell in [cell for cell in sets if cell[axis] == 0]:
-            parts = [sets[(*cell[:axis], a, *cell[axis + 1 :])] for a in symbols]
-            sets[(*cell[:axis], -1, *cell[axis + 1 :])] = set().union(*parts)
-    for cell, labels in sets.items():
-        if len(labels) == 1:
-            (label,) = labels
-            found[label] = min(found.get(label, letters), sum(a >= 0 for a in cell))
-    return found
 
 
 # ---------------------------------------------------------------- the tree
@@ -211,7 +191,7 @@ def test_bounds_are_never_above_the_optimum_and_reach_it() -> None:
             continue
         model, n = case
         tried += 1
-        best = least_forcing(model, n, n - 1)
+        best = least_forcing(model.content or b"", n, n - 1)
         found = lower_bound(model, n, seed=int(rng.integers(9)))
         assert found.stopped == "optimal"
         assert found.at_least == min(best.values())
@@ -228,7 +208,7 @@ def test_bounds_are_never_above_the_optimum_and_reach_it() -> None:
 @pytest.mark.parametrize("seed", heavy_after(range(1, 9), 1))
 def test_every_k_up_to_the_optimum_is_shown_and_no_other(seed: int) -> None:
     model = load(f"random:layers=2,heads=2,states=3,seed={seed}")
-    best = least_forcing(model, 7, 6)
+    best = least_forcing(model.content or b"", 7, 6)
     for k in range(min(best.values()) + 1):
         found = lower_bound(model, 7, k=k)
         assert (found.at_least > k) == (k < min(best.values()))
@@ -348,6 +328,15 @@ def test_a_marker_is_not_restricted() -> None:
 def test_malformed_bounds_are_refused_by_both(change: Mapping[str, Any]) -> None:
     model, document = good()
     assert verdicts(model, document | dict(change)) == (4, 4)
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(3, 11), 1))
+def test_no_mutant_that_claims_too_much_is_accepted(seed: int) -> None:
+    counts = bound_mutations.sweep(np.random.default_rng(seed), 100)
+    assert {name: row[3] for name, row in counts.items() if row[3]} == {}
+    assert sum(row[1] for row in counts.values()) > 20
+    assert sum(row[2] for row in counts.values()) > 20
+    assert len(counts) > 10
 
 
 # ---------------------------------------------------------------- the commands

@@ -46,7 +46,7 @@ from .read import (
 from .rules import function
 
 BOUND = {
-    "format": ("restrict-lower-bound/1",),
+    "format": Maybe(anything),
     "model": {"name": string, "sha256": read_digest},
     "n": integer(1, MAX_N),
     "target": anything,
