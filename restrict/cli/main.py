@@ -24,6 +24,7 @@ from restrict.cli.new import new
 from restrict.cli.refute import refute
 from restrict.cli.run import run
 from restrict.cli.show import show
+from restrict.cli.soft import soft
 from restrict.cli.tighten import tighten
 from restrict.cli.verify import verify
 from restrict.errors import RestrictError
@@ -43,6 +44,7 @@ COMMANDS = (
     refute,
     run,
     show,
+    soft,
     tighten,
     verify,
 )

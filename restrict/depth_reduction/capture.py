@@ -20,7 +20,7 @@ from restrict.depth_reduction.ctransformer import CTransformer
 from restrict.depth_reduction.exchange import Exchange, Rows, exponential, walled
 from restrict.depth_reduction.forcing import Cubes, forcing_cubes
 from restrict.depth_reduction.lists import Lists
-from restrict.kernels import balance as kernels
+from restrict.kernels import force_keys as kernels
 from restrict.restriction import Restriction
 from restrict.task import Task
 
@@ -34,14 +34,26 @@ BELOW = 8
 
 @dataclass(frozen=True)
 class LayerObjective:
-    """What a capture presses: ``kind`` "long" the long lists (with scale ``tau``), "short" the number of positions with
-    short or no lists (layers below the last one: constant keys are cheap anchors for the next layer)."""
+    """What a capture makes small.
+
+    Attributes:
+        kind: "long": the long lists; "short": the number of positions that have lists at all (for layers below the last
+            one, since constant keys are cheap anchors for the next layer).
+        tau: the scale, in inputs.
+    """
 
     kind: Literal["long", "short"] = "long"
     tau: float = 20.0
 
     def phi(self, size: int) -> F64:
-        """The objective's table."""
+        """The objective of a position by the number of inputs that it depends on.
+
+        Args:
+            size: the length of the table.
+
+        Returns:
+            float64, shape (size,), rising.
+        """
         if self.kind == "long":
             return exponential(self.tau, size)
         table: F64 = 1.0 - np.exp(-np.arange(size, dtype=np.float64) / self.tau)
@@ -130,7 +142,7 @@ def _exchange(
     size = rows.longest + 2
     if objective.kind != "long":
         return search.run(objective.phi(size), steps, deadline)
-    # First the maximum is pressed; then the mean, under a wall a little below the maximum that was reached.
+    # First the maximum is made small; then the mean, under a wall a little below the maximum that was reached.
     search.load(search.run(objective.phi(size), steps // 2, deadline))
     return search.run(walled(int(search.total.max()) - BELOW, size), steps - steps // 2, deadline)
 
@@ -191,8 +203,13 @@ def _cover(
     for head in t.heads:
         if t.instance.key(head) == key and head.value != key:
             weight = np.maximum(weight, t.base[head.value].degrees)
-    spent = kernels.cover_pairs(
-        len(t.symbols), domain, rows.row_ptr, rows.row_lit, rows.group, *rows.occurrences(), *rows.guarded(),
-        known.literal.reshape(t.n * domain, -1), known.length.reshape(-1), weight, power, budget, assignment,
-    )  # fmt: skip
-    return int(spent)
+    arrays = rows.arrays
+    state = kernels.Lengths(
+        np.zeros(rows.count, np.int64),
+        np.zeros(rows.count, np.int64),
+        np.zeros(len(arrays.group_ptr) - 1),
+        weight,
+        power,
+    )
+    flat = kernels.KeyCubes(len(t.symbols), known.literal.reshape(t.n * domain, -1), known.length.reshape(-1))
+    return int(kernels.force_keys(arrays, flat, state, budget, assignment))

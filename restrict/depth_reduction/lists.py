@@ -46,6 +46,11 @@ class Lists:
     complete: I64
 
     @property
+    def arrays(self) -> kernels.ListArrays:
+        """The lists as the kernels take them."""
+        return kernels.ListArrays(self.row_ptr, self.row_list, self.row_u, self.start, self.stop, self.j, self.w)
+
+    @property
     def rows(self) -> int:
         """The number of rows."""
         return len(self.row_u)

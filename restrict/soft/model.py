@@ -24,7 +24,10 @@ import numpy as np
 import numpy.typing as npt
 
 from restrict.errors import ModelError, UsageError, quote
+from restrict.files import write_bytes
+from restrict.soft.shapes import check_model
 from restrict.soft.terms import Term
+from restrict.soft.writer import dumps
 
 Floats = npt.NDArray[np.float64]
 Mask = Literal["none", "past", "strict_past", "future", "strict_future"]
@@ -158,8 +161,6 @@ class SoftModel:
     source: Path | None = None
 
     def __post_init__(self) -> None:
-        from restrict.soft.shapes import check_model
-
         check_model(self)
 
     def __repr__(self) -> str:
@@ -182,15 +183,10 @@ class SoftModel:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the model's file, as it would be written now."""
-        from restrict.soft.format import dumps
-
         return hashlib.sha256(dumps(self)).hexdigest()
 
     def save(self, path: str | Path) -> None:
         """Write a ``restrict-soft/1`` file."""
-        from restrict.files import write_bytes
-        from restrict.soft.format import dumps
-
         write_bytes(Path(path), dumps(self))
 
     def pinned(self, n: int) -> dict[int, int]:
