@@ -96,6 +96,7 @@ class Inequality:
 
     @property
     def holds(self) -> bool:
+        """Whether the left side is at most the right one; exact."""
         return self.left <= self.right
 
 
@@ -242,14 +243,17 @@ def _inequalities(step: LayerBounds, layer: int, heads: int, alphabet: int) -> I
 
 
 def rounds(c: Tower, values: Tower, heads: int, share: Fraction) -> Tower:
+    """c s^c H / share."""
     return c * values * heads * (1 / share)
 
 
 def neighbours(c: Tower, k: Tower, g: Tower, selected: Tower) -> Tower:
+    """The most k-neighbours of an uncaptured head: c k g times the dependents of an activation."""
     return c * k * g * selected
 
 
 def dependencies(c: Tower, values: Tower, k: Tower, heads: int) -> Tower:
+    """The lemma's c' = c (s^c k H + 1)."""
     return c * (values * k * heads + 1)
 
 
