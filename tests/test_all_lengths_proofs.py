@@ -12,11 +12,12 @@ import pytest
 
 from restrict.all_lengths.bimachine import Limits
 from restrict.all_lengths.moore import Moore, moore
-from restrict.all_lengths.proof import document, to_bytes
+from restrict.all_lengths.proof import covered, document, to_bytes
 from restrict.all_lengths.recognise import recognise
 from restrict.all_lengths.stages import build
 from restrict.checker.main import verify
 from restrict.checker.read import Reject
+from restrict.errors import NotEstablished
 from restrict.model.fileformat import dumps, loads
 from tests.random_order_only import random_order_only, random_transformer
 
@@ -37,10 +38,16 @@ def order_only(rng: np.random.Generator) -> dict[str, Any]:
     """A program that a proof can be about."""
     if rng.random() < 0.4:
         return random_transformer(rng, 2, 2, 3)
-    program = random_order_only(rng, 2, 4, placed=0, near=0)
-    program["output"]["position"] = "last"
-    program.pop("when", None)
-    return program
+    while True:
+        program = random_order_only(rng, 2, 4, placed=0.3, near=0)
+        program["output"]["position"] = "last"
+        program.pop("when", None)
+        model = loads(dumps(program))
+        try:
+            covered(model, recognise(model))
+        except NotEstablished:
+            continue
+        return program
 
 
 def truth(automaton: Moore, claim: dict[str, Any], markers: int) -> bool:

@@ -115,6 +115,8 @@ def with_steps(names: tuple[str, ...], values: I64, steps: list[Step]) -> tuple[
     for step in steps:
         out = step.rule(*(columns[a] for a in step.args))
         columns[step.name] = np.broadcast_to(np.asarray(out, dtype=np.int64), (len(values),))
+    if not columns:
+        return (), np.zeros((len(values), 0), dtype=np.int64)
     return tuple(columns), np.stack(list(columns.values()), axis=1)
 
 

@@ -54,7 +54,7 @@ class Program:
     """``output`` at the last position, or at every one. ``classes`` (threshold, period) of ``@p`` and ``@s``.
 
     ``label_of``: from an output value to a number in ``labels``. ``defined``: the variable (0 or 1) that says whether
-    the model is defined at this length, if it is not defined at all.
+    the model is defined at this length, if it is not defined at all. ``moving``: heads that order by position itself.
     """
 
     alphabet: tuple[str, ...]
@@ -69,6 +69,7 @@ class Program:
     period: int
     defined: str | None = None
     sizes: dict[str, int] = field(default_factory=dict)
+    moving: frozenset[str] = frozenset()
 
     @property
     def letters(self) -> int:

@@ -34,6 +34,8 @@ def document(model: Model, built: Built, claim: dict[str, Any]) -> dict[str, Any
         "format": FORMAT,
         "model": {"name": model.name, "sha256": model.digest},
         "n": max(2, len(model.markers)),
+        "threshold": built.program.threshold,
+        "period": built.program.period,
         "layers": [layer_document(layer, built.program) for layer in built.layers],
         "claim": claim,
     }
@@ -50,14 +52,12 @@ def covered(model: Model, program: Program) -> None:
     if program.every or model.output.accept is None:
         raise NotEstablished("a proof for all lengths needs a model with 'accept' at the last position")
     for step in program.steps:
-        if step.model_variable == "when" or any(a in ("@p", "@s") for a in getattr(step, "args", ())):
+        if step.model_variable == "when":
+            raise NotEstablished("the proof format does not cover `when`; the automaton is exact")
+        if step.model_variable in program.moving or "@left" in step.name or "@right" in step.name:
             raise NotEstablished(
-                f"variable {step.model_variable!r} reads positions; the automaton is computed, but the proof format "
-                "does not cover it"
-            )
-        if "@far_" in step.name or (isinstance(step, Look) and len(set(step.later.flat)) > 1):
-            raise NotEstablished(
-                f"the score of {step.model_variable!r} reads positions; the proof format does not cover it"
+                f"the score of {step.model_variable!r} orders by j or looks at j - i, which the proof format does not "
+                "cover; the automaton is exact"
             )
 
 

@@ -52,6 +52,7 @@ class _Reader:
     period: int = 1
     steps: list[Step | Look] = field(default_factory=list)
     sizes: dict[str, int] = field(default_factory=dict)
+    moving: set[str] = field(default_factory=set)
 
     def widen(self, waves: Iterable[Wave]) -> None:
         """Take the classes of these waves into the common ones."""
@@ -306,6 +307,7 @@ def _scores(reader: _Reader, head: Head, forms: dict[Expr, Linear | Wave]) -> _S
     if all(isinstance(f, Wave) or f.known for f in forms.values()) and all(wave(f).finite for f in forms.values()):
         value = _tabulate(reader, table, i, j, reach)
         return _Scores(q, i, k, j, reach, _dense(value), np.zeros_like(value))
+    reader.moving.add(head.name)
     return _by_position(reader, table, q, k)
 
 
@@ -426,6 +428,7 @@ def _finish(reader: _Reader, when: Wave | None) -> Program:
         reader.period,
         defined,
         dict(reader.sizes),
+        frozenset(reader.moving),
     )
 
 

@@ -11,18 +11,21 @@ the next state, if every head's value at every ``(l, x, r)`` is one and the same
 merging respects letters and values, then at every position of every word the table of the next bimachine is right.
 Induction on layers, then on the prefix (suffix). The first bimachine knows the token alone.
 
-Not for scores or maps that read positions; for ``output.accept`` at the last position.
+Maps and scores may read the classes of positions (:mod:`.positions`), which the first bimachine counts. For
+``output.accept`` at the last position.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any, NamedTuple
 
 from .claims import ACCEPT, Acceptor, Claim, Machine, Rows
 from .formats import Head, Map, Model
+from .positions import MOST, Analysis, Form
 from .read import (
     LARGEST,
     Maybe,
@@ -39,11 +42,14 @@ from .read import (
     thing,
     unproved,
 )
+from .rules import Expression, Tree
 
 PROOF = {
     "format": ("restrict-automaton/1",),
     "model": {"name": string, "sha256": digest},
-    "n": integer(2, 1000),
+    "n": integer(2, 1_000_000),
+    "threshold": integer(1, MOST),
+    "period": integer(1, MOST),
     "layers": listing,
     "claim": thing,
     "provenance": Maybe(thing),
@@ -93,7 +99,8 @@ def row(value: Any, place: Place, count: int, most: int) -> list[int]:
 class Program:
     """What the layers are checked against: the model's variables and letters, which positions must not enter."""
 
-    def __init__(self, task: Task, n: int) -> None:
+    def __init__(self, task: Task, n: int, threshold: int, period: int) -> None:
+        self.threshold, self.period, self.classes = threshold, period, threshold + period
         self.model = Model(task, n)
         self.meter, self.place = task.meter, task.model_place
         self.variables = {v.name: v for v in self.model.variables}
@@ -104,33 +111,70 @@ class Program:
         self.start, self.end = 0 in places, n - 1 in places
         self.letters = self.symbols + len(places)
         self.rules: dict[str, Callable[[tuple[int, ...]], int]] = {}
+        self.analysed: dict[str, dict[tuple[int, ...], Form]] = {}
 
-    def names(self, variable: Map | Head) -> set[str]:
-        """What the rule reads; refuses positions and lengths."""
-        read = set(variable.rule.names)
-        sources = variable.args if isinstance(variable, Map) else (variable.query, variable.key, variable.value)
-        if read & {"n", "i", "j"} or "position" in sources:
-            unproved(variable.place, "its rule reads positions, which this proof format does not cover")
-        return read
+    def forms(self, variable: Map | Head) -> dict[tuple[int, ...], Form]:
+        """The form of a rule that reads positions, for each choice of its finite names in order (none: {}).
 
-    def first(self) -> Machine:
-        """The bimachine of the token. State 0 is the end of the word, 1 everything inside, 2 the whole word."""
-        last = self.letters - 1
-        opens, closes = self.symbols if self.start else -1, last if self.end else -1
-        left = [[self.step(x, q, opens, closes) for x in range(self.letters)] for q in range(3)]
-        right = [[self.step(x, q, closes, opens) for x in range(self.letters)] for q in range(3)]
-        there = [
-            [[left[p][x] > 0 and right[s][x] > 0 for s in range(3)] for x in range(self.letters)] for p in range(3)
-        ]
-        table = [[[x if ok else -1 for ok in line] for x, line in enumerate(part)] for part in there]
-        return Machine(left, right, table, ["token"], [[x] for x in range(self.letters)])
+        Refuses what does not depend on the classes of the proof.
+        """
+        if variable.name not in self.analysed:
+            self.analysed[variable.name] = self.analyse(variable)
+        return self.analysed[variable.name]
+
+    def analyse(self, variable: Map | Head) -> dict[tuple[int, ...], Form]:
+        names, rule = variable.rule.names, variable.rule
+        sources = self.sources(variable)
+        if not names & {"n", "i", "j"} and "position" not in [sources.get(name) for name in names]:
+            return {}
+        if not isinstance(rule, Expression):
+            unproved(variable.place, "a table over positions is not covered")
+        finite = [name for name in sources if sources[name] != "position"]
+        sizes = [self.model.domains[sources[name]] if name in names else 1 for name in finite]
+        self.meter.charge(math.prod(sizes))
+        tree, work, out = moved(rule.tree, sources), Analysis(variable.place, self.meter), {}
+        for values in product(*map(range, sizes)):
+            form = work.form(tree, dict(zip(finite, values, strict=True)))
+            if any(form.slope) or form.threshold > self.threshold or self.period % form.period:
+                unproved(variable.place, "its rule tells more positions apart than the classes of the proof")
+            out[values] = form
+        return out
 
     @staticmethod
-    def step(x: int, state: int, first: int, last: int) -> int:
+    def sources(variable: Map | Head) -> dict[str, str]:
+        """The variable behind each name of the rule that is not a position."""
+        if isinstance(variable, Map):
+            return {arg: arg for arg in variable.args}
+        roles = {"q": variable.query, "k": variable.key}
+        return {letter: name for letter, name in roles.items() if name}
+
+    def reads(self, variable: Head, coordinates: set[int]) -> bool:
+        """Whether the score reads the class of the attending (0, 1) or of the attended (2, 3) position."""
+        return any(form.uses & coordinates for form in self.forms(variable).values())
+
+    def first(self) -> Machine:
+        """The bimachine of the token and the classes. States: the class of the count; last, the whole word."""
+        size, last = self.classes, self.letters - 1
+        opens, closes = self.symbols if self.start else -1, last if self.end else -1
+        letters, states = range(self.letters), range(size + 1)
+        self.meter.charge(4 * size * size * self.letters)
+        left = [[self.step(x, q, opens, closes) for x in letters] for q in states]
+        right = [[self.step(x, q, closes, opens) for x in letters] for q in states]
+        values: Rows = []
+        table = [[[-1] * (size + 1) for _ in letters] for _ in states]
+        for p, x, s in product(range(size), letters, range(size)):
+            if left[p][x] >= 0 and right[s][x] >= 0:
+                table[p][x][s] = len(values)
+                values.append([x, p, s])
+        return Machine(left, right, table, ["token", "@p", "@s"], values)
+
+    def step(self, x: int, state: int, first: int, last: int) -> int:
         """Reading from one end: ``first`` is the marker there, ``last`` the one at the other end (-1: none)."""
-        if state == 2 or (x == first) != (state == 0 and first >= 0):
+        if state == self.classes or (x == first) != (state == 0 and first >= 0):
             return -1
-        return 2 if x == last else 1
+        if x == last:
+            return self.classes
+        return state + 1 if state + 1 < self.classes else self.threshold
 
     def value(self, name: str, known: dict[str, int]) -> int:
         """A variable's value from those that are known at the position, through maps."""
@@ -138,30 +182,61 @@ class Program:
             if name == ACCEPT:
                 known[name] = +(self.value(self.model.output, known) in (self.model.accept or ()))
                 return known[name]
-            if "@" in name:
+            if "@" in name and name[0] != "@":
                 head, _, role = name.partition("@")
                 known[name] = self.role(head, role, known)
                 return known[name]
             variable = self.variables.get(name)
             if not isinstance(variable, Map):
                 unproved(self.place, f"the value of {name} is not known in this layer")
-            args = tuple(self.value(a, known) if a in variable.rule.names else 0 for a in variable.args)
+            args = [self.value(a, known) if a in variable.rule.names and a != "position" else 0 for a in variable.args]
+            if self.forms(variable):
+                args = [known["@p"] if a == "position" else v for a, v in zip(variable.args, args, strict=True)]
+                args += [known["@p"], known["@p"] + known["@s"] + 1]
             if name not in self.rules:
-                self.names(variable)
-                bound = variable.rule.bind({}, {a: at for at, a in enumerate(variable.args)})
+                slots = {a: at for at, a in enumerate([*variable.args, "i", "n"])}
+                bound = variable.rule.bind({}, slots)
                 self.rules[name] = (lambda _, b=bound: b) if isinstance(bound, int) else bound  # type: ignore[misc]
             self.meter.charge(1 + variable.price)
-            known[name] = self.rules[name](args)
+            known[name] = self.rules[name](tuple(args))
         return known[name]
 
     def role(self, name: str, role: str, known: dict[str, int]) -> int:
-        """A head's ``query``, or its ``pair``: key times the number of values, plus value. What is not read is 0."""
+        """A head's ``query``, or its ``pair``, as one number: row-major in the query (key), then the classes of the
+        position where the score reads them, then (of a pair) the value. What is not read is left out."""
         head = self.variables.get(name)
         if not isinstance(head, Head) or role not in ("query", "pair"):
             unproved(self.place, f"{name}@{role} is no value of this model")
-        first = head.query if role == "query" else head.key
-        number = self.value(first, known) if first else 0
+        first, coordinates = (head.query, {0, 1}) if role == "query" else (head.key, {2, 3})
+        number = self.value(first, known) if first and first != "position" else 0
+        if self.reads(head, coordinates):
+            number = (number * self.classes + known["@p"]) * self.classes + known["@s"]
         return number if role == "query" else number * self.model.domains[head.value] + self.value(head.value, known)
+
+    def count(self, head: Head, role: str) -> int:
+        """How many numbers a role has."""
+        first, coordinates = (head.query, {0, 1}) if role == "query" else (head.key, {2, 3})
+        size = self.model.domains[first] if first and first != "position" else 1
+        size *= self.classes**2 if self.reads(head, coordinates) else 1
+        return size if role == "query" else size * self.model.domains[head.value]
+
+    def offer(self, head: Head, query: int, pair: int) -> tuple[int, int]:
+        """Score and value of a pair for a query, both numbered as in :meth:`role`."""
+        pair, value = divmod(pair, self.model.domains[head.value])
+        q, p, s = self.unpack(head, query, {0, 1})
+        k, p2, s2 = self.unpack(head, pair, {2, 3})
+        known = {"q": q, "k": k}
+        if forms := self.forms(head):
+            sources = self.sources(head)
+            return forms[tuple(known[x] for x in sources if sources[x] != "position")].at((p, s, p2, s2)), value
+        found = head.rule.bind({"q": q}, {"k": 0})
+        return (found if isinstance(found, int) else found((k,))), value
+
+    def unpack(self, head: Head, packed: int, coordinates: set[int]) -> tuple[int, int, int]:
+        if not self.reads(head, coordinates):
+            return packed, 0, 0
+        rest, s = divmod(packed, self.classes)
+        return rest // self.classes, rest % self.classes, s
 
 
 class Box:
@@ -176,24 +251,19 @@ class Box:
         head = program.variables.get(fields["name"])
         if not isinstance(head, Head):
             malformed(place.key("name"), "not a head of the model", fields["name"])
-        program.names(head)
         self.head, self.place, self.program, self.machine = head, place, program, machine
         self.past = head.mask in ("none", "past", "strict_past")
         self.future = head.mask in ("none", "future", "strict_future") and len(sizes) == 2
         self.own = not head.mask.startswith("strict")
         queries, pairs = fields["queries"], fields["pairs"]
-        values = program.model.domains[head.value]
-        integers(0, program.model.domains[head.query] - 1 if head.query else 0)(queries, place.key("queries"))
-        integers(0, (program.model.domains[head.key] if head.key else 1) * values - 1)(pairs, place.key("pairs"))
+        integers(0, program.count(head, "query") - 1)(queries, place.key("queries"))
+        integers(0, program.count(head, "pair") - 1)(pairs, place.key("pairs"))
         self.query = {q: u for u, q in enumerate(queries)}
         self.pair = {p: at for at, p in enumerate(pairs)}
         if len(self.query) < len(queries) or len(self.pair) < len(pairs):
             malformed(place, "a query or a pair is listed twice")
-        program.meter.charge(len(queries) * len(pairs) * (2 + head.price))
-        scores = [head.rule.bind({"q": q}, {"k": 0}) for q in queries]
-        self.offers: list[list[Entry]] = [
-            [(s if isinstance(s, int) else s((p // values,)), p % values) for p in pairs] for s in scores
-        ]
+        program.meter.charge(len(queries) * len(pairs) * (20 + head.price))
+        self.offers: list[list[Entry]] = [[program.offer(head, q, p) for p in pairs] for q in queries]
         self.entries = [self.read_box(b, place.key("boxes").item(at)) for at, b in enumerate(fields["boxes"])]
         most = len(self.entries)
         self.left = self.right = None
@@ -260,6 +330,13 @@ class Box:
                 unproved(self.place, f"the boxes leave {len(values)} values of the head open at some position")
             self.results[key] = values.pop()
         return self.results[key]
+
+
+def moved(tree: Tree, sources: dict[str, str]) -> Tree:
+    """The tree with the names behind which ``position`` stands replaced: at the attended position it is ``j``."""
+    if tree.op == "name" and sources.get(tree.value) == "position":
+        return tree._replace(value="j" if tree.value == "k" else "i")
+    return tree._replace(args=tuple(moved(arg, sources) for arg in tree.args))
 
 
 # ---------------------------------------------------------------- one layer
@@ -390,7 +467,7 @@ def verify(task: Task) -> str:
     task.meter.place = task.top
     if hashlib.sha256(task.model).hexdigest() != fields["model"]["sha256"]:
         malformed(task.top.key("model").key("sha256"), "not the SHA-256 of the model file")
-    program = Program(task, fields["n"])
+    program = Program(task, fields["n"], fields["threshold"], fields["period"])
     if fields["model"]["name"] != program.model.name:
         malformed(task.top.key("model").key("name"), "not the name of the model", fields["model"]["name"])
     machine, last = program.first(), False

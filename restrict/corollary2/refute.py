@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 
 import numpy as np
 
@@ -44,6 +45,8 @@ SHARE = 5
 """The pre-restriction fixes one position in so many at either end."""
 FULL = 40_000_000
 """Scores (n^2 a head) up to which a witness is run in full."""
+COUNTED = 20_000
+"""Lengths up to which the members are counted before the search."""
 ASSIGNMENTS = 256
 """Values of the dependencies that are tried for c > 0."""
 
@@ -143,10 +146,12 @@ def _trivial(instance: Instance, language: Language) -> Immune | None:
 def _search(task: Task, language: Language, c: int) -> Refutation | Immune | NoRefutation:
     """Without a pre-restriction, then with each: each gets half of the time that is left."""
     refused, stopped = 0, None
-    for base, strategy in _bases(task.instance, language, task.seed):
+    single = _single(task.instance, language)
+    bases = _bases(task.instance, language, task.seed)
+    for base, strategy in islice(bases, 1) if single else bases:
         guard = Openness(language, task.instance, base)
         part = task.until(task.deadline.share(0.5))
-        search = Search(part, base=base, guard=guard, patience=PATIENCE - bool(base))
+        search = Search(part, base=base, guard=guard, patience=1 if single else PATIENCE - bool(base))
         try:
             search.run()
         except KeyboardInterrupt:
@@ -161,6 +166,16 @@ def _search(task: Task, language: Language, c: int) -> Refutation | Immune | NoR
                 found = _relaxed(noted, language, found, c)
             return _refutation(noted, language, found)
     return _immune(task, language, refused)
+
+
+def _single(instance: Instance, language: Language) -> bool:
+    """Whether one word of this length is a member, or one is not: every open restriction then agrees with that word.
+
+    What is fixed is fixed to its symbols, so one pass of the search says as much as several, and the ends of a member
+    are nothing new.
+    """
+    count = language.count(Restriction.of(instance)) if instance.n <= COUNTED else None
+    return count is not None and count in (1, len(instance.model.alphabet) ** len(instance.unpinned) - 1)
 
 
 def _bases(instance: Instance, language: Language, seed: int) -> Iterator[tuple[dict[int, int], str]]:
@@ -326,7 +341,7 @@ def count_errors(instance: Instance, language: Language, certificate: Certificat
 def _immune(task: Task, language: Language, refused: int) -> NoRefutation:
     """What the plain search finds is an example of a forcing restriction that decides membership."""
     instance = task.instance
-    search = Search(task.noting(strategy="goal"), patience=PATIENCE)
+    search = Search(task.noting(strategy="goal"), patience=1)
     with suppress(KeyboardInterrupt):
         search.run()
     example, late = None, task.deadline.passed
