@@ -134,12 +134,12 @@ class Candidates(NamedTuple):
 
 class Levels(NamedTuple):
     """The candidates of the prefix by level: ``state`` the scalars, ``order`` the slots by ascending score, spare ones
-    last; ``score``, ``count`` (of runs) and ``values`` by slot; ``runs`` (slots, capacity, 2); ``room`` to work in."""
+    last; ``score``, ``sizes`` (numbers of runs) and ``values`` by slot; ``runs`` (slots, capacity, 2); ``room`` to work in."""
 
     state: I64
     order: I64
     score: I64
-    count: I64
+    sizes: I64
     values: I64
     runs: I64
     room: I64
@@ -164,7 +164,7 @@ def room_for(i: int, scores: I64, c: Candidates, v: Levels, out: Answers) -> int
     most = v.state[TOTAL] + size * width
     if most > v.room.shape[1] or v.state[RUNS] + most > out.runs.shape[0]:
         return NO_ROOM
-    score, count = v.score, v.count
+    score, count = v.score, v.sizes
     for w in range(width):
         if (c.keys[i] >> w) & 1:
             place = find_level(v.order, score, v.state[LEVELS], scores[w])
@@ -189,7 +189,7 @@ def lift_floor(i: int, scores: I64, c: Candidates, v: Levels) -> bool:
     right = c.flags[1]
     if not (state[HAVE] == 0 or worst > state[FLOOR_S] or (right == 1 and worst == state[FLOOR_S])):
         return False
-    score, count = v.score, v.count
+    score, count = v.score, v.sizes
     levels, lost = forget_below(v.order, score, count, state[LEVELS], worst)
     if right == 1 and levels > 0 and score[v.order[0]] == worst:  # earlier ties lose
         levels, more = forget_below(v.order, score, count, levels, worst + 1)
@@ -205,7 +205,7 @@ def lift_floor(i: int, scores: I64, c: Candidates, v: Levels) -> bool:
 @inline_kernel
 def add_pair(i: int, w: int, s: np.int64, c: Candidates, v: Levels) -> None:
     """Add the pair of position ``i`` and key value ``w`` to the level of its score, a new one where there is none."""
-    score, count, values, state, order = v.score, v.count, v.values, v.state, v.order
+    score, count, values, state, order = v.score, v.sizes, v.values, v.state, v.order
     first, stop = c.ptr[c.ids[i]], c.ptr[c.ids[i] + 1]
     place = find_level(order, score, state[LEVELS], s)
     if place == state[LEVELS] or score[order[place]] != s:
@@ -258,7 +258,7 @@ def answer(i: int, c: Candidates, v: Levels, out: Answers) -> None:
     """Write what the levels above the floor of position ``i`` (and at it, where equal ones count) give."""
     state, floor, equal = v.state, c.floor[i], c.equal[i]
     if not (state[CHANGED] == 0 and floor == state[LAST_S] and equal == state[LAST_EQUAL]):
-        score, count, values = v.score, v.count, v.values
+        score, count, values = v.score, v.sizes, v.values
         state[CHANGED], state[LAST_S], state[LAST_EQUAL] = 0, floor, equal
         bits, end, side = 0, 0, 0
         for t in range(state[LEVELS] - 1, -1, -1):
