@@ -30,7 +30,7 @@ from restrict.soft.model import Floats
 
 Words = npt.NDArray[np.int64]
 BRACKETS = ("(", ")", "[", "]")
-MAX_EXACT = 600
+MAX_EXACT = 200
 """Lengths up to which the height's law is computed with fractions; beyond, with doubles (error below 1e-10)."""
 MAX_LENGTH = 20_000
 
