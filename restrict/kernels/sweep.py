@@ -134,7 +134,8 @@ class Candidates(NamedTuple):
 
 class Levels(NamedTuple):
     """The candidates of the prefix by level: ``state`` the scalars, ``order`` the slots by ascending score, spare ones
-    last; ``score``, ``sizes`` (numbers of runs) and ``values`` by slot; ``runs`` (slots, capacity, 2); ``room`` to work in."""
+    last; ``score``, ``sizes`` (numbers of runs) and ``values`` by slot; ``runs`` (slots, capacity, 2); ``room`` to work
+    in."""
 
     state: I64
     order: I64
