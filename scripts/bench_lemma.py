@@ -220,9 +220,9 @@ def methods(quick: bool, seed: int) -> list[Row]:
     for name, n, C in cases:
         for method in ("lemma", "exchange"):
             model = restrict.load(name)
-            certify_all(model, 200, free=C, method=method)  # type: ignore[arg-type]
+            certify_all(model, 200, free=C, method=method)
             start = clock.perf_counter()
-            found = certify_all(model, n, free=C, method=method, seed=seed)  # type: ignore[arg-type]
+            found = certify_all(model, n, free=C, method=method, seed=seed)
             seconds = clock.perf_counter() - start
             k = ", ".join(str(step.stage2.k) for step in found.stages) or "-"
             rows.append(
