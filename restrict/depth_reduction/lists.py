@@ -71,15 +71,7 @@ class Lists:
         return int(self.row_ptr[i] + found[0]) if len(found) else None
 
     def under(self, queries: Values, keys: Values) -> Lists:
-        """The lists when fewer values are possible: a walk over what is kept, no score is computed.
-
-        Args:
-            queries: possible values of the head's query at all positions.
-            keys: possible values of its key.
-
-        Returns:
-            The lists of the rows that are left. Cost linear in the pairs.
-        """
+        """The lists when fewer query and key values are possible: a walk over what is kept, no score is computed."""
         row_i = self.row_i
         possible = np.repeat(queries.positions, np.diff(queries.ptr)) * queries.domain + queries.flat
         alive = np.isin(row_i * queries.domain + self.row_u, possible)
@@ -100,19 +92,17 @@ class Lists:
 def candidate_lists(instance: Instance, head: Head, queries: Values, keys: Values, limit: int = 0) -> Lists:
     """The lists of all rows of a head.
 
+    Cost: one score per row and possible pair.
+
     Args:
-        instance: the program at its length n.
+        instance: the model at one length.
         head: the head.
-        queries: possible values of its query at all n positions (``Values`` with ``positions`` 0..n-1; one value 0
-            where the head reads none).
-        keys: the same of its key.
+        queries, keys: possible values of its query and key at all n positions (``Values`` with ``positions`` 0..n-1;
+            one value 0 where the head reads none).
         limit: keep at most so many pairs of a row (0: down to the floor).
 
-    Returns:
-        The lists. Cost: one score per row and possible pair.
-
     Raises:
-        ResourceLimit: more than :data:`MOST_PAIRS` pairs in all.
+        ResourceLimit: more than :data:`MOST_PAIRS` pairs.
     """
     n = instance.n
     visible = np.array([instance.visible(head, i) for i in range(n)]).reshape(n, 2)

@@ -57,22 +57,19 @@ def random_ctransformer(
     """A random c-transformer at length n under a random restriction.
 
     Args:
-        rng: where the randomness comes from.
-        n: the number of positions, and of inputs.
-        c: the most inputs of a layer-0 activation.
-        layers: attention layers above.
-        heads: heads per layer.
+        rng: the source of randomness.
+        n: the length.
+        c: the most inputs of an activation.
+        layers: layers above.
+        heads: heads of each layer.
         states: values per activation.
-        symbols: the size of the inputs' alphabet.
-        shared: the share of wires from few popular inputs (then Stage 1 has work to do).
-        fixed: the share of the inputs fixed beforehand.
-        coarse: scores are taken modulo this, so that there are ties.
-
-    Returns:
-        The c-transformer.
+        symbols: size of the input alphabet.
+        shared: the share of wires from popular inputs, in [0, 1]; with it Stage 1 has work to do.
+        fixed: the share of inputs fixed beforehand, in [0, 1].
+        coarse: scores are taken modulo this number, which makes ties; ``None`` for none.
 
     Raises:
-        UsageError: a size below 1, or a share outside 0..1.
+        UsageError: sizes below 1.
     """
     if min(n, c, layers, heads, states, symbols) < 1 or not 0 <= shared <= 1 or not 0 <= fixed <= 1:
         raise UsageError("sizes must be at least 1, shared and fixed between 0 and 1")
