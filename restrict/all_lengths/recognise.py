@@ -65,8 +65,10 @@ class _Reader:
 def recognise(model: Model) -> Program:
     """The program of an order-only model.
 
-    Raises :class:`NotOrderOnly` (exit 3) with the variable and the sub-expression, :class:`ModelError` where the model
-    is not defined at any length, :class:`ResourceLimit` where a table would be too large.
+    Raises:
+        NotOrderOnly: the program is not of this form; the message has the variable and the sub-expression.
+        ModelError: the model is not defined at any length.
+        ResourceLimit: a table would be too large.
     """
     wanted = _ancestors(model)
     reader = _Reader(model)
