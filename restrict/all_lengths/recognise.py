@@ -65,8 +65,14 @@ class _Reader:
 def recognise(model: Model) -> Program:
     """The program of an order-only model.
 
+    Args:
+        model: any model.
+
+    Returns:
+        The program, for every length at which the model is defined.
+
     Raises:
-        NotOrderOnly: the program is not of this form; the message has the variable and the sub-expression.
+        NotOrderOnly: with the variable and the sub-expression.
         ModelError: the model is not defined at any length.
         ResourceLimit: a table would be too large.
     """
