@@ -81,7 +81,11 @@ def _array(name: str, a: Any, source: str) -> Floats:
 
 
 def read_arrays(path: str | Path) -> dict[str, Floats]:
-    """The tensors of a safetensors file. Raises :class:`UsageError`, :class:`ModelError`; refuses pickle files."""
+    """The tensors of a safetensors file.
+
+    Raises:
+        ModelError: where the file or the model breaks a rule; the message names the place.
+    """
     content = read_bytes(Path(path))
     if content[:2] == b"PK" or content[:1] == b"\x80":
         raise ModelError(
@@ -273,6 +277,7 @@ def from_gpt2(
 
     Raises:
         ModelError: for a tensor that is missing, has another shape, or is not understood.
+        UsageError: for an argument that does not fit.
     """
     source = str(path)
     tensors = _Named(

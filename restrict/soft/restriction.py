@@ -89,7 +89,11 @@ def _text(x: Fraction) -> str:
 
 
 def read_epsilon(text: str) -> Fraction:
-    """A positive rational such as ``0.01``, ``1e-6`` or ``1/100``. Raises :class:`UsageError`."""
+    """A positive rational such as ``0.01``, ``1e-6`` or ``1/100``.
+
+    Raises:
+        UsageError: for an argument that does not fit.
+    """
     try:
         value = Fraction(text.strip())
     except (ValueError, ZeroDivisionError):
@@ -100,7 +104,11 @@ def read_epsilon(text: str) -> Fraction:
 
 
 def load_certificate(path: str | Path) -> SoftCertificate:
-    """Read a certificate file. Raises :class:`UsageError` or :class:`ModelError` (file: place: reason)."""
+    """Read a certificate file.
+
+    Raises:
+        ModelError: where the file or the model breaks a rule; the message names the place.
+    """
     content = read_bytes(Path(path))
     try:
         return _certificate(Node(parse(content, "certificate"), "top level"))
@@ -254,6 +262,7 @@ def certify_soft(
         seed: of the words that are followed.
         seconds: when to stop improving. The best restriction found is returned; also at Ctrl-C.
         tries: words to follow.
+        progress: called with a line at every improvement.
 
     Returns:
         The certificate. Fixing everything always suffices, so there is one; how many positions it leaves free is the
