@@ -38,7 +38,7 @@ def lengths_of(text: str) -> list[int]:
     """The lengths of a comma-separated list.
 
     Raises:
-        UsageError: for an argument that does not fit.
+        UsageError: not a positive integer, or several of them.
     """
     from restrict.errors import UsageError
 
@@ -243,7 +243,7 @@ def fixed_of(text: str) -> dict[int, str]:
     """The tokens of ``3:1,7:0``.
 
     Raises:
-        UsageError: for an argument that does not fit.
+        UsageError: not POSITION:SYMBOL, or a position that comes twice.
     """
     from restrict.errors import UsageError
 

@@ -65,7 +65,7 @@ def loads(content: bytes, source: str = "model", path: Path | None = None) -> So
     """A model from the bytes of a file; ``source`` names it in messages.
 
     Raises:
-        ModelError: where the file or the model breaks a rule; the message names the place.
+        ModelError: the bytes break a rule of the format.
     """
     try:
         return _model(Tensors(content), config_of(content), path)
@@ -78,7 +78,7 @@ def config_of(content: bytes) -> Node:
     """The JSON object in the metadata entry ``restrict``.
 
     Raises:
-        ModelError: where the file or the model breaks a rule; the message names the place.
+        ModelError: no description in the metadata.
     """
     header = header_of(content)
     metadata = header.get("__metadata__", {}) if isinstance(header, dict) else {}
@@ -91,7 +91,7 @@ def header_of(content: bytes) -> Any:
     """The JSON header of a safetensors file.
 
     Raises:
-        ModelError: where the file or the model breaks a rule; the message names the place.
+        ModelError: not a safetensors file.
     """
     length = int.from_bytes(content[:8], "little")
     if len(content) < 8 or length > len(content) - 8:
@@ -130,7 +130,7 @@ class Tensors:
         """The tensor of this name.
 
         Raises:
-            ModelError: where the file or the model breaks a rule; the message names the place.
+            ModelError: it is missing.
         """
         if name not in self.found:
             raise ModelError(f"the tensor {name!r} is missing")
@@ -147,7 +147,7 @@ class Tensors:
         """A tensor that the layout does not know could change what the model computes.
 
         Raises:
-            ModelError: where the file or the model breaks a rule; the message names the place.
+            ModelError: a tensor that is not part of the layout.
         """
         if self.unused:
             raise ModelError(

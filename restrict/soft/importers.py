@@ -84,7 +84,8 @@ def read_arrays(path: str | Path) -> dict[str, Floats]:
     """The tensors of a safetensors file.
 
     Raises:
-        ModelError: where the file or the model breaks a rule; the message names the place.
+        UsageError: the file cannot be read.
+        ModelError: no safetensors file, or a pickle file.
     """
     content = read_bytes(Path(path))
     if content[:2] == b"PK" or content[:1] == b"\x80":
@@ -277,7 +278,7 @@ def from_gpt2(
 
     Raises:
         ModelError: for a tensor that is missing, has another shape, or is not understood.
-        UsageError: for an argument that does not fit.
+        UsageError: heads or symbols that do not fit the tensors.
     """
     source = str(path)
     tensors = _Named(

@@ -77,10 +77,10 @@ def influence(
     Args:
         model: a softmax model.
         n: length, markers counted.
+        progress: told what is being done.
         samples: exchanges to try where there are more than 65536 of them.
         seed: of the samples.
         positions: which positions may be exchanged; all free ones other than the output's own by default.
-        progress: called with a line about what is being done.
 
     Returns:
         The bounds, valid for all inputs, all of these positions and all exchanges of two symbols.

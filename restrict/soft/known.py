@@ -166,7 +166,7 @@ def random(
         additive: 1 for additive scores.
 
     Raises:
-        UsageError: for an argument that does not fit.
+        UsageError: a value out of range.
     """
     rng = np.random.default_rng([seed, layers, heads, width, hidden, symbols])
     if norm > 2:

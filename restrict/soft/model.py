@@ -109,7 +109,7 @@ class Positions:
         """The embeddings of all positions at length ``n``, shape (n, p), or ``None`` without any.
 
         Raises:
-            ModelError: where the file or the model breaks a rule; the message names the place.
+            ModelError: a length beyond the position table.
         """
         if self.table is None:
             return None
@@ -206,8 +206,8 @@ class SoftModel:
         """``n`` itself where the model has an instance of this length.
 
         Raises:
-            ModelError: where the file or the model breaks a rule; the message names the place.
-            UsageError: for an argument that does not fit.
+            UsageError: a length out of range.
+            ModelError: a length beyond the position table.
         """
         if not isinstance(n, int | np.integer) or isinstance(n, bool) or not 1 <= n <= MAX_N:
             raise UsageError(f"the length {n!r} must be an integer in 1 .. {MAX_N}")
@@ -257,7 +257,7 @@ class SoftModel:
         """A hard-attention model has an instance here; a softmax model is refused, so no theorem on those sees it.
 
         Raises:
-            UsageError: for an argument that does not fit.
+            UsageError: always: Theorem 1 is about hard attention.
         """
         raise UsageError(f"{self.name} is a softmax model: {OUTSIDE_THEOREM_1}")
 

@@ -92,7 +92,7 @@ def read_epsilon(text: str) -> Fraction:
     """A positive rational such as ``0.01``, ``1e-6`` or ``1/100``.
 
     Raises:
-        UsageError: for an argument that does not fit.
+        UsageError: not a positive number of moderate size.
     """
     try:
         value = Fraction(text.strip())
@@ -107,7 +107,8 @@ def load_certificate(path: str | Path) -> SoftCertificate:
     """Read a certificate file.
 
     Raises:
-        ModelError: where the file or the model breaks a rule; the message names the place.
+        UsageError: the file cannot be read.
+        ModelError: malformed; the message is file: place: reason.
     """
     content = read_bytes(Path(path))
     try:
@@ -260,9 +261,9 @@ def certify_soft(
         position: where the output is read; the model's own place by default.
         fixed: certify this restriction instead of searching.
         seed: of the words that are followed.
+        progress: told what is being done.
         seconds: when to stop improving. The best restriction found is returned; also at Ctrl-C.
         tries: words to follow.
-        progress: called with a line at every improvement.
 
     Returns:
         The certificate. Fixing everything always suffices, so there is one; how many positions it leaves free is the

@@ -25,7 +25,7 @@ def check_model(model: SoftModel) -> None:
     """Raise :class:`ModelError` at the first tensor or setting that does not fit.
 
     Raises:
-        ModelError: where the file or the model breaks a rule; the message names the place.
+        ModelError: tensors or terms that do not fit together.
     """
     _symbols(model)
     for name, array, shape in _tensors(model):
@@ -44,7 +44,7 @@ def check_tensor(name: str, array: Floats, shape: Expected) -> None:
     """A tensor of this shape with finite entries.
 
     Raises:
-        ModelError: where the file or the model breaks a rule; the message names the place.
+        ModelError: another shape or type, or an entry that is not finite.
     """
     array = np.asarray(array)
     fits = array.ndim == len(shape) and all(

@@ -147,7 +147,7 @@ class Dyck2(Source):
         """The open brackets, innermost last.
 
         Raises:
-            UsageError: for an argument that does not fit.
+            UsageError: no prefix of a word of the language.
         """
         stack: list[int] = []
         for symbol in word:
@@ -169,7 +169,7 @@ class Dyck2(Source):
         Fractions for ``m`` up to :data:`MAX_EXACT`, else doubles. Cost: ``m^2``.
 
         Raises:
-            ResourceLimit: beyond the limit that the message names.
+            ResourceLimit: a length that is too large.
         """
         if not 0 <= m <= MAX_LENGTH:
             raise ResourceLimit(f"2DYCK: the length {m} is above {MAX_LENGTH}")
@@ -179,7 +179,7 @@ class Dyck2(Source):
         """The probability that a string has at least ``m`` symbols (``m`` up to :data:`MAX_EXACT`).
 
         Raises:
-            ResourceLimit: beyond the limit that the message names.
+            ResourceLimit: a length that is too large for exact numbers.
         """
         if m > MAX_EXACT:
             raise ResourceLimit(f"2DYCK: exact survival is computed up to length {MAX_EXACT}")
@@ -197,7 +197,7 @@ class Dyck2(Source):
         """The limit of ``P0`` along even or odd lengths, for ``p < 1/2``.
 
         Raises:
-            UsageError: for an argument that does not fit.
+            UsageError: ``p`` is not below 1/2.
         """
         if self.p >= Fraction(1, 2):
             raise UsageError("P0 has this limit for p below 1/2 only")
@@ -228,7 +228,7 @@ class Dyck2(Source):
         """Prefixes of length ``m``, given survival, (count, m). Cost: ``m^2 + count * m``.
 
         Raises:
-            ResourceLimit: beyond the limit that the message names.
+            ResourceLimit: a length that is too large.
         """
         if m > 5000:
             raise ResourceLimit("2DYCK: prefixes are sampled up to length 5000")
@@ -305,7 +305,7 @@ def source(name: str, p: Fraction) -> Parity | Dyck2:
     """The source of a name: ``parity`` or ``2dyck`` (also ``dyck:2``).
 
     Raises:
-        UsageError: for an argument that does not fit.
+        UsageError: no such source.
     """
     if name == "parity":
         return Parity(p)

@@ -56,7 +56,7 @@ def allowed_tokens(parts: Parts, fixed: dict[int, int] | None = None) -> Rows:
         fixed: positions with their symbols' indices; markers are added.
 
     Raises:
-        UsageError: for an argument that does not fit.
+        UsageError: a position or symbol out of range.
     """
     size = len(parts.model.alphabet)
     tokens = np.tile(np.arange(size), (parts.n, 1))
@@ -467,7 +467,7 @@ def scale_bounds(norm: LayerNorm, u: Enclosure, size: Floats) -> tuple[Floats, F
     """Bounds on ``1 / sqrt(|u|^2 / d + eps)``.
 
     Raises:
-        ResourceLimit: beyond the limit that the message names.
+        ResourceLimit: a LayerNorm may divide by zero.
     """
     d = u.centre.shape[-1]
     eps_low, eps_high = eps_range(norm)

@@ -19,7 +19,7 @@ def dumps(model: SoftModel) -> bytes:
     """The bytes of the model's file; the same model gives the same bytes.
 
     Raises:
-        UsageError: for an argument that does not fit.
+        UsageError: the model cannot be written.
     """
     from safetensors.numpy import save
 
