@@ -202,7 +202,7 @@ def confirm_one(task: Task, cubes: Sequence[dict[int, int]]) -> Certificate | No
 
     Returns:
         The first that the abstract run confirms as it is; else the one with the smallest split of the first few; else
-        the one with the fewest leaves of a tree of cases, of the first few; ``None`` where all that is too much.
+        the first with a tree of cases; ``None`` where all that is too much.
     """
     for fixed in cubes:
         if (found := confirm(task, fixed)) is not None:
@@ -210,5 +210,5 @@ def confirm_one(task: Task, cubes: Sequence[dict[int, int]]) -> Certificate | No
     split = [f for fixed in cubes[:SPLIT_TRIES] if (f := confirm_by_cases(task, fixed)) is not None]
     if split:
         return min(split, key=lambda f: len(f.split))
-    trees = [f for fixed in cubes[:TREE_TRIES] if (f := confirm_by_tree(task, fixed)) is not None]
-    return min(trees, key=lambda f: f.cone_size or 0) if trees else None
+    trees = (confirm_by_tree(task, fixed) for fixed in cubes[:TREE_TRIES])
+    return next((found for found in trees if found is not None), None)
