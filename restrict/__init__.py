@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from restrict.all_lengths.verify import Automaton, Counterexample, Proved, automaton, certify_all_lengths, verify
     from restrict.certificate.certificate import Certificate, Claim, certificate_of, load_certificate
     from restrict.certificate.check import check
+    from restrict.certificate.lower_bound import LowerBound
     from restrict.certificate.refutation import Errors, Refutation
     from restrict.certification import certify
     from restrict.corollary2.refute import refute
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from restrict.model.source import load
     from restrict.optimum.exact import exact
     from restrict.optimum.explain import explain
+    from restrict.optimum.lower_bound import Bounds, lower_bound
     from restrict.optimum.sensitivity import sensitivity
     from restrict.optimum.tighten import tighten
     from restrict.restriction import Restriction
@@ -64,6 +66,9 @@ _HOME = {
     "load_certificate": "restrict.certificate.certificate",
     "certify": "restrict.certification",
     "exact": "restrict.optimum.exact",
+    "Bounds": "restrict.optimum.lower_bound",
+    "LowerBound": "restrict.certificate.lower_bound",
+    "lower_bound": "restrict.optimum.lower_bound",
     "reduce_layer": "restrict.depth_reduction.lemma4",
     "stage1": "restrict.depth_reduction.stage1",
     "stage2": "restrict.depth_reduction.stage2",
@@ -105,6 +110,7 @@ _HOME = {
 
 __all__ = [
     "Automaton",
+    "Bounds",
     "CTransformer",
     "Certificate",
     "Claim",
@@ -115,6 +121,7 @@ __all__ = [
     "Immune",
     "Imported",
     "Language",
+    "LowerBound",
     "Map",
     "Model",
     "ModelError",
@@ -146,6 +153,7 @@ __all__ = [
     "language",
     "load",
     "load_certificate",
+    "lower_bound",
     "pareto",
     "reduce_layer",
     "refute",

@@ -18,7 +18,7 @@ from restrict.errors import InternalError, NotEstablished, ResourceLimit, UsageE
 from restrict.force.release import relax
 from restrict.force.search import Best, Search
 from restrict.model.program import Model
-from restrict.optimum.enumeration import by_enumeration, few_restrictions
+from restrict.optimum.enumeration import by_enumeration, few_restrictions, few_tables, fewest_fixed, least_depends
 from restrict.restriction import Restriction
 from restrict.task import Target, Task
 
@@ -79,10 +79,25 @@ def certify(
         return everywhere(task, free=free, c=c, method=method).certificate
     if method != "auto":
         raise UsageError(f"method = {quote(method)} is for target='all'")
-    found = force_output(task)
+    found = force_output(task if not c and free is None else task.until(task.deadline.share(0.6)))
     if c or (free is not None and found.free < least_free(len(task.instance.unpinned), free)):
-        found = relax(task, found, c or 0, free)  # keeps its best on Ctrl-C where that meets the wish
+        found = _released(task, found, c or 0, free)
     return found
+
+
+def _released(task: Task, start: Certificate, c: int, free: float | Fraction | None) -> Certificate:
+    """The trade of c for free positions: by enumeration where that is quick, else by search.
+
+    After Ctrl-C it is the best so far that meets the wish.
+    """
+    found = relax(task, start, c, free)
+    if not few_tables(task.instance) or found.provenance.get("stopped") == "interrupted":
+        return found
+    noted = task.noting(strategy="enumeration")
+    if free is None:
+        return fewest_fixed(noted, c, len(found.restriction.fixed)) or found
+    most = len(task.instance.unpinned) - least_free(len(task.instance.unpinned), free)
+    return least_depends(noted, most, found.c) or found
 
 
 def check_wish(c: int | None, free: float | Fraction | None) -> None:

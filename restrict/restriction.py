@@ -122,7 +122,11 @@ class Restriction:
 
     @staticmethod
     def of(at: Instance, fixed: Mapping[int, str | int] | None = None) -> Restriction:
-        """A restriction for a model at a length; symbols may be given as indices. Checks them against the alphabet."""
+        """A restriction for a model at a length; symbols may be given as indices. Checks them against the alphabet.
+
+        Raises:
+            UsageError: a symbol outside the alphabet, or a position out of range.
+        """
         alphabet, out = at.model.alphabet, {}
         for i, symbol in (fixed or {}).items():
             text = alphabet[symbol] if isinstance(symbol, int | np.integer) and 0 <= symbol < len(alphabet) else symbol
@@ -185,7 +189,11 @@ class Restriction:
 
     @staticmethod
     def parse(at: Instance, text: str) -> Restriction:
-        """Read the text form back. Raises :class:`UsageError` with the position of the fault."""
+        """Read the text form back.
+
+        Raises:
+            UsageError: with the position of the fault.
+        """
         bare = text.strip()
         spaced = any(c.isspace() for c in bare) or (len(bare) != at.n and any(len(s) > 1 for s in at.model.alphabet))
         cells = text.split() if spaced else list(text.strip())
@@ -211,7 +219,11 @@ class Restriction:
 
     @staticmethod
     def from_json(node: Node, n: int, pinned: frozenset[int] = frozenset()) -> Restriction:
-        """Read the JSON form. Raises :class:`ModelError` with the place."""
+        """Read the JSON form.
+
+        Raises:
+            ModelError: with the place.
+        """
         spans = read_symbol_spans(node, n)
         check_expansion(sum(count for _, count, _ in spans), node.place)
         fixed = {i: symbol for start, count, symbol in spans for i in range(start, start + count)}

@@ -22,7 +22,7 @@ from restrict.model.source import load
 from restrict.optimum.lower_bound import lower_bound
 
 
-def measure(seed: int, n: int, seconds: float, trusted: bool) -> dict[str, Any]:
+def measure(seed: int, n: int, k: int | None, seconds: float, trusted: bool) -> dict[str, Any]:
     """One model: sizes, bounds, and processor seconds."""
     spec = f"random:layers=2,heads=2,states=4,seed={seed}"
     model, start = load(spec), time.process_time()
@@ -35,7 +35,7 @@ def measure(seed: int, n: int, seconds: float, trusted: bool) -> dict[str, Any]:
             levels.setdefault(int(what.split()[2].rstrip(",")), round(time.process_time() - searched, 1))
 
     upper = len(found.restriction.fixed)
-    bounds = lower_bound(model, n, upper=upper, time=seconds, progress=tell)
+    bounds = lower_bound(model, n, k=k, upper=upper, time=seconds, progress=tell)
     bounded = time.process_time()
     levels.setdefault(bounds.at_least, round(bounded - searched, 1))
     fresh = load(spec)
@@ -96,13 +96,14 @@ def main() -> None:
     parser.add_argument("-n", type=int, default=10_000)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("-k", type=int, help="stop when no K positions force the output")
     parser.add_argument("--time", type=float, default=600.0, help="seconds on the clock for one lower bound")
     parser.add_argument("--trusted", action="store_true", help="also time the trusted checker")
     parser.add_argument("-o", "--output", type=Path)
     options = parser.parse_args()
     rows: list[dict[str, Any]] = []
     for seed in range(options.first, options.first + options.seeds):
-        rows.append(measure(seed, options.n, options.time, options.trusted))
+        rows.append(measure(seed, options.n, options.k, options.time, options.trusted))
         print(json.dumps(rows[-1]), flush=True)
         if options.output is not None:
             options.output.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")

@@ -30,7 +30,7 @@ MODEL_OPERATORS = [n for n in MODEL_OPERATORS if n not in ("change the target", 
 
 def small(model: Document, n: int) -> bool:
     """Whether all restrictions can be tried."""
-    return (len(model["alphabet"]) + 1) ** len(naive.letters(model, n)) <= MOST_RESTRICTIONS
+    return bool((len(model["alphabet"]) + 1) ** len(naive.letters(model, n)) <= MOST_RESTRICTIONS)
 
 
 def original(rng: Generator) -> Pair:

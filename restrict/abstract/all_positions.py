@@ -332,7 +332,8 @@ class _Work:
 
     def levels(self) -> kernel.Levels:
         """What a sweep works in, as the kernel takes it."""
-        return kernel.Levels(self.state, self.order, self.level, self.level_runs, self.room)
+        score, sizes, values = self.level
+        return kernel.Levels(self.state, self.order, score, sizes, values, self.level_runs, self.room)
 
     def answers(self) -> kernel.Answers:
         """What it answers with, as the kernel takes it."""

@@ -22,7 +22,9 @@ import numpy as np
 from restrict.all_lengths.program import AFTER, BEFORE, I32, I64, TOKEN, Look, Program, Step, class_of
 from restrict.errors import ResourceLimit
 from restrict.kernels import bimachine as kernels
-from restrict.kernels.bimachine import Facing, Meeting, Parts, Side, Triples
+from restrict.kernels import refinement, triples
+from restrict.kernels.bimachine import Facing, Meeting, Parts
+from restrict.kernels.triples import Side, Triples
 
 LEFT = ("none", "past", "strict_past")
 RIGHT = ("none", "future", "strict_future")
@@ -141,7 +143,7 @@ def merged(delta: I32, first: I64) -> tuple[I32, I32, I32]:
     states, letters = delta.shape
     start = np.unique(first, return_inverse=True)[1].astype(np.int32)
     offset = np.arange(0, states * letters + 1, letters, dtype=np.int32)
-    cls, count = kernels.refine(start, offset, delta.reshape(-1), np.zeros(states * letters, dtype=np.int32))
+    cls, count = refinement.refine(start, offset, delta.reshape(-1), np.zeros(states * letters, dtype=np.int32))
     assert count > 0, "a hash collision"
     reps = np.full(count, -1, dtype=np.int32)
     reps[cls[::-1]] = np.arange(states, dtype=np.int32)[::-1]
@@ -210,7 +212,7 @@ def side_of(machine: Bimachine, look: Look, table: Entries, mirror: bool) -> Sid
     """The head as the kernels see it from the left, or (``mirror``) from the right."""
     delta, back = (machine.right, machine.left) if mirror else (machine.left, machine.right)
     lab = np.ascontiguousarray(machine.lab.transpose(2, 1, 0)) if mirror else machine.lab
-    offset, edge_x, edge_b, _ = kernels.edges_into(back)
+    offset, edge_x, edge_b, _ = triples.edges_into(back)
     inclusive = look.mask in (("future",) if mirror else ("past", "none"))
     newer = (1 - table.later) if mirror else table.later
     return Side(
@@ -232,10 +234,10 @@ def side_of(machine: Bimachine, look: Look, table: Entries, mirror: bool) -> Sid
 def explore(machine: Bimachine, look: Look, table: Entries, mirror: bool, limits: Limits) -> Seen:
     """The reached triples of a head. Raises :class:`TooLarge`."""
     side = side_of(machine, look, table, mirror)
-    cell, summary, rows, step, status = kernels.explore(side, limits.triples)
+    cell, summary, rows, step, status = triples.explore(side, limits.triples)
     if status:
         raise too_large("triples of states and summary", machine, look.model_variable, limits.triples)
-    return Seen(side, kernels.sort_triples(side, cell, summary, rows, step), rows)
+    return Seen(side, triples.sort_triples(side, cell, summary, rows, step), rows)
 
 
 def observations(
@@ -248,7 +250,7 @@ def observations(
         if seen is None:
             out.append(None)
             continue
-        cell = kernels.edge_cells(seen.side, seen.triples)
+        cell = triples.edge_cells(seen.side, seen.triples)
         cells.append(cell)
         if look.mask != "none":
             flat = seen.side.lab.reshape(-1)[cell]
@@ -288,34 +290,34 @@ class Classes:
 
 def classify(seen: Seen, out: I32) -> Classes:
     """Merge the summaries that no continuation tells apart, for each pair of states."""
-    triples = seen.triples
-    named, verified = kernels.refine_cells(seen.side, triples, out)
+    tr = seen.triples
+    named, verified = refinement.refine_cells(seen.side, tr, out)
     assert verified, "a hash collision"
     reps = np.flatnonzero(named == np.arange(len(named)))
     number = np.full(len(named), -1, dtype=np.int32)
     number[reps] = np.arange(len(reps), dtype=np.int32)
     cls = number[named]
-    degree = np.diff(triples.offset)[reps]
+    degree = np.diff(tr.offset)[reps]
     offset = np.concatenate([[0], np.cumsum(degree)]).astype(np.int32)
-    index = np.repeat(triples.offset[reps] - offset[:-1], degree) + np.arange(offset[-1])
-    succ = triples.succ[index]
+    index = np.repeat(tr.offset[reps] - offset[:-1], degree) + np.arange(offset[-1])
+    succ = tr.succ[index]
     return Classes(
-        cls[_start(triples, len(seen.side.back))],
+        cls[_start(tr, len(seen.side.back))],
         offset,
         np.where(succ >= 0, cls[succ], -1).astype(np.int32),
         out[index],
-        triples.summary,
+        tr.summary,
         cls,
         seen.summaries,
     )
 
 
-def _start(triples: Triples, states: int) -> I64:
+def _start(tr: Triples, states: int) -> I64:
     """The triples ``(0, b, empty)``."""
     out = np.empty(states, dtype=np.int64)
     for b in range(states):
-        part = triples.summary[triples.base[b] : triples.base[b + 1]]
-        out[b] = triples.base[b] + int(np.flatnonzero(part == 0)[0])
+        part = tr.summary[tr.base[b] : tr.base[b + 1]]
+        out[b] = tr.base[b] + int(np.flatnonzero(part == 0)[0])
     return out
 
 
@@ -323,7 +325,7 @@ def combine(machine: Bimachine, classes: list[Classes], mirror: bool) -> Parts:
     """All heads of one side together, class numbers shifted apart."""
     delta, back = (machine.right, machine.left) if mirror else (machine.left, machine.right)
     lab = np.ascontiguousarray(machine.lab.transpose(2, 1, 0)) if mirror else machine.lab
-    place = kernels.edges_into(back)[3]
+    place = triples.edges_into(back)[3]
     start = np.zeros((len(classes), len(back)), dtype=np.int32)
     offsets, succs, outs = [np.zeros(1, dtype=np.int32)], [], []
     shift = edges = 0

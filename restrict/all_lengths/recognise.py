@@ -65,8 +65,16 @@ class _Reader:
 def recognise(model: Model) -> Program:
     """The program of an order-only model.
 
-    Raises :class:`NotOrderOnly` (exit 3) with the variable and the sub-expression, :class:`ModelError` where the model
-    is not defined at any length, :class:`ResourceLimit` where a table would be too large.
+    Args:
+        model: any model.
+
+    Returns:
+        The program, for every length at which the model is defined.
+
+    Raises:
+        NotOrderOnly: with the variable and the sub-expression.
+        ModelError: the model is not defined at any length.
+        ResourceLimit: a table would be too large.
     """
     wanted = _ancestors(model)
     reader = _Reader(model)

@@ -19,6 +19,7 @@ from restrict.all_lengths.bimachine import LEFT, RIGHT, Bimachine, Classes, Entr
 from restrict.all_lengths.program import I32, I64, Look, Program, Step, needed, reads
 from restrict.kernels import bimachine as kernels
 from restrict.kernels.bimachine import Meeting, Parts
+from restrict.kernels.triples import edge_cells
 
 Progress = Callable[[str], None]
 
@@ -260,7 +261,7 @@ def _seen(machine: Bimachine, look: Look, limits: Limits, last: bool) -> tuple[E
             return table, None, None
         out, _ = machines.observations(machine, look, table, seen, None)
         assert out is not None
-        b2 = kernels.edge_cells(seen.side, seen.triples) % len(machine.right)
+        b2 = edge_cells(seen.side, seen.triples) % len(machine.right)
         return table, machines.classify(seen, np.where(b2 == 0, out, -1).astype(np.int32)), None
     left = machines.explore(machine, look, table, False, limits) if look.mask in LEFT else None
     right = machines.explore(machine, look, table, True, limits) if look.mask in RIGHT else None

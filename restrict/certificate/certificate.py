@@ -165,7 +165,11 @@ def _split(at: Instance, split: tuple[int, ...], cone: Cone) -> Iterator[tuple[d
 
 
 def claim_of(run: AbstractRun, target: Target) -> Claim:
-    """The strongest claim that an abstract run supports."""
+    """The strongest claim that an abstract run supports.
+
+    Raises:
+        ResourceLimit: the output has more than 2^24 values.
+    """
     where = position_of(run.instance, target)
     output = run.instance.model.output.variable
     if run.instance.domains[output] > MAX_VALUES and output != "position":
@@ -191,7 +195,26 @@ def certificate_of(
     cases: Case | None = None,
 ) -> Certificate:
     """Run the abstract run on a restriction and a cone, in every branch of a split or at every leaf of a tree, and
-    write down what follows. Cost: that of :func:`abstract_run`, for each branch."""
+    write down what follows.
+
+    Cost: that of :func:`restrict.abstract.run.abstract_run`, for each branch or leaf.
+
+    Args:
+        at: the model at one length.
+        restriction: what is fixed.
+        cone: the nodes to examine, by variable, or ``"all"``.
+        target: ``"last"``, ``"all"`` or a position.
+        provenance: what the file says about its origin; the checker ignores it.
+        split: free positions over which all symbols are gone through (one position only).
+        cases: a tree of cases in place of the split.
+
+    Returns:
+        The certificate of the strongest claim that follows.
+
+    Raises:
+        UsageError: the model has no output at the target.
+        ResourceLimit: the output has too many values to list.
+    """
     claim = claim_under(at, restriction, cone, target, split, cases)
     kept = (
         cone if cone == "all" else {v.name: tuple(sorted(cone[v.name])) for v in at.model.variables if cone.get(v.name)}
@@ -222,8 +245,9 @@ def certified(
 def check_fast(model: Model, certificate: Certificate) -> str:
     """The checker's verdict by the fast abstract run: the success line without the digest.
 
-    Raises :class:`ModelError` where the certificate is for another model and :class:`NotEstablished` where the claim
-    does not follow.
+    Raises:
+        ModelError: the certificate is for another model.
+        NotEstablished: the claim does not follow.
     """
     if certificate.sha256 != model.digest:
         raise ModelError(
@@ -290,8 +314,17 @@ def _check_cases(at: Instance, rho: Restriction, tree: Case) -> None:
 
 
 def load_certificate(path: str | Path) -> Certificate:
-    """Read a certificate file; it is not checked against a model here. Raises :class:`ModelError` (file: place:
-    reason)."""
+    """Read a certificate file; it is not checked against a model here.
+
+    Args:
+        path: the file.
+
+    Returns:
+        The certificate.
+
+    Raises:
+        ModelError: malformed; the message is file: place: reason.
+    """
     path = Path(path)
     try:
         return read_certificate(Node(parse(read_bytes(path), str(path)), "top level"))

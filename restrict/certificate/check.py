@@ -26,14 +26,27 @@ def load_any(path: Path) -> Claimed:
 
 
 def check(model: Model, certificate: Claimed, *, fast: bool = False, limit: int | None = None) -> str:
-    """Verify a certificate, a refutation or a lower bound; returns the line that the checker prints.
+    """Verify a certificate, a refutation or a lower bound.
 
     By default the trusted checker (restrict/checker) reads the bytes of both; with ``fast``, or for a model built from
     Python callables, which has no file, the numba abstract run decides, in this process, and the line ends in
     ``unsigned`` where there is no digest.
 
-    Raises :class:`NotEstablished` where the claim does not follow, :class:`ModelError` where the certificate is
-    malformed or for another model, :class:`ResourceLimit` beyond ``limit`` steps. Cost: docs/checker.md.
+    Cost: docs/checker.md.
+
+    Args:
+        model: the program.
+        certificate: what is to be verified.
+        fast: let the numba abstract run decide.
+        limit: the most steps, by default those of docs/checker.md.
+
+    Returns:
+        The line ``s VERIFIED ...``.
+
+    Raises:
+        NotEstablished: the claim does not follow.
+        ModelError: the certificate is malformed or for another model.
+        ResourceLimit: more than ``limit`` steps.
     """
     if isinstance(certificate, Refutation) and model.content is None:
         raise ModelError(
@@ -61,7 +74,11 @@ def trusted_check(
     limit: int | None,
     runner: Callable[..., Any] | None = None,
 ) -> str:
-    """The trusted checker on bytes in memory, its rejections as the package's errors."""
+    """The trusted checker on bytes in memory, its rejections as the package's errors.
+
+    Raises:
+        ResourceLimit: the checker ran out of steps, memory or stack.
+    """
     try:
         return verify(
             model,

@@ -129,7 +129,11 @@ class Refutation:
 
     @staticmethod
     def load(path: str | Path) -> Refutation:
-        """Read a file; it is not checked here. Raises :class:`ModelError` (file: place: reason)."""
+        """Read a file; it is not checked here.
+
+        Raises:
+            ModelError: malformed; the message is file: place: reason.
+        """
         path = Path(path)
         try:
             return _read(Node(parse(read_bytes(path), str(path)), "top level"))

@@ -88,6 +88,7 @@ def rows(value: Any, place: Place, count: int, width: int, least: int, most: int
 
 
 def row(value: Any, place: Place, count: int, most: int) -> list[int]:
+    """A list of ``count`` integers in ``0 .. most - 1``."""
     if len(integers(0, most - 1)(value, place)) != count:
         malformed(place, f"expected {count} integers", len(value))
     return list(value)
@@ -123,6 +124,7 @@ class Program:
         return self.analysed[variable.name]
 
     def analyse(self, variable: Map | Head) -> dict[tuple[int, ...], Form]:
+        """The forms of a rule that reads positions."""
         names, rule = variable.rule.names, variable.rule
         sources = self.sources(variable)
         if not names & {"n", "i", "j"} and "position" not in [sources.get(name) for name in names]:
@@ -233,6 +235,7 @@ class Program:
         return (found if isinstance(found, int) else found((k,))), value
 
     def unpack(self, head: Head, packed: int, coordinates: set[int]) -> tuple[int, int, int]:
+        """A number of :meth:`role` taken apart: query or key, and the classes."""
         if not self.reads(head, coordinates):
             return packed, 0, 0
         rest, s = divmod(packed, self.classes)
@@ -276,6 +279,7 @@ class Box:
         self.seen: dict[int, tuple[int, int]] = {}
 
     def read_box(self, value: Any, place: Place) -> list[list[Entry]]:
+        """The entries of a box for each query."""
         if len(listing(value, place)) != len(self.query):
             malformed(place, f"expected a list for each of the {len(self.query)} queries")
         read = integers(NOTHING, len(self.pair) - 1)

@@ -58,11 +58,13 @@ class Acceptor:
         self.start = self.ended(first, said)
 
     def ended(self, l: int, said: int) -> tuple[int, int]:
+        """The state, with what an end marker here would say."""
         if self.program.end and (label := self.machine.table[l][self.program.letters - 1][0]) >= 0:
             said = self.good[label]
         return l, said
 
     def step(self, state: tuple[int, int], a: int) -> tuple[int, int]:
+        """The state after a symbol."""
         label = self.machine.table[state[0]][a][0]
         return self.ended(self.machine.left[state[0]][a], self.good[label] if label >= 0 else 0)
 
@@ -83,6 +85,7 @@ class Claim:
                 malformed(place.key("language").key("alphabet"), "not the symbols of the model")
 
     def decide(self) -> str:
+        """The claim in words, where it holds."""
         return str(getattr(self, self.kind)())
 
     def agreement(self, first: int, most: int) -> None:
@@ -109,10 +112,12 @@ class Claim:
             level = after
 
     def recognises(self) -> str:
+        """Model and automaton agree at every length."""
         self.agreement(self.fields["from"], LARGEST)
         return f"recognises={self.language.text} n>={max(self.fields['from'], 1)}"
 
     def differs(self) -> str:
+        """A word on which they do not, and perhaps none shorter."""
         word, state = self.fields["word"], self.acceptor.start
         for a in word:
             if a not in self.alphabet:
@@ -134,6 +139,7 @@ class Claim:
         return frozenset(self.acceptor.step(q, x) for q in states for x in letters)
 
     def cells(self, key: str) -> list[int]:
+        """A part of a pattern: symbols, and -1 for free positions."""
         for a in self.fields[key]:
             if a != "*" and a not in self.alphabet:
                 malformed(self.place.key(key), "neither * nor a symbol of the model", a)

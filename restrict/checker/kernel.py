@@ -484,7 +484,7 @@ def label_depends(model: Model, state: State, at: int) -> int:
 def branches(certificate: Certificate) -> Iterator[tuple[Fixed, int, Cone]]:
     """The restriction, its free positions and the cone in every case; each case is charged before it is made."""
     model, meter = certificate.model, certificate.model.meter
-    each = NODE * (1 + len(model.variables)) + 6 * len(certificate.fixed.symbols) + model.n // 64
+    each = 2 * NODE * (1 + len(model.variables)) + 12 * len(certificate.fixed.symbols) + model.n // 64
     if "cases" in certificate.fields:
         # All cases are read before any is examined.
         meter.expect(each * sum(1 for _ in certificate.leaves()))

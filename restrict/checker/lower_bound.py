@@ -57,6 +57,8 @@ BOUND = {
 BOX = {"only": anything, "never": Maybe(anything), "cone": thing}
 KEPT = 1024
 """Positions of a row that are kept at least, in case another box needs them."""
+PAIR = 250
+"""Bytes of a pair with its rank."""
 VALUES = 4096
 """A box under which the output may have more values is of no use, and left out."""
 
@@ -67,6 +69,8 @@ Rank = tuple[int, int]
 
 
 class Box(NamedTuple):
+    """What a box allows, and the nodes to examine."""
+
     symbols: Symbols
     cone: dict[str, Bounds]
 
@@ -75,6 +79,7 @@ class Box(NamedTuple):
 
 
 def read_box(value: Any, place: Place, model: Model) -> Box:
+    """A box, found well-formed."""
     fields = record(value, BOX, place)
     symbols: Symbols = {}
     everything = (1 << len(model.alphabet)) - 1
@@ -117,6 +122,7 @@ def read_bits(value: Any, place: Place, model: Model) -> int:
 
 
 def symbols_of(bits: int) -> frozenset[int]:
+    """The indices of the set bits."""
     return frozenset(at for at, bit in enumerate(reversed(bin(bits)[2:])) if bit == "1")
 
 
@@ -139,6 +145,7 @@ class Bound:
         self.boxes = [read_box(value, boxes.item(at), model) for at, value in enumerate(self.fields["boxes"])]
 
     def read_target(self) -> None:
+        """Where the output is."""
         self.target, self.position = self.fields["target"], self.n - 1
         if self.target != "last":
             self.position = integer(0, self.n - 1)(self.target, self.top.key("target"))
@@ -146,6 +153,7 @@ class Bound:
                 malformed(self.top.key("target"), 'expected "last": the model has no output elsewhere', self.target)
 
     def read_claim(self) -> None:
+        """The numbers, by label and for the others."""
         place, claim = self.top.key("claim"), self.fields["claim"]
         self.named, self.others, least = claim["labels"], claim.get("others"), integer(1, self.n + 1)
         if not self.named and self.others is None:
@@ -188,6 +196,7 @@ class Row:
         self.pairs: list[tuple[Rank, int]] = []
 
     def rank(self, score: int, j: int) -> Rank:
+        """The order of pairs: by score, then by the tie rule."""
         return score, -j if self.head.left else j
 
     def scored(self, j: int, keys: Values) -> list[tuple[Rank, int]]:
@@ -198,7 +207,7 @@ class Row:
         """Keep what reaches ``bar``, and no less than ``KEPT`` positions if so many there are."""
         head, meter, run = self.head, self.run.meter, self.run
         each = run.model.domains[head.key] if head.key and head.key != "position" else 1
-        meter.charge((self.high - self.low) * (3 + each * (1 + head.price)))
+        meter.charge((self.high - self.low) * (5 + each * (1 + head.price)))
         meter.fits(16 * (self.high - self.low) + 40 * each)
         best = array("q")
         for j in range(self.low, self.high):
@@ -214,9 +223,11 @@ class Row:
             self.bar = max(self.bar, self.floor[0])
         kept = [self.low + at for at, score in enumerate(best) if score >= self.bar]
         meter.charge(len(kept) * (2 + each * (2 + head.price)))
-        meter.hold(250 * len(kept) * each)
+        meter.held -= PAIR * len(self.pairs)
+        meter.fits(PAIR * len(kept) * each)
         found = (pair for j in kept if j not in run.special for pair in self.scored(j, run.default(head.key, j)))
         self.pairs = sorted((pair for pair in found if pair[0][0] >= self.bar), reverse=True)
+        meter.hold(PAIR * len(self.pairs))
 
     def candidates(self) -> Iterator[tuple[int, int]]:
         """Positions and key values of the candidates, best first (rule 4)."""
@@ -243,6 +254,7 @@ class Row:
                     break
 
     def keys(self, j: int) -> Values:
+        """``V`` of the key at a position, or a dummy value."""
         return self.run.values(self.head.key, j) if self.head.key else range(1)
 
 
@@ -265,6 +277,7 @@ class Evaluator:
         self.known: dict[tuple[str, int], Values] = {}
 
     def special_in(self, low: int, high: int) -> Iterator[int]:
+        """The special positions ``low .. high-1``."""
         self.meter.charge(len(self.order) // 4)
         return (j for j in self.order if low <= j < high)
 
@@ -275,11 +288,14 @@ class Evaluator:
         return range(len(self.model.alphabet) if name == "token" else self.model.domains[name] if name else 1)
 
     def values(self, name: str, j: int) -> Values:
+        """``V`` of a node under the present box."""
         return self.known.get((name, j)) or self.default(name, j)
 
     def under(self, box: Box, position: int) -> Values:
         """``V`` of the output at a position."""
-        self.meter.charge(sum(1 + len(self.model.alphabet) // 8 for _ in box.symbols))
+        self.meter.charge(NODE + len(self.model.variables) + len(box.symbols) * (1 + len(self.model.alphabet) // 8))
+        size = sum(200 + 80 * bits.bit_count() for bits in box.symbols.values())
+        self.meter.fits(size)
         marked = {("token", at): len(self.model.alphabet) + t for t, (at, _) in enumerate(self.model.markers)}
         self.known = {node: range(value, value + 1) for node, value in marked.items()}
         self.known.update({("token", at): symbols_of(bits) for at, bits in box.symbols.items()})
@@ -288,7 +304,8 @@ class Evaluator:
                 for i in range(*run):
                     self.meter.charge(NODE + 2 * variable.rule.size)
                     found = self.image(variable, i) if isinstance(variable, Map) else self.attended(variable, i)
-                    self.meter.fits(100 * len(found))
+                    size += 200 + (0 if isinstance(found, range) else 100 * len(found))
+                    self.meter.fits(size)
                     self.known[variable.name, i] = found
         return self.values(self.model.output, position)
 
@@ -383,12 +400,14 @@ class Tree:
 
 
 def decide(bound: Bound) -> None:
+    """Compare what comes out with the claim."""
     model, run = bound.model, Evaluator(bound.model, bound.boxes)
     found: list[tuple[Symbols, frozenset[int]]] = []
     for box in bound.boxes:
         values = run.under(box, bound.position)
         if len(values) <= VALUES:
             model.meter.charge(len(values))
+            model.meter.hold(300 + 100 * len(values))
             found.append((box.symbols, frozenset(map(model.label_of, values))))
     place = bound.top.key("claim")
     claims: list[tuple[int | None, int, Place]] = []

@@ -52,6 +52,7 @@ class Analysis:
         self.place, self.meter = place, meter
 
     def refuse(self, why: str) -> None:
+        """Not established."""
         unproved(self.place, f"positions enter in a way that is not covered: {why}")
 
     def form(self, tree: Tree, known: dict[str, int]) -> Form:
@@ -116,17 +117,20 @@ class Analysis:
         return Form(0, 1, slope, at, frozenset(c for c in range(4) if slope[c]), (i, j, n, constant))
 
     def joined(self, args: list[Form], slope: Slopes, at: Callable[[Point], int], times: int = 1) -> Form:
+        """A form made of others, with their common classes."""
         threshold, period = max(a.threshold for a in args), lcm(*(a.period for a in args)) * times
         if threshold + period > MOST:
             self.refuse(f"{threshold + period} classes of positions")
         return Form(threshold, period, slope, at, frozenset().union(*(a.uses for a in args)))
 
     def finite(self, args: list[Form], apply: Callable[[list[int]], int]) -> Form:
+        """A function of finite forms."""
         if any(any(a.slope) for a in args):
             self.refuse("something that grows inside a function that is not periodic")
         return self.joined(args, (0, 0, 0, 0), lambda point: apply([a.at(point) for a in args]))
 
     def sum(self, one: Form, two: Form, sign: int) -> Form:
+        """The sum, or the difference."""
         if one.line is not None and two.line is not None:
             i, j, n, constant = (a + sign * b for a, b in zip(one.line, two.line, strict=True))
             return self.linear(i, j, n, constant)
@@ -135,12 +139,14 @@ class Analysis:
         return self.joined([one, two], slope, lambda point: one.at(point) + sign * two.at(point))
 
     def multiple(self, c: int, form: Form) -> Form:
+        """A multiple."""
         if form.line is not None:
             i, j, n, constant = (c * part for part in form.line)
             return self.linear(i, j, n, constant)
         return form._replace(slope=tuple(c * k for k in form.slope), at=lambda point: c * form.at(point))
 
     def division(self, op: str, form: Form, c: int) -> Form:
+        """Floor division or remainder by a constant."""
         times = abs(c) if any(form.slope) else 1
         slope = (0, 0, 0, 0) if op == "%" else tuple(k * abs(c) // c for k in form.slope)
         return self.joined([form], slope, lambda point: APPLY[op](form.at(point), c), times)
@@ -166,6 +172,7 @@ class Analysis:
         return self.joined([told], (0, 0, 0, 0), lambda point: +SIGNS[sign](difference.at(point)))
 
     def better(self, op: str, one: Form, two: Form) -> Form:
+        """The smaller or the larger of two forms."""
         less = self.test("<", self.sum(one, two, -1))
         pick = max if op == "max" else min
         slope = [pick(a, b) for a, b in zip(*scaled([one, two]), strict=True)]

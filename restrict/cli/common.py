@@ -150,7 +150,11 @@ def output_option(what: str) -> Callable[[Any], Any]:
 
 
 def check_writable(path: Path | None) -> Path | None:
-    """Refuse an output that cannot be written before the work starts, not after."""
+    """Refuse an output that cannot be written before the work starts, not after.
+
+    Raises:
+        UsageError: the file cannot be written there.
+    """
     from restrict.errors import UsageError
 
     if path is None:
@@ -168,7 +172,11 @@ def check_writable(path: Path | None) -> Path | None:
 
 @contextmanager
 def result_folder(path: Path | None) -> Iterator[None]:
-    """Make a folder that results are to go to; where the work fails it goes away again."""
+    """Make a folder that results are to go to; where the work fails it goes away again.
+
+    Raises:
+        UsageError: the folder cannot be made.
+    """
     from restrict.errors import UsageError
 
     made: list[Path] = []

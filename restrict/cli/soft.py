@@ -35,7 +35,11 @@ def soft() -> None:
 
 
 def lengths_of(text: str) -> list[int]:
-    """The lengths of a comma-separated list."""
+    """The lengths of a comma-separated list.
+
+    Raises:
+        UsageError: not a positive integer, or several of them.
+    """
     from restrict.errors import UsageError
 
     parts = text.split(",")
@@ -236,7 +240,11 @@ def certify_command(
 
 
 def fixed_of(text: str) -> dict[int, str]:
-    """The tokens of ``3:1,7:0``."""
+    """The tokens of ``3:1,7:0``.
+
+    Raises:
+        UsageError: not POSITION:SYMBOL, or a position that comes twice.
+    """
     from restrict.errors import UsageError
 
     found: dict[int, str] = {}

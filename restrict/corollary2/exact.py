@@ -54,7 +54,11 @@ def refute_exact(task: Task, language: Language) -> Found | Immune:
 
 
 def by_table(task: Task, language: Language) -> Found | Immune:
-    """By enumeration. Cost: every word is run and tested, then :func:`restrict.optimum.faces.largest_faces`."""
+    """By enumeration. Cost: every word is run and tested, then :func:`restrict.optimum.faces.largest_faces`.
+
+    Raises:
+        NotEstablished: the optimum is known, but no certificate of it is confirmed.
+    """
     instance = task.instance
     labels, names = all_labels(instance, task.one_position("a refutation"), task.deadline)
     members = all_members(instance, language, task.deadline)
@@ -150,7 +154,11 @@ def _immune_by_table(
 
 
 def by_sat(task: Task, language: Language) -> Found | Immune:
-    """By implicit hitting sets. Cost: SAT calls, which grow steeply with the number of fixed positions needed."""
+    """By implicit hitting sets. Cost: SAT calls, which grow steeply with the number of fixed positions needed.
+
+    Raises:
+        NotEstablished: the optimum is known, but the abstract run confirms no certificate of it.
+    """
     instance, position = task.instance, task.one_position("a refutation")
     oracle = Oracle(encode(instance, Restriction.of(instance), [position]), position, task.deadline)
     problems = [Problem(oracle, label) for label in oracle.same]

@@ -32,6 +32,7 @@ from restrict.force.search import Search
 from restrict.force.state import ForcingState
 from restrict.languages.pre import corollary2
 from restrict.languages.protocol import Language, Word, check_alphabet
+from restrict.languages.regular import Regular
 from restrict.model.on_demand import OnDemandRun
 from restrict.model.program import Head, Instance, Model
 from restrict.model.trace import run_batch
@@ -49,6 +50,8 @@ COUNTED = 20_000
 """Lengths up to which the members are counted before the search."""
 ASSIGNMENTS = 256
 """Values of the dependencies that are tried for c > 0."""
+EVERY_LENGTH = 20_000
+"""States of the automaton that may turn "not found" into a proof for all lengths."""
 
 
 def refute(
@@ -103,7 +106,25 @@ def refute(
         if found is not None:
             return found
         task = task.noting(exact="out of time")
-    return _search(task, language, c)
+    answer = _search(task, language, c)
+    return _every_length(task, language, answer) if isinstance(answer, NoRefutation) else answer
+
+
+def _every_length(task: Task, language: Language, found: NoRefutation) -> Immune | NoRefutation:
+    """A proof instead of "not found", where the model recognises the language at every length."""
+    from restrict.all_lengths.verify import Proved, verify
+
+    if not isinstance(language, Regular) or task.instance.model.output.position != "last":
+        return found
+    try:
+        proof = verify(task.instance.model, language, states=EVERY_LENGTH)
+    except (NotEstablished, ResourceLimit, UsageError):
+        return found
+    if not isinstance(proof, Proved):
+        return found
+    checked = "" if proof.line is None else ", verified by the trusted checker"
+    reason = f"recognises {language.name} at every length (proved: its automaton is the language's{checked})"
+    return Immune(found.model_name, found.language, found.n, reason, True, found.example)
 
 
 def _exact(task: Task, language: Language) -> Refutation | Immune | None:
@@ -121,9 +142,9 @@ def _exact(task: Task, language: Language) -> Refutation | Immune | None:
 def _language(given: Language | str) -> Language:
     if not isinstance(given, str):
         return given
-    from restrict.languages.source import language
+    from restrict.all_lengths.verify import named
 
-    return language(given)
+    return named(given)
 
 
 def _trivial(instance: Instance, language: Language) -> Immune | None:

@@ -64,6 +64,7 @@ class Core:
 
 
 def core_of(problem: CoverProblem) -> Core:
+    """The problem after the prior assignment is substituted. Cost linear in the literals."""
     s, cubes = problem.symbols, len(problem.cube_ptr) - 1
     prior = problem.fixed[problem.cube_input]
     cube_of = np.repeat(np.arange(cubes), np.diff(problem.cube_ptr))

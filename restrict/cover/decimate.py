@@ -35,6 +35,7 @@ def decimate(problem: CoverProblem, budget: int | None = None, seed: int = 0, ro
 
 
 def decimated_symbols(core: Core, rng: np.random.Generator, size: int, rounds: int) -> I64:
+    """One decimation: per input the symbol that is set, or -1."""
     _, pair_ptr, pair_lit, lit_ptr, lit_pair = core.literals
     s, out = core.symbols, np.full(core.inputs, -1, np.int64)
     captured, decided = np.zeros(len(core.pairs), np.int64), np.zeros(core.inputs, np.int64)

@@ -23,6 +23,7 @@ def greedy(problem: CoverProblem, budget: int | None = None, seed: int = 0) -> C
 
 
 def greedy_symbols(core: Core, rng: np.random.Generator, budget: int | None) -> I64:
+    """One greedy run: per input the symbol that is set, or -1."""
     limit = core.inputs if budget is None else budget
     if core.single:
         chosen = np.zeros(core.inputs, np.int64)

@@ -7,12 +7,15 @@ always does it. The greedy choice adds the position that leaves the fewest branc
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from itertools import product
 
 from restrict.abstract.run import Cone
 from restrict.certificate.cases import Case, Leaf, Question
 from restrict.certificate.certificate import Certificate, certified
 from restrict.certificate.outline import MAX_SPLIT
+from restrict.force.dependence import DependenceState
 from restrict.force.minimise import needed_cone
 from restrict.force.on_demand import OnDemandState
 from restrict.model.program import Instance
@@ -27,8 +30,10 @@ MOST_LEAVES = 4096
 MOST_LOOKS, LOOKED_NODES, TREE_NODES = 3_000, 60_000, 250_000
 """Abstract runs on demand that the choice of its questions may take, variables in all of them together, and variables
 in all the runs of a tree."""
+OVER, OPEN = 1024, 64
+"""Branches of a split that is given, and how many of them may be unsettled when it is extended."""
 WORK = 1_000_000
-"""OnDemandState abstract runs that one search may take, times n^2 (what a run may cost): about a second."""
+"""Abstract runs on demand that one search may take, times n^2 (what a run may cost): about a second."""
 
 
 def confirm(task: Task, fixed: Mapping[int, int]) -> Certificate | None:
@@ -142,6 +147,55 @@ class _Growing:
                 still += len(_read(self.shared, child, self.position)) if len(labels) > 1 else 0
             self.ranks[p] = (many, still, p)
         return min(reads, key=lambda p: self.ranks[p])
+
+
+def confirm_over(task: Task, fixed: Mapping[int, int], split: Collection[int], most: int) -> Certificate | None:
+    """The certificate that the label depends on a few positions only, case by case over these and, where that does not
+    do, over more that greed finds.
+
+    Cost: an abstract run on demand for each way to fill the positions, and again for each position that is tried.
+
+    Args:
+        task: the output.
+        fixed: symbol indices by position.
+        split: free positions, on which the label is known to depend.
+        most: positions in all, at most.
+
+    Returns:
+        The certificate, with at most ``most`` dependencies; ``None`` where greed finds none.
+    """
+    most = min(most, MAX_SPLIT)
+    chosen, shared = tuple(sorted(split)), OnDemandState.of(task.instance, {})
+    position, symbols = task.one_position("a split"), len(task.instance.model.alphabet)
+    while len(chosen) <= most and symbols ** len(chosen) <= OVER:
+        cones: dict[str, set[int]] = {}
+        unsettled = []
+        for values in product(range(symbols), repeat=len(chosen)):
+            branch = {**fixed, **dict(zip(chosen, values, strict=True))}
+            labels, cone = _look(shared, branch, position)
+            if len(labels) > 1:
+                unsettled.append(branch)
+                if len(unsettled) > OPEN or len(chosen) == most:
+                    return None
+            for name, nodes in cone.items():
+                cones.setdefault(name, set()).update(nodes)
+        if not unsettled:
+            kept = {name: tuple(sorted(nodes)) for name, nodes in cones.items()}
+            found = certified(task, fixed, kept, chosen)
+            return found if found.c <= most else None
+        more = _busiest(task, unsettled)
+        if more is None:
+            return None
+        chosen = tuple(sorted({*chosen, more}))
+    return None
+
+
+def _busiest(task: Task, branches: Sequence[dict[int, int]]) -> int | None:
+    """The free position that most of the branches depend on, for the abstract run."""
+    state, counts = DependenceState(task.instance, task.one_position("a split")), Counter[int]()
+    for branch in branches:
+        counts.update(state.look(branch, task.instance.n) or ())
+    return min(counts, key=lambda i: (-counts[i], i), default=None)
 
 
 def find_split(

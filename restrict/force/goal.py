@@ -224,6 +224,7 @@ class Solver:
         return all(self.solve(g, limit - (self.state.fixed - before)) for g in subgoals)
 
     def alternatives(self, goal: Goal, limit: int) -> Iterator[list[Goal]]:
+        """The ways to reach a goal, best first: each a list of goals that together suffice."""
         variable = self.variables[goal.name]
         if isinstance(variable, Map):
             return self._map_boxes(variable, goal)

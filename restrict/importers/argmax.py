@@ -81,8 +81,17 @@ class _Builder:
 def argmax(features: Sequence[Feature], bias: Sequence[Fraction], prefix: str, room: int) -> tuple[list[Variable], str]:
     """Maps that compute the first class of greatest ``bias + sum of weights``; their names start with ``prefix``.
 
-    Returns the maps and the name of the last, whose value is the class. ``room`` is how many maps may be made; a base
-    is chosen accordingly. Raises :class:`ResourceLimit` where even the largest base needs more.
+    Args:
+        features: per feature its weights, one row a value, one column a class.
+        bias: one number a class.
+        prefix: what the names of the maps start with.
+        room: how many maps may be made; the base of the sums is chosen accordingly.
+
+    Returns:
+        The maps, and the name of the last one, whose value is the class.
+
+    Raises:
+        ResourceLimit: even the largest base needs more.
     """
     classes = len(bias)
     if classes > MAX_CLASSES:

@@ -121,8 +121,9 @@ class _Reader:
 def parse_program(path: Path) -> Program:
     """Read a Transformer Program.
 
-    Raises :class:`ModelError` that names the file and line of anything the decompiler does not write, and of any
-    counting head (which is outside Theorem 1).
+    Raises:
+        ModelError: the message names the file and line of anything the decompiler does not write, and of any counting
+            head (which is outside Theorem 1).
     """
     text = source_text(path)
     try:

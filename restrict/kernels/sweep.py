@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from restrict.arrays import I64
-from restrict.kernels.jit import kernel
+from restrict.kernels.jit import inline_kernel, kernel
 from restrict.kernels.machine import HALF
 
 # Fields of a sweep's state.
@@ -134,11 +134,14 @@ class Candidates(NamedTuple):
 
 class Levels(NamedTuple):
     """The candidates of the prefix by level: ``state`` the scalars, ``order`` the slots by ascending score, spare ones
-    last; ``level`` (score, number of runs, values) by slot; ``runs`` (slots, capacity, 2); ``room`` to work in."""
+    last; ``score``, ``sizes`` (numbers of runs) and ``values`` by slot; ``runs`` (slots, capacity, 2); ``room`` to work
+    in."""
 
     state: I64
     order: I64
-    level: I64
+    score: I64
+    sizes: I64
+    values: I64
     runs: I64
     room: I64
 
@@ -152,7 +155,7 @@ class Answers(NamedTuple):
     runs: I64
 
 
-@kernel
+@inline_kernel
 def room_for(i: int, scores: I64, c: Candidates, v: Levels, out: Answers) -> int:
     """DONE where there is room for all that position ``i`` may add, else what is wanted."""
     size, width = c.ptr[c.ids[i] + 1] - c.ptr[c.ids[i]], scores.shape[0]
@@ -162,7 +165,7 @@ def room_for(i: int, scores: I64, c: Candidates, v: Levels, out: Answers) -> int
     most = v.state[TOTAL] + size * width
     if most > v.room.shape[1] or v.state[RUNS] + most > out.runs.shape[0]:
         return NO_ROOM
-    score, count = v.level[0], v.level[1]
+    score, count = v.score, v.sizes
     for w in range(width):
         if (c.keys[i] >> w) & 1:
             place = find_level(v.order, score, v.state[LEVELS], scores[w])
@@ -174,7 +177,7 @@ def room_for(i: int, scores: I64, c: Candidates, v: Levels, out: Answers) -> int
     return DONE
 
 
-@kernel
+@inline_kernel
 def lift_floor(i: int, scores: I64, c: Candidates, v: Levels) -> bool:
     """Raise the floor to the worst score of position ``i`` where that is higher, and forget the levels below.
 
@@ -187,7 +190,7 @@ def lift_floor(i: int, scores: I64, c: Candidates, v: Levels) -> bool:
     right = c.flags[1]
     if not (state[HAVE] == 0 or worst > state[FLOOR_S] or (right == 1 and worst == state[FLOOR_S])):
         return False
-    score, count = v.level[0], v.level[1]
+    score, count = v.score, v.sizes
     levels, lost = forget_below(v.order, score, count, state[LEVELS], worst)
     if right == 1 and levels > 0 and score[v.order[0]] == worst:  # earlier ties lose
         levels, more = forget_below(v.order, score, count, levels, worst + 1)
@@ -200,10 +203,10 @@ def lift_floor(i: int, scores: I64, c: Candidates, v: Levels) -> bool:
     return True
 
 
-@kernel
+@inline_kernel
 def add_pair(i: int, w: int, s: np.int64, c: Candidates, v: Levels) -> None:
     """Add the pair of position ``i`` and key value ``w`` to the level of its score, a new one where there is none."""
-    score, count, values, state, order = v.level[0], v.level[1], v.level[2], v.state, v.order
+    score, count, values, state, order = v.score, v.sizes, v.values, v.state, v.order
     first, stop = c.ptr[c.ids[i]], c.ptr[c.ids[i] + 1]
     place = find_level(order, score, state[LEVELS], s)
     if place == state[LEVELS] or score[order[place]] != s:
@@ -256,7 +259,7 @@ def answer(i: int, c: Candidates, v: Levels, out: Answers) -> None:
     """Write what the levels above the floor of position ``i`` (and at it, where equal ones count) give."""
     state, floor, equal = v.state, c.floor[i], c.equal[i]
     if not (state[CHANGED] == 0 and floor == state[LAST_S] and equal == state[LAST_EQUAL]):
-        score, count, values = v.level[0], v.level[1], v.level[2]
+        score, count, values = v.score, v.sizes, v.values
         state[CHANGED], state[LAST_S], state[LAST_EQUAL] = 0, floor, equal
         bits, end, side = 0, 0, 0
         for t in range(state[LEVELS] - 1, -1, -1):

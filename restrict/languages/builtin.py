@@ -55,7 +55,9 @@ def flip_flop() -> Regular:
 def bounded_dyck(k: int, depth: int, letters: tuple[str, ...] = ()) -> Regular:
     """Dyck-k words of height at most ``depth``: the automaton's states are the stacks.
 
-    Raises :class:`ResourceLimit` where there are more than 20 000 stacks.
+    Raises:
+        UsageError: a depth below 1.
+        ResourceLimit: there are more than 20 000 stacks.
     """
     symbols = Brackets(k, letters)
     if depth < 1:
@@ -170,7 +172,11 @@ class AnBn:
         return int(self._fill(pattern_of(self.alphabet, restriction), True) is not None)
 
     def sample(self, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
-        """Uniform."""
+        """Uniform.
+
+        Raises:
+            UsageError: a negative length.
+        """
         if not member:
             return uniform_sample(self.alphabet, n, rng, lambda w: not self.contains(w), "non-member")
         if n < 0:
@@ -255,7 +261,11 @@ class Palindromes:
         return int(len(self.letters) ** open_)
 
     def sample(self, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
-        """Uniform."""
+        """Uniform.
+
+        Raises:
+            UsageError: a negative length.
+        """
         if not member:
             return uniform_sample(self.alphabet, n, rng, lambda w: not self.contains(w), "non-member")
         if n < 0:

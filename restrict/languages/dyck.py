@@ -163,6 +163,9 @@ def chart(codes: Sequence[int]) -> list[tuple[int, int]] | None:
     """Pairs of matched positions; ``None`` proves that there are none.
 
     ``reach[i]`` has bit ``j`` iff cells ``i .. j-1`` can balance.
+
+    Raises:
+        ResourceLimit: too many symbols for the chart.
     """
     n = len(codes)
     if n > CHART_LIMIT:
@@ -315,7 +318,11 @@ class Dyck(Brackets):
         return _count_pairs(codes, self.k) if n <= COUNT_LIMIT else None
 
     def sample(self, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
-        """Uniform. O(n)."""
+        """Uniform. O(n).
+
+        Raises:
+            UsageError: a negative length.
+        """
         if not member:
             return uniform_sample(self.alphabet, n, rng, lambda w: not self.contains(w), "non-member")
         if n < 0:

@@ -127,6 +127,10 @@ class ShuffleDyck(Brackets):
         """Uniform: first how many brackets each type has, by exact counts, then where, then a path for each.
 
         Raises ``ResourceLimit`` for members beyond ``2 * SPLIT_LIMIT`` symbols.
+
+        Raises:
+            ResourceLimit: longer than words can be sampled uniformly.
+            UsageError: a negative length.
         """
         if not member:
             return uniform_sample(self.alphabet, n, rng, lambda w: not self.contains(w), "non-member")

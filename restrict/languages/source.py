@@ -20,8 +20,16 @@ LETTERS = re.compile(r"(?i)(regex|dyck|shuffle-dyck)\[(.*)\]:(.*)", re.DOTALL)
 def language(spec: str | Language) -> Language:
     """The language of a specification; a :class:`Language` is passed through.
 
-    Raises :class:`UsageError` that lists what exists, :class:`ModelError` for a malformed file, and
-    :class:`ResourceLimit` where an automaton would be too large.
+    Args:
+        spec: such as ``parity``, ``dyck:2,depth=3``, ``regex:(ab)*`` or ``dfa:FILE`` (docs/languages.md).
+
+    Returns:
+        The language.
+
+    Raises:
+        UsageError: no such language; the message lists what exists.
+        ModelError: a malformed file.
+        ResourceLimit: an automaton would be too large.
     """
     if not isinstance(spec, str):
         return spec

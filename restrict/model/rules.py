@@ -98,7 +98,11 @@ class Callback:
     mentions: frozenset[str]
 
     def row(self, known: Mapping[str, int], size: int, domain: int) -> Expr:
-        """The score of one row, tabulated over ``j`` (``size``) and ``k`` (``domain``)."""
+        """The score of one row, tabulated over ``j`` (``size``) and ``k`` (``domain``).
+
+        Raises:
+            ResourceLimit: a row of more than 2^26 entries.
+        """
         n, i, q = known["n"], known["i"], known.get("q", 0)
         if size * domain > 2**26:
             raise ResourceLimit(
@@ -124,7 +128,11 @@ Rule = Formula | Table | Dot | Callback
 
 
 def int64(value: object, what: str) -> int:
-    """An integer result of a callable, checked."""
+    """An integer result of a callable, checked.
+
+    Raises:
+        ModelError: not an integer of 64 bits.
+    """
     try:
         number = int(value)  # type: ignore[call-overload]
     except (TypeError, ValueError, OverflowError):

@@ -33,8 +33,15 @@ GENERATORS: dict[str, Callable[..., dict[str, Any]]] = {**BUILTINS, **HARD, "ran
 def load(source: str | Path) -> Model:
     """The model in a file, or made by a generator: ``NAME`` or ``NAME:option=integer,...``.
 
-    Raises :class:`UsageError` where there is neither such a file nor such a generator, and :class:`ModelError` for a
-    malformed file.
+    Args:
+        source: a file's path, or the text of a generator.
+
+    Returns:
+        The model, with the bytes of its file.
+
+    Raises:
+        UsageError: there is neither such a file nor such a generator.
+        ModelError: a malformed file.
     """
     text = str(source)
     if isinstance(source, Path) or is_there(text):
@@ -56,7 +63,11 @@ def is_there(text: str) -> bool:
 
 
 def document_bytes(text: str) -> bytes:
-    """The bytes of the model file that a generator describes; the same text gives the same bytes."""
+    """The bytes of the model file that a generator describes; the same text gives the same bytes.
+
+    Raises:
+        UsageError: no such built-in model or option, or a value out of range.
+    """
     name, _, rest = text.partition(":")
     if name not in GENERATORS:
         raise UsageError(f"{quote(name)} is not a built-in model; built in are {', '.join(sorted(GENERATORS))}")

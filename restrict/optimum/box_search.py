@@ -41,6 +41,8 @@ WORK, MORE_WORK = 50_000, 2_000_000
 """Effort of one search, and of one more where all of these fail."""
 APART_WORK = 200_000
 """Effort of the search for a box without given positions."""
+WIDENINGS = 24
+"""Sets of symbols tried at one position to allow more of them."""
 TOKENS = 24
 """Positions that these may fix."""
 WORDS, ENOUGH = 200, 3
@@ -274,20 +276,22 @@ class BoxSearch:
         if len(self.alphabet) == 2:
             return box
         for p in sorted(box):
-            ruled_out = [a for a in self.alphabet if a not in set(box[p])]
-            size = len(ruled_out)
-            while size:
-                ruled_out = self._without_chunks(box, p, ruled_out, size, accepts)
-                size //= 2
-            box = box | {p: self._others(ruled_out)}
+            allowed = set(box[p])
+            box = box | {
+                p: self._others(self._ruled_out(box, p, [a for a in self.alphabet if a not in allowed], accepts))
+            }
         return box
 
-    def _without_chunks(self, box: Symbols, p: int, ruled_out: list[int], size: int, accepts: Accepts) -> list[int]:
-        """Allow ``size`` symbols at a time where the label stays excluded."""
-        for start in range(0, len(ruled_out), size)[::-1]:
-            fewer = ruled_out[:start] + ruled_out[start + size :]
-            if fewer and accepts(self.run(box | {p: self._others(fewer)})[0]):
-                ruled_out = fewer
+    def _ruled_out(self, box: Symbols, p: int, ruled_out: list[int], accepts: Accepts) -> list[int]:
+        """Symbols to rule out at a position: smaller and smaller parts are allowed again where that does no harm."""
+        size, left = len(ruled_out) // 2, WIDENINGS
+        while size and left > 0:
+            for start in range(0, len(ruled_out), size)[::-1]:
+                fewer = ruled_out[:start] + ruled_out[start + size :]
+                left -= 1
+                if fewer and left >= 0 and accepts(self.run(box | {p: self._others(fewer)})[0]):
+                    ruled_out = fewer
+            size //= 2
         return ruled_out
 
     def _others(self, symbols: Iterable[int]) -> tuple[int, ...]:

@@ -15,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from restrict.arrays import I64
-from restrict.certificate.certificate import Certificate
+from restrict.certificate.certificate import Certificate, certified
 from restrict.deadline import NEVER, Deadline
-from restrict.force.cases import confirm, confirm_by_cases, confirm_by_tree
+from restrict.force.cases import confirm, confirm_by_cases, confirm_by_tree, confirm_over
+from restrict.force.dependence import DependenceState
 from restrict.model.program import Instance
 from restrict.model.trace import run_batch
 from restrict.optimum.faces import largest_faces
@@ -25,12 +26,16 @@ from restrict.task import Task
 
 RESTRICTIONS, WORDS, NODES = 50_000_000, 2**16, 600_000_000
 """Restrictions, words and nodes of all words that are gone through unasked: some seconds."""
+TABLE_RESTRICTIONS, TABLE_WORDS = 2_500_000, 2**14
+"""Restrictions and words of a table that is made unasked, for c > 0."""
 MOST_RESTRICTIONS, MOST_WORDS = 20_000_000, 2**20
 """Restrictions in one table, and words, that are gone through at most."""
 LABELS = 255
 """Labels that a table of one byte an entry can tell apart."""
 KEPT, SPLIT_TRIES, TREE_TRIES = 64, 8, 3
 """Optimal restrictions that are tried as they are, by a split and by a tree of cases."""
+TRIES, SPLITS = 400, 200
+"""Restrictions of one size that the abstract run is asked to confirm, as they are and case by case."""
 CHUNK = 1 << 12
 """Words that are run together."""
 MIXED = -1
@@ -42,6 +47,11 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 def few_restrictions(instance: Instance) -> bool:
     """Whether every word is run unasked: it takes some seconds."""
     return words_fit(instance, WORDS, NODES) and _at_most(instance, WORDS, RESTRICTIONS)
+
+
+def few_tables(instance: Instance) -> bool:
+    """Whether a table of all restrictions takes well under a second."""
+    return _at_most(instance, TABLE_WORDS, TABLE_RESTRICTIONS)
 
 
 def words_fit(instance: Instance, words: int = MOST_WORDS, nodes: int | None = None) -> bool:
@@ -212,3 +222,51 @@ def confirm_one(task: Task, cubes: Sequence[dict[int, int]]) -> Certificate | No
         return min(split, key=lambda f: len(f.split))
     trees = (confirm_by_tree(task, fixed) for fixed in cubes[:TREE_TRIES])
     return next((found for found in trees if found is not None), None)
+
+
+# ---------------------------------------------------------------- c > 0
+
+
+def fewest_fixed(task: Task, c: int, most: int) -> Certificate | None:
+    """A certificate of the smallest restriction below ``most`` fixed positions under which the label depends on at
+    most ``c`` inputs, as far as the checker can confirm it: by the run over all nodes, or case by case."""
+    labels, _ = all_labels(task.instance, task.one_position("an optimum"), task.deadline)
+    counts = essential_counts(labels)
+    sizes, order = by_size(counts <= c)
+    for size in range(int(sizes[0]), most):
+        index = order[sizes == size]
+        few = index[np.argsort(counts.reshape(-1)[index], kind="stable")][:TRIES]
+        if (found := _confirmed(task, few, labels, c)) is not None:
+            return found
+    return None
+
+
+def least_depends(task: Task, most: int, below: int) -> Certificate | None:
+    """A certificate with at most ``most`` fixed positions and as few dependencies as the checker can confirm, fewer
+    than ``below``."""
+    labels, _ = all_labels(task.instance, task.one_position("an optimum"), task.deadline)
+    counts = essential_counts(labels)
+    sizes, order = by_size(counts < below)
+    order = order[sizes <= most]
+    needed = counts.reshape(-1)[order]
+    for c in range(below):
+        if (found := _confirmed(task, order[needed <= c][:TRIES], labels, c)) is not None:
+            return found
+    return None
+
+
+def _confirmed(task: Task, index: I64, labels: Labels, c: int) -> Certificate | None:
+    """The first of some restrictions that the abstract run confirms to leave at most ``c`` dependencies."""
+    symbols, unpinned = len(task.instance.model.alphabet), task.instance.unpinned
+    cubes = [cube_of(t, symbols, unpinned) for t in index.tolist()]
+    state = DependenceState(task.instance, task.one_position("an optimum"))
+    for cube in cubes:
+        if state.look(cube, c) is not None and (plain := certified(task, cube, "all")).c <= c:
+            return plain
+    for cube in cubes[:SPLITS]:
+        part = labels[tuple(cube.get(i, slice(None)) for i in unpinned)]
+        free = [i for i in unpinned if i not in cube]
+        essential = [i for p, i in enumerate(free) if (part != part.take([0], axis=p)).any()]
+        if (found := confirm_over(task, cube, essential, c)) is not None:
+            return found
+    return None

@@ -88,7 +88,8 @@ def bound_lines(model: Model, bounds: Bounds) -> str:
     bound = bounds.bound
     where = "the output" if bound.target == "last" else f"the output at {bound.target}"
     lines = [
-        f"{model.name} at n = {bound.n}: forcing {where} fixes at least {bounds.at_least} positions (certified bound)",
+        f"{model.name} at n = {bound.n}: forcing {where} fixes at least {bounds.at_least} position"
+        f"{'s' * (bounds.at_least != 1)} (certified bound)",
         f"  labels  {label_bounds(bound)}",
         f"  proof   {proof_line(bounds)}",
         f"  beside  disjoint boxes alone: at least {bounds.disjoint}",

@@ -337,7 +337,8 @@ class Block:
         others = self._other_weights(own)
         rest = np.maximum(1 - most, 1e-300)
         kappa = above((others * self._scores(query, move.key)).sum(axis=1), others.shape[1])
-        kappa = above(np.minimum(kappa / rest, 1e300))
+        with np.errstate(over="ignore"):
+            kappa = above(np.minimum(kappa / rest, 1e300))
         step_key, step_value = move.own_key, move.own_value
         if own is None:
             step_key, step_value = _repeat(move.step_key, len(least)), _repeat(move.step_value, len(least))

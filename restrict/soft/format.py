@@ -62,7 +62,11 @@ def load(path: str | Path) -> SoftModel:
 
 
 def loads(content: bytes, source: str = "model", path: Path | None = None) -> SoftModel:
-    """A model from the bytes of a file; ``source`` names it in messages."""
+    """A model from the bytes of a file; ``source`` names it in messages.
+
+    Raises:
+        ModelError: the bytes break a rule of the format.
+    """
     try:
         return _model(Tensors(content), config_of(content), path)
     except ModelError as error:
@@ -71,7 +75,11 @@ def loads(content: bytes, source: str = "model", path: Path | None = None) -> So
 
 
 def config_of(content: bytes) -> Node:
-    """The JSON object in the metadata entry ``restrict``."""
+    """The JSON object in the metadata entry ``restrict``.
+
+    Raises:
+        ModelError: no description in the metadata.
+    """
     header = header_of(content)
     metadata = header.get("__metadata__", {}) if isinstance(header, dict) else {}
     if not isinstance(metadata, dict) or not isinstance(metadata.get("restrict"), str):
@@ -80,7 +88,11 @@ def config_of(content: bytes) -> Node:
 
 
 def header_of(content: bytes) -> Any:
-    """The JSON header of a safetensors file."""
+    """The JSON header of a safetensors file.
+
+    Raises:
+        ModelError: not a safetensors file.
+    """
     length = int.from_bytes(content[:8], "little")
     if len(content) < 8 or length > len(content) - 8:
         raise ModelError("not a safetensors file: the header does not fit in the file")
@@ -115,7 +127,11 @@ class Tensors:
         return name in self.found
 
     def take(self, name: str) -> Floats:
-        """The tensor of this name. Raises :class:`ModelError` where it is missing."""
+        """The tensor of this name.
+
+        Raises:
+            ModelError: it is missing.
+        """
         if name not in self.found:
             raise ModelError(f"the tensor {name!r} is missing")
         self.unused.discard(name)
@@ -128,7 +144,11 @@ class Tensors:
         return self.take(name) if self.has(name) else np.zeros(size)
 
     def check_all_used(self) -> None:
-        """A tensor that the layout does not know could change what the model computes."""
+        """A tensor that the layout does not know could change what the model computes.
+
+        Raises:
+            ModelError: a tensor that is not part of the layout.
+        """
         if self.unused:
             raise ModelError(
                 f"tensor {quote(min(self.unused))} is not part of the layout (docs/soft-format.md), "

@@ -81,7 +81,12 @@ def _array(name: str, a: Any, source: str) -> Floats:
 
 
 def read_arrays(path: str | Path) -> dict[str, Floats]:
-    """The tensors of a safetensors file. Raises :class:`UsageError`, :class:`ModelError`; refuses pickle files."""
+    """The tensors of a safetensors file.
+
+    Raises:
+        UsageError: the file cannot be read.
+        ModelError: ; refuses pickle files.
+    """
     content = read_bytes(Path(path))
     if content[:2] == b"PK" or content[:1] == b"\x80":
         raise ModelError(
@@ -273,6 +278,7 @@ def from_gpt2(
 
     Raises:
         ModelError: for a tensor that is missing, has another shape, or is not understood.
+        UsageError: heads or symbols that do not fit the tensors.
     """
     source = str(path)
     tensors = _Named(

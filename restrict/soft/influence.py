@@ -77,6 +77,7 @@ def influence(
     Args:
         model: a softmax model.
         n: length, markers counted.
+        progress: told what is being done.
         samples: exchanges to try where there are more than 65536 of them.
         seed: of the samples.
         positions: which positions may be exchanged; all free ones other than the output's own by default.

@@ -106,7 +106,11 @@ class Positions:
     table: Floats | None = None
 
     def at(self, n: int) -> Floats | None:
-        """The embeddings of all positions at length ``n``, shape (n, p), or ``None`` without any."""
+        """The embeddings of all positions at length ``n``, shape (n, p), or ``None`` without any.
+
+        Raises:
+            ModelError: a length beyond the position table.
+        """
         if self.table is None:
             return None
         if self.kind == "table":
@@ -199,7 +203,12 @@ class SoftModel:
         return found
 
     def check_length(self, n: int) -> int:
-        """``n`` itself where the model has an instance of this length. Raises :class:`UsageError`, `ModelError`."""
+        """``n`` itself where the model has an instance of this length.
+
+        Raises:
+            UsageError: a length out of range.
+            ModelError: a length beyond the position table.
+        """
         if not isinstance(n, int | np.integer) or isinstance(n, bool) or not 1 <= n <= MAX_N:
             raise UsageError(f"the length {n!r} must be an integer in 1 .. {MAX_N}")
         if n < len(self.pinned(n)) or (self.start_marker is not None and self.end_marker is not None and n < 2):
@@ -245,7 +254,11 @@ class SoftModel:
         return np.array([[index[s] for s in word] for word in words], dtype=np.int64).reshape(len(words), length)
 
     def at(self, n: int) -> NoReturn:
-        """A hard-attention model has an instance here; a softmax model is refused, so no theorem on those sees it."""
+        """A hard-attention model has an instance here; a softmax model is refused, so no theorem on those sees it.
+
+        Raises:
+            UsageError: always: Theorem 1 is about hard attention.
+        """
         raise UsageError(f"{self.name} is a softmax model: {OUTSIDE_THEOREM_1}")
 
     def output_position(self, n: int) -> int:

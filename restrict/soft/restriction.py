@@ -41,8 +41,8 @@ FORMAT = "restrict-soft-certificate/1"
 Quantity = Literal["probability", "margin"]
 QUANTITIES: tuple[Quantity, ...] = ("probability", "margin")
 Progress = Callable[[str], None]
-MARGIN = 1e-9
-"""The search aims this much (relatively) below epsilon, so that a check with other rounding agrees."""
+MARGIN = 0.02
+"""The search aims this much (relatively) below epsilon: the re-check centres some sets elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,11 @@ def _text(x: Fraction) -> str:
 
 
 def read_epsilon(text: str) -> Fraction:
-    """A positive rational such as ``0.01``, ``1e-6`` or ``1/100``. Raises :class:`UsageError`."""
+    """A positive rational such as ``0.01``, ``1e-6`` or ``1/100``.
+
+    Raises:
+        UsageError: not a positive number of moderate size.
+    """
     try:
         value = Fraction(text.strip())
     except (ValueError, ZeroDivisionError):
@@ -100,7 +104,12 @@ def read_epsilon(text: str) -> Fraction:
 
 
 def load_certificate(path: str | Path) -> SoftCertificate:
-    """Read a certificate file. Raises :class:`UsageError` or :class:`ModelError` (file: place: reason)."""
+    """Read a certificate file.
+
+    Raises:
+        UsageError: the file cannot be read.
+        ModelError: malformed; the message is file: place: reason.
+    """
     content = read_bytes(Path(path))
     try:
         return _certificate(Node(parse(content, "certificate"), "top level"))
@@ -252,6 +261,7 @@ def certify_soft(
         position: where the output is read; the model's own place by default.
         fixed: certify this restriction instead of searching.
         seed: of the words that are followed.
+        progress: told what is being done.
         seconds: when to stop improving. The best restriction found is returned; also at Ctrl-C.
         tries: words to follow.
 

@@ -54,6 +54,9 @@ def allowed_tokens(parts: Parts, fixed: dict[int, int] | None = None) -> Rows:
     Args:
         parts: the model at a length.
         fixed: positions with their symbols' indices; markers are added.
+
+    Raises:
+        UsageError: a position or symbol out of range.
     """
     size = len(parts.model.alphabet)
     tokens = np.tile(np.arange(size), (parts.n, 1))
@@ -461,7 +464,11 @@ def centred(x: Enclosure) -> tuple[Enclosure, Floats]:
 
 
 def scale_bounds(norm: LayerNorm, u: Enclosure, size: Floats) -> tuple[Floats, Floats]:
-    """Bounds on ``1 / sqrt(|u|^2 / d + eps)``."""
+    """Bounds on ``1 / sqrt(|u|^2 / d + eps)``.
+
+    Raises:
+        ResourceLimit: a LayerNorm may divide by zero.
+    """
     d = u.centre.shape[-1]
     eps_low, eps_high = eps_range(norm)
     lowest = np.maximum(size * (1 - 4 * gamma(d)) - u.ball - 4 * TINY, 0.0)

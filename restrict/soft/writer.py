@@ -16,7 +16,11 @@ FORMAT = "restrict-soft/1"
 
 
 def dumps(model: SoftModel) -> bytes:
-    """The bytes of the model's file; the same model gives the same bytes."""
+    """The bytes of the model's file; the same model gives the same bytes.
+
+    Raises:
+        UsageError: the model cannot be written.
+    """
     from safetensors.numpy import save
 
     text = json.dumps(document_of(model), ensure_ascii=False, separators=(", ", ": "))

@@ -32,6 +32,9 @@ def random_model(
     the new activation is ``hash(seed, 2l+1, i, old, head values...) mod states``; in the last layer mod ``classes``,
     which is the output; 1 is accepted. With ``every`` = 1 there is an output at every position; with ``brackets`` the
     alphabet is that many types of bracket, as in Dyck languages, instead of ``symbols`` digits.
+
+    Raises:
+        UsageError: sizes out of range.
     """
     size = layers * (heads + 1)
     if size > MOST_VARIABLES or max(symbols, brackets) > MOST_SYMBOLS:

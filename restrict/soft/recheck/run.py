@@ -153,7 +153,7 @@ class Model:
         mean = sum(x.centre) // d
         c = [v - mean for v in x.centre]
         total = sum(x.box)
-        box = [r + (total - r) // d + 3 for r in x.box]
+        box = [(r * (d - 1) + total - r) // d + 3 for r in x.box]
         u = tight(c, box, x.ball + 2 * d)
         low, high = term(eps, 0, 1)
         length = size(c)
