@@ -1,4 +1,4 @@
-"""c > 0 against c = 0: the fixed positions that a bound on the dependencies saves, and how near the exact front that is.
+"""c > 0 against c = 0: what a bound on the dependencies saves, and how near the exact front the answers are.
 
 python scripts/bench_release.py --models 50                  # n = 12, beside the exact front (enumeration)
 python scripts/bench_release.py -n 1000000 -c 8 --models 20  # fixed positions and time beside those of c = 0

@@ -30,7 +30,7 @@ from restrict.soft.values import allowed_tokens
 
 SIZES = ((1, 16, 2), (2, 16, 2), (3, 16, 2), (1, 64, 4), (2, 64, 4), (3, 64, 4))
 """Layers, width, heads."""
-SMALL = (5, 10)
+SMALL = (10,)
 """Percent: entries of matrices have standard deviation percent / 100 / sqrt(columns), embeddings 1."""
 
 

@@ -85,7 +85,7 @@ def read_arrays(path: str | Path) -> dict[str, Floats]:
 
     Raises:
         UsageError: the file cannot be read.
-        ModelError: ; refuses pickle files.
+        ModelError: no safetensors file, or a pickle file.
     """
     content = read_bytes(Path(path))
     if content[:2] == b"PK" or content[:1] == b"\x80":
