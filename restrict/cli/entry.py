@@ -31,7 +31,7 @@ def main() -> NoReturn:
 
 
 def _address_space() -> float:
-    """How many bytes of address space the process may have. With too little, C libraries end it in ways of theirs."""
+    """How many bytes of address space the process may have; with too little, libraries in C end it in their own way."""
     try:
         import resource
     except ImportError:
