@@ -18,7 +18,7 @@ from restrict.errors import InternalError, NotEstablished, ResourceLimit, UsageE
 from restrict.force.release import relax
 from restrict.force.search import Best, Search
 from restrict.model.program import Model
-from restrict.optimum.enumeration import by_enumeration, few_restrictions, fewest_fixed, least_depends
+from restrict.optimum.enumeration import by_enumeration, few_restrictions, few_tables, fewest_fixed, least_depends
 from restrict.restriction import Restriction
 from restrict.task import Target, Task
 
@@ -91,7 +91,7 @@ def _released(task: Task, start: Certificate, c: int, free: float | Fraction | N
     After Ctrl-C it is the best so far that meets the wish.
     """
     found = relax(task, start, c, free)
-    if not few_restrictions(task.instance) or found.provenance.get("stopped") == "interrupted":
+    if not few_tables(task.instance) or found.provenance.get("stopped") == "interrupted":
         return found
     noted = task.noting(strategy="enumeration")
     if free is None:

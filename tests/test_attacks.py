@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import restrict
 from restrict.certificate.fast import FastRun
 from restrict.cli.common import AUTOMATIC_CHECK
 from tests import trusted as check
@@ -119,3 +120,13 @@ def test_the_folder_alone_is_enough(tmp_path: Path) -> None:
     command = [sys.executable, "-I", str(copy), *files("chain1500")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env={**os.environ})
     assert (done.returncode, done.stdout[:16], done.stderr) == (0, "s VERIFIED n=3 t", "")
+
+
+@pytest.mark.parametrize("name", ["hash_const", "hash_const_div"])
+def test_no_file_is_left_for_a_model_that_the_checker_refuses(name: str, tmp_path: Path) -> None:
+    from restrict.errors import ModelError
+
+    model = restrict.load(files(name)[0])
+    with pytest.raises(ModelError, match=r"variables\[0\].score"):
+        restrict.certify(model, 3).save(tmp_path / "c.json")
+    assert not list(tmp_path.iterdir())

@@ -195,7 +195,7 @@ def test_a_given_restriction_is_certified_as_it_is() -> None:
     ("more", "reason"),
     [
         ({"target": 10}, "target 10 is neither last, all nor a position 0..9"),
-        ({"c": -1}, "c = -1 must be at least 0"),
+        ({"c": -1}, "c = -1 must be an integer of at least 0"),
         ({"free": 1.5}, "the free fraction 1.5 must be between 0 and 1"),
         ({"free": float("nan")}, "the free fraction nan"),
     ],

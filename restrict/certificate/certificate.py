@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,10 @@ from typing import Any
 from restrict.abstract.run import AbstractRun, Cone, abstract_run, positions_of
 from restrict.certificate.cases import Case, Leaf, cases_to_json, leaves, read_cases
 from restrict.certificate.outline import FORMAT, read_outline
+from restrict.checker.formats import Model as Reading
+from restrict.checker.main import DEFAULT_LIMIT
+from restrict.checker.read import Meter, Place, Reject
+from restrict.checker.read import Task as Trial
 from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError, quote
 from restrict.files import read_bytes, write_bytes
 from restrict.model.program import Instance, Model
@@ -185,6 +190,27 @@ def claim_of(run: AbstractRun, target: Target) -> Claim:
     )
 
 
+@lru_cache(maxsize=64)
+def _read_by_the_checker(content: bytes, source: Path | None, n: int) -> None:
+    """Raise :class:`ModelError` where the trusted checker refuses a model; what it cannot decide is left to it."""
+    place, folder = Place(str(source or "model")), source.parent if source else Path()
+    try:
+        Reading(Trial(None, place, content, place, folder, Meter(DEFAULT_LIMIT)), n)
+    except Reject as reject:
+        if reject.code == 4:
+            raise ModelError(str(reject)) from None
+
+
+def trusted_reading(at: Instance) -> None:
+    """No certificate is made for a model that the trusted checker calls malformed. Cost: one reading of the model.
+
+    Raises:
+        ModelError: it does, with the line that it gives.
+    """
+    if at.model.content is not None:
+        _read_by_the_checker(at.model.content, at.model.source, at.n)
+
+
 def certificate_of(
     at: Instance,
     restriction: Restriction,
@@ -215,6 +241,7 @@ def certificate_of(
         UsageError: the model has no output at the target.
         ResourceLimit: the output has too many values to list.
     """
+    trusted_reading(at)
     claim = claim_under(at, restriction, cone, target, split, cases)
     kept = (
         cone if cone == "all" else {v.name: tuple(sorted(cone[v.name])) for v in at.model.variables if cone.get(v.name)}

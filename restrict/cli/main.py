@@ -49,7 +49,13 @@ COMMANDS = (
     verify,
 )
 OUT_OF_MEMORY = "out of resources ({}); try a smaller n"
-MEMORY_WORDS = ("failed to map segment", "Cannot allocate memory", "out of memory", "can't start new thread")
+MEMORY_WORDS = (
+    "failed to map segment",
+    "Cannot allocate memory",
+    "out of memory",
+    "can't start new thread",
+    "shared object file",
+)
 """What libraries say in other errors where memory has run out."""
 
 
@@ -95,7 +101,7 @@ def _run(words: list[str]) -> int:
     except BrokenPipeError:
         return _silent()
     except OSError as error:
-        return _system(error)
+        return _bug(error) if error.errno is None else _system(error)
     except Exception as error:
         return _bug(error)
 

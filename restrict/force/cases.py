@@ -27,8 +27,9 @@ BRANCHES = 256
 """Branches of a split that is looked for."""
 MOST_LEAVES = 4096
 """Leaves of a tree that is looked for."""
-MOST_LOOKS = 3_000
-"""Abstract runs on demand that the choice of its questions may take."""
+MOST_LOOKS, LOOKED_NODES, TREE_NODES = 3_000, 60_000, 250_000
+"""Abstract runs on demand that the choice of its questions may take, variables in all of them together, and variables
+in all the runs of a tree."""
 OVER, OPEN = 1024, 64
 """Branches of a split that is given, and how many of them may be unsettled when it is extended."""
 WORK = 1_000_000
@@ -94,15 +95,21 @@ class _Growing:
     """The search for a tree; one label is allowed at its leaves, that of the first."""
 
     def __init__(self, task: Task, fixed: dict[int, int], most: int, looks: int) -> None:
-        self.task, self.leaves, self.looks = task, most, looks
+        self.task, self.leaves = task, most
+        self.looks = min(looks, max(60, LOOKED_NODES // len(task.instance.model.variables)))
         self.position = task.one_position("cases")
         self.shared = OnDemandState.of(task.instance, {})
         self.symbols = range(len(task.instance.model.alphabet))
+        self.runs = max(500, TREE_NODES // len(task.instance.model.variables))
         self.label: str | None = None
+        self.ranks: dict[int, tuple[int, int, int]] = {}
 
     def grow(self, fixed: dict[int, int]) -> Case | None:
         """The tree below a partial input."""
         self.task.deadline.check()
+        self.runs -= 1
+        if self.runs < 0:
+            return None
         labels, cone = _look(self.shared, fixed, self.position)
         if len(labels) == 1:
             (label,) = labels
@@ -127,11 +134,10 @@ class _Growing:
         return Question(asked, tuple(children))
 
     def _question(self, fixed: dict[int, int], reads: list[int]) -> int:
-        """The position whose symbols leave least open; the first one once the looks are used up."""
-        best: tuple[int, int, int] | None = None
+        """The position whose symbols leave least open; once the looks are used up, that which did before."""
+        if self.looks <= 0:
+            return min(reads, key=lambda p: self.ranks.get(p, (len(self.symbols) + 1, 0, p)))
         for p in reads:
-            if self.looks <= 0:
-                break
             self.looks -= len(self.symbols)
             many = still = 0
             for a in self.symbols:
@@ -139,8 +145,8 @@ class _Growing:
                 labels, _ = _look(self.shared, child, self.position)
                 many += len(labels) > 1
                 still += len(_read(self.shared, child, self.position)) if len(labels) > 1 else 0
-            best = min(best or (many, still, p), (many, still, p))
-        return reads[0] if best is None else best[2]
+            self.ranks[p] = (many, still, p)
+        return min(reads, key=lambda p: self.ranks[p])
 
 
 def confirm_over(task: Task, fixed: Mapping[int, int], split: Collection[int], most: int) -> Certificate | None:
@@ -209,7 +215,7 @@ def find_split(
         reads = set().union(*(_read(shared, branch, position) for branch in open_branches))
         for p in sorted(reads.difference(instance.pinned, fixed, split)):
             looked += len(open_branches) * len(symbols)
-            if looked * instance.n**2 > WORK:
+            if looked * instance.n**2 * max(1, len(instance.model.variables) // 16) > WORK:
                 return None
             looks = [(b | {p: a}, *_look(shared, b | {p: a}, position)) for b in open_branches for a in symbols]
             still = sum(len(labels) > 1 for _, labels, _ in looks)

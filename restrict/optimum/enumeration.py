@@ -26,6 +26,8 @@ from restrict.task import Task
 
 RESTRICTIONS, WORDS, NODES = 50_000_000, 2**16, 600_000_000
 """Restrictions, words and nodes of all words that are gone through unasked: some seconds."""
+TABLE_RESTRICTIONS, TABLE_WORDS = 2_500_000, 2**14
+"""Restrictions and words of a table that is made unasked, for c > 0."""
 MOST_RESTRICTIONS, MOST_WORDS = 20_000_000, 2**20
 """Restrictions in one table, and words, that are gone through at most."""
 LABELS = 255
@@ -45,6 +47,11 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 def few_restrictions(instance: Instance) -> bool:
     """Whether every word is run unasked: it takes some seconds."""
     return words_fit(instance, WORDS, NODES) and _at_most(instance, WORDS, RESTRICTIONS)
+
+
+def few_tables(instance: Instance) -> bool:
+    """Whether a table of all restrictions takes well under a second."""
+    return _at_most(instance, TABLE_WORDS, TABLE_RESTRICTIONS)
 
 
 def words_fit(instance: Instance, words: int = MOST_WORDS, nodes: int | None = None) -> bool:
@@ -205,7 +212,7 @@ def confirm_one(task: Task, cubes: Sequence[dict[int, int]]) -> Certificate | No
 
     Returns:
         The first that the abstract run confirms as it is; else the one with the smallest split of the first few; else
-        the one with the fewest leaves of a tree of cases, of the first few; ``None`` where all that is too much.
+        the first with a tree of cases; ``None`` where all that is too much.
     """
     for fixed in cubes:
         if (found := confirm(task, fixed)) is not None:
@@ -213,8 +220,8 @@ def confirm_one(task: Task, cubes: Sequence[dict[int, int]]) -> Certificate | No
     split = [f for fixed in cubes[:SPLIT_TRIES] if (f := confirm_by_cases(task, fixed)) is not None]
     if split:
         return min(split, key=lambda f: len(f.split))
-    trees = [f for fixed in cubes[:TREE_TRIES] if (f := confirm_by_tree(task, fixed)) is not None]
-    return min(trees, key=lambda f: f.cone_size or 0) if trees else None
+    trees = (confirm_by_tree(task, fixed) for fixed in cubes[:TREE_TRIES])
+    return next((found for found in trees if found is not None), None)
 
 
 # ---------------------------------------------------------------- c > 0
