@@ -72,7 +72,17 @@ class Language(Protocol):
         """Whether completions come from dynamic programming or a proof rather than from search."""
 
     def contains(self, word: Sequence[str]) -> bool:
-        """Whether the word (symbols, no markers) is a member. Raises ``UsageError`` on a symbol that is unknown."""
+        """Whether the word (symbols, no markers) is a member. Raises ``UsageError`` on a symbol that is unknown.
+
+        Args:
+            word: symbols of the alphabet, without markers, at any length.
+
+        Returns:
+            Whether the word is a member.
+
+        Raises:
+            UsageError: a symbol outside the alphabet.
+        """
 
     def complete(self, restriction: Restriction, values: Mapping[int, str], member: bool) -> Word | None:
         """A word that agrees with ``restriction`` and with ``values`` and is a member (or not, as asked).
@@ -80,15 +90,49 @@ class Language(Protocol):
         ``values`` maps positions of the restriction (markers counted) to symbols: the dependencies of a certificate.
         They may repeat what is fixed but not contradict it. ``None`` is a proof that no such word exists; raises
         ``ResourceLimit`` where it is not known.
+
+        Args:
+            restriction: positions with the symbols that they are fixed to; pinned positions are markers.
+            values: further symbols, by position of the restriction (markers counted); they may not contradict it.
+            member: whether the word is to be a member (true) or a non-member (false).
+
+        Returns:
+            The word, one symbol for each unpinned position; ``None`` is a proof that there is none.
+
+        Raises:
+            UsageError: a symbol outside the alphabet, or a value at a marker, out of range or against the restriction.
+            ResourceLimit: it is not known whether there is such a word.
         """
 
     def count(self, restriction: Restriction) -> int | None:
-        """The exact number of members among the completions; ``None`` where that would take too long."""
+        """The exact number of members among the completions; ``None`` where that would take too long.
+
+        Args:
+            restriction: positions with the symbols that they are fixed to; pinned positions are markers.
+
+        Returns:
+            The exact number, or ``None``.
+
+        Raises:
+            UsageError: the restriction fixes a symbol outside the alphabet.
+        """
 
     def sample(self, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
         """A random member (or non-member) of exactly ``n`` symbols; ``None`` is a proof that there is none.
 
         Uniform unless the class says otherwise.
+
+        Args:
+            n: the length of the word in symbols, without markers, at least 0.
+            rng: the source of randomness; the same state gives the same word.
+            member: whether the word is to be a member (true) or a non-member (false).
+
+        Returns:
+            A word of ``n`` symbols; ``None`` is a proof that there is none.
+
+        Raises:
+            UsageError: a negative length.
+            ResourceLimit: no such word was found, which proves nothing.
         """
 
     def forcing_cost(self, n: int, member: bool, pre: Restriction | None = None) -> Forcing | None:
@@ -96,6 +140,20 @@ class Language(Protocol):
 
         ``pre`` is fixed beforehand and costs nothing; it has ``n`` unpinned positions. ``None`` is a proof that no
         word (that agrees with ``pre``) has that membership. Raises ``ResourceLimit`` where the answer is not known.
+
+        Args:
+            n: the length of the words in symbols, without markers, at least 0.
+            member: whether to force membership (true) or non-membership (false).
+            pre: a restriction with ``n`` unpinned positions that is given beforehand and costs nothing; none by
+                default.
+
+        Returns:
+            A cheapest forcing restriction with its exact cost in symbols; ``None`` is a proof that nothing forces it.
+
+        Raises:
+            UsageError: a negative length, a pre-restriction of another length, or one with a symbol outside the
+                alphabet.
+            ResourceLimit: the answer is not known.
         """
 
 
