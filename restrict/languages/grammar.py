@@ -41,7 +41,16 @@ class NormalForm:
 
 
 def normal_form(rules: Sequence[Rule], alphabet: Sequence[str]) -> NormalForm:
-    """The normal form of rules ``(A, right-hand side)``; the first left-hand side is the start symbol."""
+    """The normal form of rules ``(A, right-hand side)``; the first left-hand side is the start symbol.
+
+    Args:
+        rules: pairs (nonterminal, tuple of symbols), at least one; a symbol is a nonterminal iff it is some left-hand
+            side.
+        alphabet: the terminal symbols, each once.
+
+    Returns:
+        An equivalent grammar with binary rules, rules to one terminal, and a flag for the empty word.
+    """
     heads = list(dict.fromkeys(head for head, _ in rules))
     index = {("N", head): at for at, head in enumerate(heads)}
 
@@ -118,6 +127,15 @@ class Chart:
 def chart(form: NormalForm, pattern: Pattern) -> Chart:
     """The chart of a pattern. Cost O(n^2 R) operations on sets of ``n`` bits.
 
+    Source: Cocke, Younger and Kasami, with sets of end positions instead of a table.
+
+    Args:
+        form: the grammar in normal form, with ``R`` binary rules.
+        pattern: ``n`` cells: a symbol of the alphabet, or ``None`` where it is free.
+
+    Returns:
+        The chart, exact.
+
     Raises:
         ResourceLimit: too many symbols for the chart.
     """
@@ -147,7 +165,14 @@ def chart(form: NormalForm, pattern: Pattern) -> Chart:
 
 
 def read_off(found: Chart) -> Word | None:
-    """Some member among the completions, or ``None`` where there is none."""
+    """Some member among the completions, or ``None`` where there is none.
+
+    Args:
+        found: a chart, from :func:`chart`.
+
+    Returns:
+        The word, which agrees with the chart's pattern, or ``None``, which is a proof.
+    """
     form, pattern, n = found.form, found.pattern, len(found.pattern)
     if not found.member():
         return None
@@ -245,7 +270,7 @@ class ContextFree:
         return sum(map(self.contains, completions(self.alphabet, pattern))) if few(self.alphabet, pattern) else None
 
     def sample(self, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
-        """See the class. Raises ``ResourceLimit`` where words have too many derivations, or ``n`` is too large.
+        """Uniform; see the class.
 
         Args:
             n: the length of the word in symbols, without markers, at least 0.
@@ -256,7 +281,7 @@ class ContextFree:
             A word of ``n`` symbols; ``None`` is a proof that there is none.
 
         Raises:
-            ResourceLimit: too many derivations for a uniform sample.
+            ResourceLimit: too many derivations for a uniform sample, or ``n`` is too large.
             UsageError: a negative length.
         """
         if not member:
@@ -364,6 +389,13 @@ def read_grammar(text: str, spec: str) -> ContextFree:
 
     What has a left-hand side is a nonterminal, the first one is the start symbol, and an alternative may be empty
     (write ``ε`` or nothing).
+
+    Args:
+        text: the lines of the grammar.
+        spec: the specification of the language, which is its name, too.
+
+    Returns:
+        The language, over the terminal symbols in order of appearance.
 
     Raises:
         ModelError: malformed; the message has the line.

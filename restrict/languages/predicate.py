@@ -23,18 +23,43 @@ TRIES = 2000
 
 
 def completions(alphabet: Sequence[str], pattern: Pattern) -> Iterator[Word]:
-    """Every word that agrees with the pattern, in the order of the alphabet."""
+    """Every word that agrees with the pattern, in the order of the alphabet.
+
+    Args:
+        alphabet: the symbols, each once.
+        pattern: one cell for each symbol of the word; ``None`` is free.
+
+    Returns:
+        An iterator over ``len(alphabet) ** free`` words.
+    """
     return itertools.product(*(alphabet if s is None else (s,) for s in pattern))
 
 
 def few(alphabet: Sequence[str], pattern: Pattern) -> bool:
-    """Whether the pattern has at most ``MAX_WORDS`` completions."""
+    """Whether the pattern has at most ``MAX_WORDS`` completions.
+
+    Args:
+        alphabet: the symbols, each once.
+        pattern: one cell for each symbol of the word; ``None`` is free.
+
+    Returns:
+        False also where more than 16 cells are free.
+    """
     free = sum(s is None for s in pattern)
     return free <= 16 and len(alphabet) ** free <= MAX_WORDS
 
 
 def random_word(alphabet: Sequence[str], pattern: Pattern, rng: np.random.Generator) -> Word:
-    """A uniform completion of the pattern."""
+    """A uniform completion of the pattern.
+
+    Args:
+        alphabet: the symbols, each once.
+        pattern: one cell for each symbol of the word; ``None`` is free.
+        rng: the source of randomness.
+
+    Returns:
+        A word of as many symbols as the pattern has cells.
+    """
     letters = rng.integers(len(alphabet), size=len(pattern)).tolist()
     return tuple(alphabet[a] if s is None else s for a, s in zip(letters, pattern, strict=True))
 
@@ -43,6 +68,18 @@ def look_for(
     alphabet: Sequence[str], pattern: Pattern, good: Callable[[Word], bool], what: str, tries: int = TRIES
 ) -> Word | None:
     """A completion that is good: by enumeration where there are few, else at random, and ``ResourceLimit``.
+
+    The random words are the same at every call.
+
+    Args:
+        alphabet: the symbols, each once.
+        pattern: one cell for each symbol of the word; ``None`` is free.
+        good: what the word has to satisfy.
+        what: the kind of word looked for, for the message.
+        tries: how many random completions are tested, at least 0.
+
+    Returns:
+        A good word; ``None`` is a proof that there is none.
 
     Raises:
         ResourceLimit: nothing found among the words that were tried.
@@ -66,6 +103,18 @@ def uniform_sample(
     alphabet: Sequence[str], n: int, rng: np.random.Generator, good: Callable[[Word], bool], what: str
 ) -> Word | None:
     """A uniform good word of ``n`` symbols, by rejection; at small ``n`` a list, so that ``None`` is a proof.
+
+    Cost: at most ``TRIES`` tests, and at small ``n`` at most ``MAX_WORDS`` more.
+
+    Args:
+        alphabet: the symbols, each once.
+        n: the number of symbols, at least 0.
+        rng: the source of randomness.
+        good: what the word has to satisfy.
+        what: the kind of word looked for, for the message.
+
+    Returns:
+        A good word; ``None`` is a proof that there is none.
 
     Raises:
         ResourceLimit: nothing found among the words that were tried.

@@ -34,7 +34,17 @@ SINGLE_TESTS = 40_000
 
 
 def pair_up(codes: Sequence[int]) -> list[tuple[int, int]] | None:
-    """Pairs of positions, crossing allowed; ``None`` is a proof that there is no pairing. O(n)."""
+    """Pairs of positions, crossing allowed; ``None`` is a proof that there is no pairing. O(n).
+
+    Why greedy is right: see the module.
+
+    Args:
+        codes: the pattern as codes (:mod:`restrict.languages.dyck`): 0 for free, ``t`` and ``-t`` for an opener and a
+            closer of type ``t``.
+
+    Returns:
+        Pairs (opener's position, closer's position) that cover all positions, or ``None``.
+    """
     if len(codes) % 2:
         return None
     openers: dict[int, list[int]] = {}
@@ -158,8 +168,6 @@ class ShuffleDyck(Brackets):
     def sample(self, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
         """Uniform: first how many brackets each type has, by exact counts, then where, then a path for each.
 
-        Raises ``ResourceLimit`` for members beyond ``2 * SPLIT_LIMIT`` symbols.
-
         Args:
             n: the length of the word in symbols, without markers, at least 0.
             rng: the source of randomness; the same state gives the same word.
@@ -169,7 +177,7 @@ class ShuffleDyck(Brackets):
             A word of ``n`` symbols; ``None`` is a proof that there is none.
 
         Raises:
-            ResourceLimit: longer than words can be sampled uniformly.
+            ResourceLimit: a member of over ``2 * SPLIT_LIMIT`` symbols and several types.
             UsageError: a negative length.
         """
         if not member:
