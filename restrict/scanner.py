@@ -91,7 +91,14 @@ class Cursor:
         return token
 
     def take(self, *texts: str) -> str:
-        """Take the next token if it is one of these; its text, or nothing."""
+        """Take the next token if it is one of these.
+
+        Args:
+            *texts: texts of tokens, none of them empty.
+
+        Returns:
+            The token's text; empty where it is none of them, and then nothing is taken.
+        """
         text = self.token.text
         if text not in texts:
             return ""
@@ -99,7 +106,17 @@ class Cursor:
         return text
 
     def nested(self, rule: Callable[[], T]) -> T:
-        """``rule()`` one level deeper; fails beyond ``deepest`` levels."""
+        """``rule()`` one level deeper; fails beyond ``deepest`` levels.
+
+        Args:
+            rule: the part of a parser that may come back here.
+
+        Returns:
+            The result of ``rule``.
+
+        Raises:
+            Whatever ``fail`` raises.
+        """
         self.depth += 1
         if self.depth > self.deepest:
             self.fail(self.token, self.too_deep)
