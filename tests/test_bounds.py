@@ -52,6 +52,7 @@ def test_every_inequality_holds(grid: list[TheoremBounds]) -> None:
         assert bounds.c > of(1)
 
 
+@pytest.mark.heavy
 def test_random_sizes() -> None:
     """Any size up to 10^9 and any C: no exception, every inequality, never worse than the paper's choices."""
     rng = random.Random(0)

@@ -78,6 +78,7 @@ def test_what_it_cannot_do_is_said() -> None:
     assert supported(Model("k", ("a", "b"), (Head("h", "token", "k", key="token"),), Output("h", "every")).at(4))
 
 
+@pytest.mark.heavy
 def test_a_claim_for_a_million_positions() -> None:
     """Every 50th symbol fixed: `since` then looks back at most 49 free positions, wherever it stands."""
     since = Head("since", "a", "k", key="stop", mask="past", ties="right")

@@ -61,6 +61,7 @@ def test_one_leaf_without_its_proof_is_refused() -> None:
         restrict.check(loads(json.dumps(SAME).encode()), lie)
 
 
+@pytest.mark.heavy
 def test_the_checker_says_what_is_so_in_every_leaf() -> None:
     """On random programs: the claim is the union over the leaves, computed here by the oracle, and it is true."""
     rng, done = np.random.default_rng(5), 0

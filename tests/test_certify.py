@@ -19,6 +19,7 @@ from restrict.errors import NotEstablished, UsageError
 from restrict.model.examples.builtin import BUILTINS
 from restrict.model.fileformat import loads
 from tests import naive, random_programs
+from tests.marks import heavy_after
 
 
 def forced(model: Model, n: int, **more: Any) -> Certificate:
@@ -67,7 +68,7 @@ def test_the_optimum_is_found(name: str, n: int, optimum: int) -> None:
     assert len(forced(restrict.load(name), n).restriction.fixed) == optimum
 
 
-@pytest.mark.parametrize("name", ["and-of-ors", "or-of-ands"])
+@pytest.mark.parametrize("name", heavy_after(["and-of-ors", "or-of-ands"], 1))
 def test_a_formula_over_ten_thousand_inputs_is_forced_by_one_hundred(name: str) -> None:
     certificate = certify(restrict.load(name), 10_000)
     assert len(certificate.restriction.fixed) == 100
@@ -124,6 +125,7 @@ def test_a_certified_claim_is_true_on_all_inputs(seed: int) -> None:
 # ---------------------------------------------------------------- determinism
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("text", ["random:layers=2,seed=5", "tribes:width=4", "induction-head"])
 def test_the_same_seed_gives_the_same_bytes(text: str) -> None:
     first, again = (certify(restrict.load(text), 32, seed=7).to_bytes() for _ in range(2))
@@ -144,11 +146,13 @@ def test_c_bounds_the_dependencies_and_frees_positions(name: str, n: int, c: int
     assert restrict.check(model, certificate).split()[5] == f"c={certificate.c}"
 
 
+@pytest.mark.heavy
 def test_c_frees_as_much_as_parity_allows() -> None:
     for c in (0, 1, 3, 8):
         assert len(certify(restrict.load("parity8"), 12, c=c).restriction.fixed) == 8 - c
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.9, 1.0])
 @pytest.mark.parametrize(("name", "n"), [("parity8", 12), ("parity-attempt", 9), ("tribes", 16), ("contains-one", 7)])
 def test_a_free_fraction_is_kept_free(name: str, n: int, share: float) -> None:

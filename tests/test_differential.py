@@ -219,7 +219,7 @@ def check_case(seed: int, most_inputs: int = 256) -> None:
     check_evaluation(case, batch, list(range(count)) if everything else sorted({0, count // 3, count - 1}))
 
 
-@pytest.mark.parametrize("chunk", heavy_after(range(CHUNKS), 6))
+@pytest.mark.parametrize("chunk", heavy_after(range(CHUNKS), 3))
 def test_random_programs(chunk: int) -> None:
     """The seeds ``chunk, chunk + CHUNKS, ...`` below ``PROGRAMS``."""
     for seed in range(chunk, PROGRAMS, CHUNKS):

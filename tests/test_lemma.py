@@ -465,6 +465,7 @@ def test_parameters_out_of_range(arguments: dict[str, Any], message: str) -> Non
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.heavy
 def test_a_budget_that_cannot_be_met_names_the_nearest_one() -> None:
     t = random_ctransformer(np.random.default_rng(0), 40, 1, heads=2, states=2, shared=0.0)
     with pytest.raises(NotEstablished) as raised:

@@ -53,6 +53,7 @@ def test_what_the_search_finds_is_true() -> None:
     assert not outcome.faults, outcome.faults[0]
 
 
+@pytest.mark.heavy
 def test_the_judge_is_right() -> None:
     """Where there are few inputs, the truth by the batch evaluator is that of the oracle, for true and false claims."""
     counts = {True: 0, False: 0}
@@ -67,6 +68,7 @@ def test_the_judge_is_right() -> None:
     assert min(counts.values()) >= 30, counts
 
 
+@pytest.mark.heavy
 def test_a_false_claim_would_be_found() -> None:
     """The sweep reports a checker that accepts a lie."""
     outcome = mutations.Outcome()

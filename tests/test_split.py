@@ -21,6 +21,7 @@ from restrict.task import Task
 from tests import mutations, naive, random_programs
 
 
+@pytest.mark.heavy
 def test_a_split_is_what_the_checker_says_in_every_branch() -> None:
     """On random programs: the claim over a split is the union over the branches, computed here by hand."""
     rng, done = np.random.default_rng(3), 0
@@ -99,6 +100,7 @@ def test_enumeration_finds_the_optimum() -> None:
             assert len({naive.label(document, v) for v in taken}) == 1
 
 
+@pytest.mark.heavy
 def test_small_random_models_reach_their_optimum() -> None:
     sizes = []
     for seed in range(6):

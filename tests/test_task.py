@@ -155,6 +155,7 @@ def test_a_disagreement_within_the_package_is_a_bug_and_exits_1(monkeypatch: pyt
     assert caught.value.exit_code == 1
 
 
+@pytest.mark.heavy
 def test_the_certificate_does_not_depend_on_the_order_of_sets(tmp_path: Path) -> None:
     """Python orders sets of names differently in every process; the search drew random nodes from such an order."""
     root = Path(__file__).parent.parent

@@ -37,6 +37,7 @@ def lowered(certificate: Certificate) -> Certificate:
     return replace(certificate, claim=replace(certificate.claim, c=certificate.c - 1))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("block", heavy_after(range(3), 1))
 def test_certificates_pass_the_checker_and_are_tight(block: int) -> None:
     """On random programs of every feature: verified as written, refused with one dependency less."""
@@ -91,6 +92,7 @@ def test_shared_hubs_give_stage_1_work() -> None:
     assert 0 < len(record.fixed) <= record.fixed_bound
 
 
+@pytest.mark.heavy
 def test_the_fallback_solves_what_resampling_does_not() -> None:
     """Tribes: no redraw forces eight inputs at once; the covering solver does it, or proves that it cannot be done."""
     t = CTransformer.of_model(restrict.load("tribes-trap"), 256).collapse()
@@ -189,6 +191,7 @@ def test_the_exchange_is_near_the_optimum_on_small_rows() -> None:
         assert phi[brute_totals(rows, search.run(phi, 2000))].sum() <= min(values) * 1.1
 
 
+@pytest.mark.heavy
 def test_capturing_keeps_to_its_budget() -> None:
     for name, n in (("shared-hubs", 60), ("dot-sparse", 60), ("tribes-trap:width=3", 60), ("random:every=1", 60)):
         task = Task.of(restrict.load(name), n, target="all")

@@ -40,7 +40,10 @@ def since() -> Model:
 # --- the lemma ---
 
 
-@pytest.mark.parametrize(("text", "n", "free"), [(ONE, 90, 0.8), (TWO, 70, 0.6), ("shared-hubs", 60, 0.7)])
+@pytest.mark.parametrize(
+    ("text", "n", "free"),
+    [(ONE, 90, 0.8), (TWO, 70, 0.6), pytest.param("shared-hubs", 60, 0.7, marks=pytest.mark.heavy)],
+)
 def test_the_lemma_removes_all_layers_and_the_checker_agrees(text: str, n: int, free: float) -> None:
     model = restrict.load(text)
     found = certify_all(model, n, free=free, method="lemma")
