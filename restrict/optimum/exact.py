@@ -286,13 +286,15 @@ def exact(
 
     Raises:
         UsageError: a bad argument, or the target ``all``.
-        ResourceLimit: the cone does not fit.
-        OutOfTime: ``c > 0`` and the time is over.
+        ResourceLimit: the cone does not fit; or ``c > 0`` and the time is over.
     """
     task = Task.of(model, n, target=target, seed=seed, time=time, progress=progress).noting(engine="exact")
     position = task.one_position("the exact optimum")
     if the_integer("c", c) > 0:
-        return _by_table(task, c)
+        try:
+            return _by_table(task, c)
+        except OutOfTime:
+            raise ResourceLimit(f"the time is over before the optimum for c = {c} is known; give more --time") from None
     instance = task.instance
     oracle = Oracle(encode(instance, Restriction.of(instance), [position]), position, task.deadline)
     first = None if start is None or start.c else start.restriction.tokens(model)
