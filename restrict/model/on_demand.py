@@ -38,7 +38,19 @@ class OnDemandRun:
         self.known: dict[Node, int] = {}
 
     def value(self, name: str, i: int) -> int:
-        """The value of a node. The nodes that wait for others stand on a stack of our own: programs may be deep."""
+        """The value of a node. The nodes that wait for others stand on a stack of our own: programs may be deep.
+
+        Args:
+            name: a variable, ``token`` or ``position``.
+            i: 0 .. n-1.
+
+        Returns:
+            0 .. domain-1 (exact). Cost: the scores that it rests on, each node once.
+
+        Raises:
+            ResourceLimit: more than ``limit`` scores in all, or more than ``ROW`` in one row.
+            ModelError: a callable gave a wrong value.
+        """
         waiting: list[tuple[Node, Steps]] = []
         node, found = (name, i), self._ready(name, i)
         while found is None or waiting:
@@ -55,7 +67,17 @@ class OnDemandRun:
         return found
 
     def label(self, position: int) -> str:
-        """The output's label at a position."""
+        """The output's label at a position.
+
+        Args:
+            position: 0 .. n-1.
+
+        Returns:
+            The label, as :meth:`restrict.model.variables.Output.label` gives it.
+
+        Raises:
+            ResourceLimit: as :meth:`value` does.
+        """
         return self.instance.label(self.value(self.instance.model.output.variable, position))
 
     def _ready(self, name: str, i: int) -> int | None:

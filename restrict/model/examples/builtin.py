@@ -119,10 +119,17 @@ def or_of_ands() -> Model:
 
 
 def alternating_tree(bottom: int = 8, middle: int = 8) -> Model:
-    """AND of ORs of ANDs: `bottom` inputs per AND, `middle` ANDs per OR, `n // (bottom * middle)` ORs.
+    """AND of ORs of ANDs.
 
     Forcing 1 costs exactly the product of the AND fan-ins, `(n // (bottom * middle)) * bottom`; forcing 0 exactly the
     product of the OR fan-ins, `middle`.
+
+    Args:
+        bottom: inputs per AND, at least 1.
+        middle: ANDs per OR, at least 1. There are `n // (bottom * middle)` ORs.
+
+    Returns:
+        The object of a model file, for multiples of `bottom * middle`.
     """
     size = bottom * middle
     variables = [
@@ -135,8 +142,16 @@ def alternating_tree(bottom: int = 8, middle: int = 8) -> Model:
 
 
 def tribes(width: int = 8) -> Model:
-    """OR over `n // width` tribes of the AND of their `width` members. Forcing 1 costs exactly `width`, forcing 0
-    exactly `n // width`."""
+    """OR over `n // width` tribes of the AND of their members.
+
+    Forcing 1 costs exactly `width`, forcing 0 exactly `n // width`.
+
+    Args:
+        width: members per tribe, at least 1.
+
+    Returns:
+        The object of a model file, for multiples of `width`.
+    """
     variables = [
         _gate("tribe", "token", "and", inside=f"j // {width} == i // {width}"),
         _gate("some", "tribe", "or", leader=f"j % {width} == 0"),
@@ -163,6 +178,12 @@ def induction_head(letters: int = 4) -> Model:
     `previous` is the symbol before each position. The two heads of the second layer attend to the same position: the
     rightmost `j <= i` whose previous symbol is the current one, and the symbol at that `j` is what followed it. If no
     `j` matches, `matched` brings a symbol that is not the current one, which is how the map knows.
+
+    Args:
+        letters: the size of the alphabet, 1 .. 26: the first letters from `a`.
+
+    Returns:
+        The object of a model file, for every `n`.
     """
     alphabet = [chr(ord("a") + index) for index in range(letters)]
     variables = [
@@ -176,7 +197,14 @@ def induction_head(letters: int = 4) -> Model:
 
 
 def tagger(letters: int = 3) -> Model:
-    """Tags every letter `first` (not seen before), `double` (equal to the symbol just before) or `again`."""
+    """Tags every letter `first` (not seen before), `double` (equal to the symbol just before) or `again`.
+
+    Args:
+        letters: the size of the alphabet, 1 .. 26: the first letters from `a`.
+
+    Returns:
+        The object of a model file, for every `n`.
+    """
     alphabet = [chr(ord("a") + index) for index in range(letters)]
     none: dict[str, str | int] = {"mask": "strict_past", "domain": letters + 1, "default": letters}
     variables = [
@@ -232,7 +260,14 @@ def dyck1_depth3() -> Model:
 
 
 def parity8(width: int = 8) -> Model:
-    """Accepts if the first `width` symbols have an odd number of ones: one head per symbol and one map."""
+    """Accepts if the first symbols have an odd number of ones: one head per symbol and one map.
+
+    Args:
+        width: how many symbols count, 1 .. 2000.
+
+    Returns:
+        The object of a model file, for `n >= width`.
+    """
     bits = [f"bit{index}" for index in range(width)]
     heads = [_head(bit, "token", f"j == {index}") for index, bit in enumerate(bits)]
     odd = _map("odd", bits, 2, f"({' + '.join(bits)}) % 2")
@@ -241,12 +276,18 @@ def parity8(width: int = 8) -> Model:
 
 
 def parity_attempt(layers: int = 4) -> Model:
-    """PARITY tried with `layers` layers: right for `n <= layers + 2` (both markers counted), wrong beyond.
+    """PARITY tried with some layers: right for `n <= layers + 2` (both markers counted), wrong beyond.
 
     `parity0` is the symbol itself (0 at the markers). Layer `l` reads `parity(l-1)` one position to the left, so
     `parity l` at `i` is the parity of the symbols at `i - l .. i`; where nothing is to the left the default is 0, and
     the start marker counts 0. At the end marker the last layer holds the parity of the last `layers` symbols: of the
     whole word if it has at most `layers`; otherwise the first symbol is ignored.
+
+    Args:
+        layers: 1 .. 2000.
+
+    Returns:
+        The object of a model file, for every `n >= 2`.
     """
     variables = [_map("parity0", ["token"], 2, "token == 1")]
     for layer in range(1, layers + 1):
