@@ -48,7 +48,7 @@ def import_weights(path: str | Path, *, limit: int = LIMIT) -> Imported:
     Raises:
         ModelError: a malformed file, attention that is not hard (the message names the head), or scores that overflow.
         ResourceLimit: too many vectors can occur at a layer, which the message names.
-        UsageError: the limit is below 1.
+        UsageError: the limit is below 1, or the file cannot be read.
     """
     if limit < 1:
         raise UsageError(f"the limit {limit} must be at least 1")
