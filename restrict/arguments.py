@@ -20,6 +20,12 @@ SEEDS = 2**63
 def the_model(given: Any) -> Model:
     """The model of a call.
 
+    Args:
+        given: what the caller gave.
+
+    Returns:
+        The same object.
+
     Raises:
         UsageError: something else, such as a file name, was given.
     """
@@ -30,7 +36,16 @@ def the_model(given: Any) -> Model:
 
 
 def the_integer(name: str, given: Any, least: int = 0, below: int | None = None) -> int:
-    """An integer ``least <= given < below``.
+    """An integer in a range.
+
+    Args:
+        name: the argument's name, for the message.
+        given: anything; integers of numpy are taken, Booleans are not.
+        least: the smallest value allowed.
+        below: all values allowed are below it; ``None``: no upper limit.
+
+    Returns:
+        A Python integer, ``least <= given < below``.
 
     Raises:
         UsageError: another type, or out of range.
@@ -46,7 +61,13 @@ def the_integer(name: str, given: Any, least: int = 0, below: int | None = None)
 
 
 def the_seed(given: Any) -> int:
-    """A seed, ``0 .. 2^63 - 1``.
+    """A seed.
+
+    Args:
+        given: anything.
+
+    Returns:
+        0 .. 2^63 - 1.
 
     Raises:
         UsageError: it is none.
@@ -55,10 +76,16 @@ def the_seed(given: Any) -> int:
 
 
 def seconds(given: Any) -> float:
-    """A number of seconds, at least 0; at most thirty years, since the clock's arithmetic does not take infinity.
+    """A number of seconds, at least 0.
+
+    Args:
+        given: a number, or its text.
+
+    Returns:
+        Seconds, 0 .. 10^9 (thirty years): a greater number is cut, since the clock's arithmetic does not take infinity.
 
     Raises:
-        UsageError: it is none.
+        UsageError: it is none, or it is negative.
     """
     try:
         found = float(given)
@@ -70,7 +97,13 @@ def seconds(given: Any) -> float:
 
 
 def the_time(given: Any) -> float | None:
-    """Seconds, at least 0, or ``None`` for no limit.
+    """A time limit.
+
+    Args:
+        given: a number of seconds, or ``None``.
+
+    Returns:
+        Seconds, 0 .. 10^9, or ``None`` for no limit.
 
     Raises:
         UsageError: it is neither.
@@ -81,8 +114,14 @@ def the_time(given: Any) -> float | None:
 def as_written(given: float | str | Fraction) -> Fraction:
     """A fraction as it was written: ``0.9`` is nine tenths, not the nearest binary number.
 
+    Args:
+        given: a fraction, or a decimal number or its text: at most 1000 digits, with an exponent in -1000 .. 1000.
+
+    Returns:
+        The fraction (exact).
+
     Raises:
-        UsageError: it is no finite number, or one beyond 10^1000.
+        UsageError: it is no finite number, or one beyond these limits.
     """
     if isinstance(given, Fraction):
         return given
@@ -96,7 +135,14 @@ def as_written(given: float | str | Fraction) -> Fraction:
 
 
 def the_share(name: str, given: Any) -> Fraction:
-    """A fraction in ``[0, 1]``, exactly as written.
+    """A share of a whole, exactly as written.
+
+    Args:
+        name: the argument's name, for the message.
+        given: as for :func:`as_written`.
+
+    Returns:
+        A fraction in ``[0, 1]`` (exact).
 
     Raises:
         UsageError: it is none.
@@ -108,5 +154,16 @@ def the_share(name: str, given: Any) -> Fraction:
 
 
 def least_free(positions: int, share: float | str | Fraction) -> int:
-    """How many of so many positions without a marker a free fraction asks for: rounded up, exactly."""
+    """How many free positions a free fraction asks for.
+
+    Args:
+        positions: the number of positions without a marker, at least 0.
+        share: the free fraction, 0 .. 1, as for :func:`as_written`.
+
+    Returns:
+        ``ceil(share * positions)`` (exact).
+
+    Raises:
+        UsageError: the share is no number.
+    """
     return math.ceil(as_written(share) * positions)

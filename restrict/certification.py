@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from restrict.arguments import least_free, the_integer, the_share
 from restrict.certificate.certificate import Certificate, certified
-from restrict.deadline import Progress
+from restrict.deadline import OutOfTime, Progress
 from restrict.errors import InternalError, NotEstablished, ResourceLimit, UsageError, quote
 from restrict.force.release import relax
 from restrict.force.search import Best, Search
@@ -141,11 +141,18 @@ def force_output(task: Task) -> Certificate:
             f"internal disagreement: the abstract run gives c = {found.c}, the search found 0; please report the model"
         )
     if stopped != "interrupted" and best.fixed and few_restrictions(task.instance):
-        optimum, smaller = by_enumeration(task.noting(strategy="enumeration"), len(best.fixed))
-        found = smaller or found
-        if optimum is not None:
-            found = replace(found, provenance={**found.provenance, "optimum": optimum})
+        found = _compared(task, found)
     return found
+
+
+def _compared(task: Task, found: Certificate) -> Certificate:
+    """What was found, or a smaller one, with the optimum; as it is where the time is over."""
+    try:
+        optimum, smaller = by_enumeration(task.noting(strategy="enumeration"), len(found.restriction.fixed))
+    except OutOfTime:
+        return found
+    found = smaller or found
+    return found if optimum is None else replace(found, provenance={**found.provenance, "optimum": optimum})
 
 
 def _searched(task: Task) -> tuple[Best, str]:

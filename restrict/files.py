@@ -17,6 +17,12 @@ MAX_BYTES = 64 * 2**20
 def read_bytes(path: Path) -> bytes:
     """The bytes of a file.
 
+    Args:
+        path: a regular file, or a link to one.
+
+    Returns:
+        The whole content, at most ``MAX_BYTES``.
+
     Raises:
         UsageError: it cannot be read, or is a folder, a pipe or a device, which might never end.
         ResourceLimit: it is larger than ``MAX_BYTES``.
@@ -41,6 +47,10 @@ def write_bytes(path: Path, content: bytes) -> None:
 
     The content goes to a temporary file beside it, is synced, and takes the name in one step. So after a full disk, a
     kill or a second writer there is the old file or the new one. Devices and pipes are written in place.
+
+    Args:
+        path: the file; a link is followed, and an existing file keeps its permissions.
+        content: all of its bytes.
 
     Raises:
         UsageError: it cannot be written.

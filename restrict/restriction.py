@@ -1,8 +1,7 @@
 """Restrictions: which positions are fixed, and to what (Hahn 2020, section 5; theory of the project, section 2).
 
 A restriction is a map from positions to symbols or ``*`` (free). Positions that the model pins, the start and end
-markers, count neither
-as free nor as fixed. Positions count from 0 and include the markers.
+markers, count neither as free nor as fixed. Positions count from 0 and include the markers.
 """
 
 from __future__ import annotations
@@ -26,7 +25,14 @@ Span = tuple[int, int]
 
 
 def runs(positions: Iterable[int]) -> list[list[int]]:
-    """Sorted positions as ``[start, count]`` pairs, the fewest."""
+    """Sorted positions as ``[start, count]`` pairs, the fewest.
+
+    Args:
+        positions: strictly increasing.
+
+    Returns:
+        Lists of two integers, in order; ``count`` is at least 1. Linear.
+    """
     out: list[list[int]] = []
     for p in positions:
         if out and out[-1][0] + out[-1][1] == p:
@@ -37,7 +43,14 @@ def runs(positions: Iterable[int]) -> list[list[int]]:
 
 
 def read_spans(node: Node, n: int) -> tuple[Span, ...]:
-    """The ``[start, count]`` runs of docs/format.md, all below ``n`` and in order; none is expanded.
+    """The ``[start, count]`` runs of docs/format.md; none is expanded.
+
+    Args:
+        node: a JSON list of pairs.
+        n: the length; every position must be below it.
+
+    Returns:
+        The runs, in order and disjoint. Linear in the runs, whatever they hold.
 
     Raises:
         ModelError: they are not of this form, with the place.
@@ -59,6 +72,13 @@ def read_spans(node: Node, n: int) -> tuple[Span, ...]:
 def read_symbol_spans(node: Node, n: int) -> tuple[tuple[int, int, str], ...]:
     """The ``[start, count, symbol]`` runs of docs/format.md, like :func:`read_spans`.
 
+    Args:
+        node: a JSON list of triples.
+        n: the length; every position must be below it.
+
+    Returns:
+        The runs, in order and disjoint. The symbols are not compared with an alphabet.
+
     Raises:
         ModelError: they are not of this form, with the place.
     """
@@ -79,6 +99,13 @@ def read_symbol_spans(node: Node, n: int) -> tuple[tuple[int, int, str], ...]:
 def expanded(spans: Sequence[Span], place: str) -> tuple[int, ...]:
     """The positions of runs, after a look at how many they are.
 
+    Args:
+        spans: ``(start, count)`` pairs.
+        place: where the runs stand, for the message.
+
+    Returns:
+        The positions one by one, in the order of the runs.
+
     Raises:
         ResourceLimit: more than ``EXPANDED``.
     """
@@ -89,6 +116,10 @@ def expanded(spans: Sequence[Span], place: str) -> tuple[int, ...]:
 def check_expansion(positions: int, place: str) -> None:
     """Refuse to hold more than ``EXPANDED`` positions one by one.
 
+    Args:
+        positions: how many there would be.
+        place: where they stand, for the message.
+
     Raises:
         ResourceLimit: there are more.
     """
@@ -97,7 +128,19 @@ def check_expansion(positions: int, place: str) -> None:
 
 
 def read_runs(node: Node, n: int) -> tuple[int, ...]:
-    """The positions of a run list of docs/format.md, all below ``n``."""
+    """The positions of a run list of docs/format.md.
+
+    Args:
+        node: a JSON list of ``[start, count]`` pairs.
+        n: the length; every position must be below it.
+
+    Returns:
+        The positions one by one, increasing.
+
+    Raises:
+        ModelError: they are not of this form, with the place.
+        ResourceLimit: more than ``EXPANDED`` positions.
+    """
     return expanded(read_spans(node, n), node.place)
 
 
@@ -105,7 +148,8 @@ def read_runs(node: Node, n: int) -> tuple[int, ...]:
 class Restriction:
     """``fixed`` maps positions ``0 .. n-1`` to symbols; ``pinned`` are the marker positions; all others are free.
 
-    Raises :class:`UsageError` where a fixed position is out of range or pinned.
+    Raises:
+        UsageError: a fixed position is out of range or pinned.
     """
 
     n: int
@@ -122,10 +166,17 @@ class Restriction:
 
     @staticmethod
     def of(at: Instance, fixed: Mapping[int, str | int] | None = None) -> Restriction:
-        """A restriction for a model at a length; symbols may be given as indices. Checks them against the alphabet.
+        """A restriction for a model at a length, checked against its alphabet.
+
+        Args:
+            at: the model at a length.
+            fixed: position to symbol, or to the symbol's index in the alphabet; by default nothing is fixed.
+
+        Returns:
+            The restriction, with the instance's markers pinned.
 
         Raises:
-            UsageError: a symbol outside the alphabet, or a position out of range.
+            UsageError: a symbol outside the alphabet, or a position out of range or pinned.
         """
         alphabet, out = at.model.alphabet, {}
         for i, symbol in (fixed or {}).items():
@@ -143,22 +194,44 @@ class Restriction:
         return self.n - len(self.fixed) - len(self.pinned)
 
     def free_positions(self) -> Iterator[int]:
-        """The free positions, in order."""
+        """The free positions.
+
+        Returns:
+            An iterator over them, in order.
+        """
         return (i for i in range(self.n) if i not in self.fixed and i not in self.pinned)
 
     def tokens(self, model: Model) -> dict[int, int]:
-        """The fixed positions with their symbols' indices."""
+        """The fixed positions with their symbols' indices.
+
+        Args:
+            model: a model whose alphabet has all fixed symbols.
+
+        Returns:
+            Position to index in the alphabet, by position.
+        """
         index = {symbol: at for at, symbol in enumerate(model.alphabet)}
         return {i: index[symbol] for i, symbol in self.fixed.items()}
 
     # ------------------------------------------------------------ order
 
     def refines(self, other: Restriction) -> bool:
-        """Whether this fixes everything that ``other`` fixes, to the same symbols."""
+        """Whether this fixes everything that ``other`` fixes, to the same symbols.
+
+        Args:
+            other: a restriction.
+
+        Returns:
+            The answer; ``False`` for one of another length.
+        """
         return self.n == other.n and other.fixed.items() <= self.fixed.items()
 
     def __or__(self, other: Restriction) -> Restriction:
-        """Composition: fix what either fixes. Raises :class:`UsageError` where they disagree."""
+        """Composition: fix what either fixes.
+
+        Raises:
+            UsageError: they disagree, or have other lengths or markers.
+        """
         if (self.n, self.pinned) != (other.n, other.pinned):
             raise UsageError(
                 f"restrictions of lengths {self.n} and {other.n}, or with other markers, cannot be composed"
@@ -171,25 +244,52 @@ class Restriction:
         return Restriction(self.n, {**self.fixed, **other.fixed}, self.pinned)
 
     def release(self, positions: Iterable[int]) -> Restriction:
-        """The same with these positions free again."""
+        """The same with these positions free again.
+
+        Args:
+            positions: 0 .. n-1; those that are not fixed are passed over.
+
+        Returns:
+            A new restriction.
+        """
         drop = set(positions)
         return Restriction(self.n, {i: s for i, s in self.fixed.items() if i not in drop}, self.pinned)
 
     def admits(self, word: Sequence[str]) -> bool:
-        """Whether ``word`` (without markers) agrees with every fixed position."""
+        """Whether a word agrees with every fixed position.
+
+        Args:
+            word: the symbols, without markers.
+
+        Returns:
+            The answer; ``False`` for a word of another length.
+        """
         inner = [i for i in range(self.n) if i not in self.pinned]
         return len(word) == len(inner) and all(self.fixed.get(i, s) == s for i, s in zip(inner, word, strict=True))
 
     # ------------------------------------------------------------ text and JSON
 
     def text(self) -> str:
-        """``**1*0``, with ``.`` at markers; symbols of several characters are separated by spaces."""
+        """The text form, one cell a position.
+
+        Returns:
+            For example ``**1*0``, with ``.`` at markers; with symbols of several characters the cells are separated by
+            spaces.
+        """
         cells = [self.fixed.get(i, PINNED if i in self.pinned else FREE) for i in range(self.n)]
         return ("" if all(len(c) == 1 for c in cells) else " ").join(cells)
 
     @staticmethod
     def parse(at: Instance, text: str) -> Restriction:
         """Read the text form back.
+
+        Args:
+            at: the model at a length.
+            text: as :meth:`text` writes it: one cell a position, ``*`` free, ``.`` at markers. Cells are single
+                characters, or are separated by white space.
+
+        Returns:
+            The restriction.
 
         Raises:
             UsageError: with the position of the fault.
@@ -208,7 +308,11 @@ class Restriction:
         return Restriction.of(at, {i: c for i, c in enumerate(cells) if c != FREE and i not in pinned})
 
     def to_json(self) -> list[list[Any]]:
-        """``[start, count, symbol]`` runs: as long as there are changes of symbol, not as ``n``."""
+        """The JSON form.
+
+        Returns:
+            ``[start, count, symbol]`` runs, in order: as long as there are changes of symbol, not as ``n``.
+        """
         out: list[list[Any]] = []
         for i, symbol in self.fixed.items():
             if out and out[-1][0] + out[-1][1] == i and out[-1][2] == symbol:
@@ -221,8 +325,17 @@ class Restriction:
     def from_json(node: Node, n: int, pinned: frozenset[int] = frozenset()) -> Restriction:
         """Read the JSON form.
 
+        Args:
+            node: ``[start, count, symbol]`` runs, in order and disjoint.
+            n: the length.
+            pinned: the marker positions.
+
+        Returns:
+            The restriction. Its symbols are not compared with an alphabet.
+
         Raises:
             ModelError: with the place.
+            ResourceLimit: more than ``EXPANDED`` fixed positions.
         """
         spans = read_symbol_spans(node, n)
         check_expansion(sum(count for _, count, _ in spans), node.place)

@@ -85,13 +85,24 @@ class Cursor:
         return self.tokens[self.at]
 
     def step(self) -> Token:
-        """Take the next token, whatever it is; the end is never passed."""
+        """Take the next token, whatever it is; the end is never passed.
+
+        Returns:
+            The token.
+        """
         token = self.tokens[self.at]
         self.at = min(self.at + 1, len(self.tokens) - 1)
         return token
 
     def take(self, *texts: str) -> str:
-        """Take the next token if it is one of these; its text, or nothing."""
+        """Take the next token if it is one of these.
+
+        Args:
+            *texts: texts of tokens, none of them empty.
+
+        Returns:
+            The token's text; empty where it is none of them, and then nothing is taken.
+        """
         text = self.token.text
         if text not in texts:
             return ""
@@ -99,7 +110,17 @@ class Cursor:
         return text
 
     def nested(self, rule: Callable[[], T]) -> T:
-        """``rule()`` one level deeper; fails beyond ``deepest`` levels."""
+        """``rule()`` one level deeper; fails beyond ``deepest`` levels.
+
+        Args:
+            rule: the part of a parser that may come back here.
+
+        Returns:
+            The result of ``rule``.
+
+        Raises:
+            Whatever ``fail`` raises.
+        """
         self.depth += 1
         if self.depth > self.deepest:
             self.fail(self.token, self.too_deep)

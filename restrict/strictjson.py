@@ -17,8 +17,15 @@ MAX_DEPTH = 64
 def parse(content: bytes, source: str) -> Any:
     """The JSON value in ``content``.
 
+    Args:
+        content: UTF-8 text.
+        source: the file's name, for the message.
+
+    Returns:
+        Objects, lists, texts, Booleans, ``None`` and 64-bit integers, nested at most 64 deep.
+
     Raises:
-        ModelError: that names ``source``.
+        ModelError: that names ``source``: no JSON, a float, a key twice, or beyond these limits.
     """
     try:
         value = json.loads(
@@ -72,34 +79,84 @@ class Node:
     def fail(self, reason: str) -> NoReturn:
         """Raise :class:`ModelError` at this place.
 
+        Args:
+            reason: what is wrong there.
+
         Raises:
             ModelError: always.
         """
         raise ModelError(f"{self.place}: {reason}")
 
     def expect(self, kind: type, what: str) -> Any:
-        """The value, if it is of this type (a bool is never an int)."""
+        """The value, if it is of this type (a bool is never an int).
+
+        Args:
+            kind: the type.
+            what: its name with an article, for the message.
+
+        Returns:
+            The value.
+
+        Raises:
+            ModelError: it is of another type.
+        """
         if not isinstance(self.value, kind) or (kind is int and isinstance(self.value, bool)):
             self.fail(f"expected {what}, not {quote(self.value)}")
         return self.value
 
     def text(self) -> str:
-        """The value as a string."""
+        """The value as a string.
+
+        Returns:
+            The string.
+
+        Raises:
+            ModelError: it is of another type.
+        """
         return str(self.expect(str, "a string"))
 
     def integer(self, low: int = MIN64, high: int = MAX64) -> int:
-        """The value as an integer in ``low .. high``."""
+        """The value as an integer in a range.
+
+        Args:
+            low: the least value allowed.
+            high: the greatest value allowed.
+
+        Returns:
+            ``low .. high``; by default any integer of 64 bits.
+
+        Raises:
+            ModelError: another type, or out of range.
+        """
         number = int(self.expect(int, "an integer"))
         if not low <= number <= high:
             self.fail(f"{number} is not in {low} .. {high}")
         return number
 
     def items(self) -> list[Node]:
-        """The elements of a list."""
+        """The elements of a list.
+
+        Returns:
+            The elements, each with its place.
+
+        Raises:
+            ModelError: it is no list.
+        """
         return [Node(v, f"{self.place}[{at}]") for at, v in enumerate(self.expect(list, "a list"))]
 
     def fields(self, required: Iterable[str], optional: Iterable[str] = ()) -> dict[str, Node]:
-        """The members of an object, all known and none missing."""
+        """The members of an object, all known and none missing.
+
+        Args:
+            required: the keys that must be there.
+            optional: the keys that may be there.
+
+        Returns:
+            Key to member, in the order of the file.
+
+        Raises:
+            ModelError: no object, a key is missing, or one is unknown.
+        """
         members = self.expect(dict, "an object")
         missing = [key for key in required if key not in members]
         if missing:
@@ -113,7 +170,18 @@ class Node:
         }
 
     def located(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Call ``function`` and put this place before its error."""
+        """Call ``function`` and put this place before its error.
+
+        Args:
+            function: what is called; its :class:`ModelError` has no place yet.
+            *args: its arguments.
+
+        Returns:
+            Its result.
+
+        Raises:
+            ModelError: as ``function`` does, with the place.
+        """
         try:
             return function(*args)
         except ModelError as error:
@@ -121,7 +189,16 @@ class Node:
 
 
 def one_line_lists(value: Any, depth: int = 1, level: int = 0) -> str:
-    """Deterministic JSON text: objects, and lists of objects, have a line an entry down to ``depth`` levels."""
+    """Deterministic JSON text: objects, and lists of objects, have a line an entry down to ``depth`` levels.
+
+    Args:
+        value: a value that JSON can hold.
+        depth: how many levels are broken into lines, at least 0.
+        level: how deep ``value`` stands; 0 for the whole text.
+
+    Returns:
+        The text, without a line end. The same value gives the same text.
+    """
     broken = level < depth and (level == 0 or (isinstance(value, list) and all(isinstance(v, dict) for v in value)))
     if not broken or not value:
         return json.dumps(value, ensure_ascii=False, separators=(", ", ": "))

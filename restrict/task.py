@@ -18,7 +18,14 @@ Target = Literal["last", "all"] | int
 
 
 def position_of(instance: Instance, target: Target) -> int | None:
-    """The position of a target, ``None`` for all.
+    """The position of a target.
+
+    Args:
+        instance: a model at a length.
+        target: ``"last"``, ``"all"`` or a position 0 .. n-1.
+
+    Returns:
+        0 .. n-1; ``None`` for all.
 
     Raises:
         UsageError: the model has no such output.
@@ -71,9 +78,13 @@ class Task:
             time: seconds, or ``None`` for a fixed budget of work.
             progress: told what is being done.
 
+        Returns:
+            The task, every argument checked.
+
         Raises:
             UsageError: a bad argument.
             ModelError: the model is not defined at this length.
+            ResourceLimit: a map's range cannot be checked at this length.
         """
         deadline, seed = Deadline.after(the_time(time)), the_seed(seed)
         instance = the_model(model).at(the_integer("n", n, 1))
@@ -91,6 +102,9 @@ class Task:
         Args:
             what: the kind of answer, for the message.
 
+        Returns:
+            0 .. n-1.
+
         Raises:
             UsageError: the target is ``all``.
         """
@@ -104,14 +118,33 @@ class Task:
         return {"engine": __version__, "seed": self.seed, **dict(self.notes)}
 
     def noting(self, **notes: Any) -> Task:
-        """The same task with more notes, which replace older ones of the same name."""
+        """The same task with more notes, which replace older ones of the same name.
+
+        Args:
+            **notes: name to a value that JSON can hold.
+
+        Returns:
+            A new task.
+        """
         return replace(self, notes=tuple({**dict(self.notes), **notes}.items()))
 
     def until(self, deadline: Deadline) -> Task:
-        """The same task with another deadline: that of a part of the work."""
+        """The same task with another deadline: that of a part of the work.
+
+        Args:
+            deadline: when that part ends.
+
+        Returns:
+            A new task.
+        """
         return replace(self, deadline=deadline)
 
     def tell(self, what: str, best: int | None = None) -> None:
-        """Report progress."""
+        """Report progress, where somebody listens.
+
+        Args:
+            what: what is being done.
+            best: the least number of fixed positions so far, if there is one.
+        """
         if self.progress is not None:
             self.progress(what, best)

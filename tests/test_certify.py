@@ -196,8 +196,8 @@ def test_a_given_restriction_is_certified_as_it_is() -> None:
     [
         ({"target": 10}, "target 10 is neither last, all nor a position 0..9"),
         ({"c": -1}, "c = -1 must be an integer of at least 0"),
-        ({"free": 1.5}, "the free fraction 1.5 must be between 0 and 1"),
-        ({"free": float("nan")}, "the free fraction nan"),
+        ({"free": 1.5}, "free = 1.5 must be between 0 and 1"),
+        ({"free": float("nan")}, "nan is not a number"),
     ],
 )
 def test_wrong_arguments_are_refused(more: dict[str, Any], reason: str) -> None:
@@ -268,7 +268,7 @@ def test_ctrl_c_before_anything_is_found_is_an_interrupt(monkeypatch: pytest.Mon
 
 def test_ctrl_c_while_positions_are_freed_keeps_the_best_so_far() -> None:
     def press(what: str, best: int | None) -> None:
-        if what.startswith("freeing"):
+        if what.startswith("releasing"):
             raise KeyboardInterrupt
 
     try:
@@ -289,7 +289,7 @@ def test_progress_says_what_is_done() -> None:
     certify(restrict.load("parity8"), 12, c=2, progress=lambda what, best: seen.append(what))
     assert seen[0] == "searching"
     assert "confirming" in seen
-    assert "freeing positions, c = 2" in seen
+    assert "releasing, c = 2" in seen
 
 
 # ---------------------------------------------------------------- random transformers

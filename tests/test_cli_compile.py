@@ -71,4 +71,4 @@ def test_errors_are_one_line(shell: Shell, tmp_path: Path) -> None:
     assert "does not exist" in bad(2, "1", "0,1", "-o", tmp_path / "no" / "model.json")
     assert "name that file with -o" in bad(2, "1", "0,1", "--json")
     assert "verify shorter ones" in bad(5, "1", "0,1", "--verify", "30")
-    assert "Missing option '--alphabet'" in shell.bad(2, "compile", "1")
+    assert "give FORMULA and its --alphabet" in shell.bad(2, "compile", "1")

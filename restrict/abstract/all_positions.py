@@ -45,7 +45,14 @@ class Sets:
     runs: I64
 
     def only(self, where: npt.NDArray[np.bool_]) -> Sets:
-        """The same, empty but ``where``."""
+        """The same, empty but ``where``.
+
+        Args:
+            where: bool, shape (n,): the positions that keep their sets.
+
+        Returns:
+            The new sets; the table is shared.
+        """
         return Sets(np.where(where, self.ids, 0), self.ptr, self.runs)
 
     def sizes(self) -> I64:
@@ -84,12 +91,28 @@ class Facts:
 
     @staticmethod
     def make(values: I64, sets: Sets) -> Facts:
-        """With the rule that a node of one value depends on nothing."""
+        """With the rule that a node of one value depends on nothing.
+
+        Args:
+            values: int64, shape (n,): V of each position as a bit mask, not 0.
+            sets: D of each position.
+
+        Returns:
+            The facts.
+        """
         return Facts(values, sets.only(values & (values - 1) != 0))
 
 
 def supported(instance: Instance) -> bool:
-    """Whether every variable of the program is of a kind that the bulk run can do."""
+    """Whether every variable of the program is of a kind that the bulk run can do.
+
+    Args:
+        instance: the model at its length.
+
+    Returns:
+        Whether :class:`AllPositions` can run it. Not so: scores that mention the query's position, domains of more than
+        62 values, callbacks, and maps of more than 4096 argument combinations.
+    """
     return (
         all(_supported(instance, v) for v in instance.model.variables) and instance.model.output.variable != "position"
     )
@@ -138,7 +161,15 @@ class AllPositions:
         return fact.sets.only(np.asarray(hits) > 1)
 
     def positions(self, sets: Sets, i: int) -> tuple[int, ...]:
-        """A set at one position, as positions."""
+        """A set at one position, as positions.
+
+        Args:
+            sets: sets of free ranks, such as those of :meth:`label_sets`.
+            i: the position whose set is wanted, 0..n - 1.
+
+        Returns:
+            The free positions in its set, ascending.
+        """
         runs = sets.runs[sets.ptr[sets.ids[i]] : sets.ptr[sets.ids[i] + 1]]
         return tuple(int(p) for a, b in runs for p in self.free_positions[a:b])
 

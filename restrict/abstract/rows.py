@@ -43,7 +43,15 @@ class Values:
 
     @staticmethod
     def make(domain: int, exceptions: Mapping[int, tuple[int, ...]]) -> Values:
-        """From a mapping of positions to sorted values."""
+        """From a mapping of positions to sorted values.
+
+        Args:
+            domain: the size of the domain, at least 1.
+            exceptions: for some positions, the values 0..domain - 1 that are possible there, ascending.
+
+        Returns:
+            The values; other positions have the whole domain.
+        """
         order = sorted(exceptions)
         ptr = np.zeros(len(order) + 1, dtype=np.int64)
         np.cumsum([len(exceptions[j]) for j in order], out=ptr[1:])
@@ -80,6 +88,14 @@ class Row:
 
         Folding and compiling a row pays when the row is long; short rows share the head's code, with ``i`` and ``q``
         as further inputs.
+
+        Args:
+            positions: the number of positions in the row.
+            domain: the number of key values.
+            size: pairs in a block, at least 1.
+
+        Returns:
+            The code; and the registers, int64, shape (registers, size), with the constants filled in.
         """
         shared = self.instance.shared_code(self.head) if positions * domain < BLOCK else None
         if shared is None:
@@ -90,12 +106,34 @@ class Row:
 
     def candidates(self, keys: Values) -> tuple[I64, I64]:
         """The pairs (j, w) at or above the floor (docs/trusted-base.md, rule 4), by position. Cost: one score a
-        pair."""
+        pair.
+
+        Args:
+            keys: V of the key at all positions; :data:`CONSTANT` where the score mentions no key.
+
+        Returns:
+            Two int64 arrays of one length: the positions ``j``, ascending, and the key values ``w``.
+
+        Raises:
+            ResourceLimit: more than 2^40 pairs.
+        """
         pairs, _ = self._stream(keys, None)
         return pairs[0], pairs[1]
 
     def best(self, keys: Values, count: int) -> tuple[I64, I64, bool]:
-        """The ``count`` best pairs, best first, and whether these are all."""
+        """The ``count`` best pairs, best first, and whether these are all.
+
+        Args:
+            keys: V of the key at all positions; :data:`CONSTANT` where the score mentions no key.
+            count: how many pairs, at least 1.
+
+        Returns:
+            The positions ``j`` and the key values ``w`` (int64, one length, at most ``count``), and whether no pair is
+            left out.
+
+        Raises:
+            ResourceLimit: more than 2^40 pairs.
+        """
         pairs, dropped = self._stream(keys, count)
         order = self._order(*pairs)
         return pairs[0, order], pairs[1, order], not dropped

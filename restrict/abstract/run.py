@@ -24,7 +24,14 @@ Fact = tuple[tuple[int, ...], int]
 
 
 def mask_of(positions: Iterable[int]) -> int:
-    """The bit mask of a set of positions."""
+    """The bit mask of a set of positions.
+
+    Args:
+        positions: positions, at least 0, in any order.
+
+    Returns:
+        The mask: bit ``i`` stands for position ``i``.
+    """
     array = np.fromiter(positions, dtype=np.int64)
     if not len(array):
         return 0
@@ -34,7 +41,14 @@ def mask_of(positions: Iterable[int]) -> int:
 
 
 def positions_of(mask: int) -> tuple[int, ...]:
-    """The positions in a bit mask, in order."""
+    """The positions in a bit mask, in order.
+
+    Args:
+        mask: a bit mask, at least 0.
+
+    Returns:
+        The positions, ascending.
+    """
     raw = np.frombuffer(mask.to_bytes((mask.bit_length() + 7) // 8, "little"), dtype=np.uint8)
     return tuple(int(p) for p in np.flatnonzero(np.unpackbits(raw, bitorder="little")))
 
@@ -60,7 +74,15 @@ class AbstractRun:
         self._keys: dict[str, Values] = {}
 
     def values(self, name: str, i: int) -> Sequence[int]:
-        """V of a node."""
+        """V of a node.
+
+        Args:
+            name: ``"token"``, ``"position"`` or a variable.
+            i: the position, 0..n - 1.
+
+        Returns:
+            Value indices, ascending; for ``"token"`` symbol indices.
+        """
         if name == "token":
             return self.tokens.get(i, self.alphabet)
         if name == "position":
@@ -69,7 +91,15 @@ class AbstractRun:
         return range(self.instance.domains[name]) if fact is None else fact[0]
 
     def depends(self, name: str, i: int) -> int:
-        """D of a node, as a bit mask."""
+        """D of a node, as a bit mask.
+
+        Args:
+            name: ``"token"``, ``"position"`` or a variable.
+            i: the position, 0..n - 1.
+
+        Returns:
+            The free positions on which the node may depend; bit ``j`` stands for position ``j``.
+        """
         if name == "token":
             return 0 if len(self.values(name, i)) == 1 else 1 << i
         if name == "position":
@@ -80,13 +110,31 @@ class AbstractRun:
         return fact[1]
 
     def label_depends(self, i: int) -> int:
-        """D of the output's label at a position (rule 6)."""
+        """D of the output's label at a position (rule 6).
+
+        Args:
+            i: the position, 0..n - 1.
+
+        Returns:
+            A bit mask, 0 where only one label is possible.
+        """
         output = self.instance.model.output.variable
         labels = {self.instance.label(v) for v in self.values(output, i)}
         return 0 if len(labels) == 1 else self.depends(output, i)
 
     def examine(self, variable: Variable, i: int) -> Fact:
-        """Compute V and D of one node from what is known of earlier variables, and remember it."""
+        """Compute V and D of one node from what is known of earlier variables, and remember it.
+
+        Args:
+            variable: a head or a map of the model.
+            i: the position, 0..n - 1.
+
+        Returns:
+            V and D of the node.
+
+        Raises:
+            ResourceLimit: a row has too many pairs.
+        """
         fact = self._head(variable, i) if isinstance(variable, Head) else self._map(variable, i)
         if len(fact[0]) == 1:
             fact = (fact[0], 0)
@@ -151,7 +199,14 @@ class AbstractRun:
         return depends
 
     def key_values(self, name: str) -> Values:
-        """V of a variable at all positions, as a row scan wants it."""
+        """V of a variable at all positions, as a row scan wants it.
+
+        Args:
+            name: ``"token"``, ``"position"`` or a variable.
+
+        Returns:
+            The values, kept until a node of the variable is examined.
+        """
         if name not in self._keys:
             if name == "token":
                 self._keys[name] = Values.make(len(self.alphabet), self.tokens)
@@ -171,6 +226,18 @@ def abstract_run(
 
     Cost: one row scan of at most n * domain scores per examined head node and query value; memory O(cone * n / 64
     words).
+
+    Args:
+        instance: the model at its length.
+        restriction: what is fixed.
+        cone: the nodes to examine: positions by variable, or ``"all"``.
+        progress: called with 1 after each node; ``None``: nothing is called.
+
+    Returns:
+        The run, with the facts of all nodes examined (docs/trusted-base.md, rules 1-4).
+
+    Raises:
+        ResourceLimit: a row has too many pairs.
     """
     run = AbstractRun(instance, restriction)
     for variable in instance.model.variables:

@@ -193,8 +193,16 @@ def needed(boxes: list[Box], alphabet: int, most: int, limit: int = 10_000_000) 
 
 
 def disjoint(boxes: Iterable[Box]) -> int:
-    """How many boxes without a common position a greedy choice finds, few positions first: so many positions it takes
-    to conflict with all of them. Cost: linear, after sorting."""
+    """How many boxes without a common position a greedy choice finds, few positions first.
+
+    So many positions it takes to conflict with all of them. Cost: linear, after sorting.
+
+    Args:
+        boxes: boxes, as the tree takes them.
+
+    Returns:
+        The number: a certified lower bound on the positions of any restriction that conflicts with every box.
+    """
     taken: set[int] = set()
     count = 0
     for box in sorted(boxes, key=len):

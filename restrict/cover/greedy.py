@@ -17,13 +17,30 @@ def greedy(problem: CoverProblem, budget: int | None = None, seed: int = 0) -> C
     """Most newly captured pairs per newly set input, ties at random, until all are captured or the budget is used up.
 
     One-literal cubes: O(literals) with a bucket queue. Larger cubes: a priority queue with re-evaluation.
+
+    Args:
+        problem: the covering problem.
+        budget: most inputs set beyond the prior ones, at least 0; ``None``: as many as it takes.
+        seed: breaks ties; the same seed gives the same answer.
+
+    Returns:
+        The answer; it is "partial" where the budget is used up first or a pair cannot be captured.
     """
     symbols = greedy_symbols(problem.core, np.random.default_rng(seed), budget)
     return solution_of(problem, symbols, budget, "greedy", {})
 
 
 def greedy_symbols(core: Core, rng: np.random.Generator, budget: int | None) -> I64:
-    """One greedy run: per input the symbol that is set, or -1."""
+    """One greedy run: per input the symbol that is set, or -1.
+
+    Args:
+        core: the problem after the prior assignment.
+        rng: breaks ties.
+        budget: most inputs set, at least 0; ``None``: as many as it takes.
+
+    Returns:
+        int64, shape (m,): the symbol of each input, -1 = free.
+    """
     limit = core.inputs if budget is None else budget
     if core.single:
         chosen = np.zeros(core.inputs, np.int64)

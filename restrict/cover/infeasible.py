@@ -34,6 +34,9 @@ class InfeasibilityProof:
     def verify(self, problem: CoverProblem) -> None:
         """Check it against the problem.
 
+        Args:
+            problem: the problem that the proof is about.
+
         Raises:
             NotEstablished: it does not show what it says.
         """
@@ -48,19 +51,45 @@ class InfeasibilityProof:
 
     @classmethod
     def by_packing(cls, bound: LowerBound, budget: int) -> InfeasibilityProof:
-        """The lower bound as a proof that ``budget < bound.value`` is impossible."""
+        """The lower bound as a proof that ``budget < bound.value`` is impossible.
+
+        Args:
+            bound: a certified lower bound with its multipliers.
+            budget: less than ``bound.value``.
+
+        Returns:
+            The proof, of kind "packing".
+        """
         return cls(budget, "packing", multipliers=bound.multipliers)
 
     @classmethod
     def by_pair(cls, problem: CoverProblem, budget: int | None) -> InfeasibilityProof:
-        """The first pair that nothing captures, as a proof; there must be one."""
+        """The first pair that nothing captures, as a proof; there must be one.
+
+        Args:
+            problem: a problem with a pair that nothing captures.
+            budget: the budget in question; ``None``: all inputs.
+
+        Returns:
+            The proof, of kind "pair".
+        """
         return cls(problem.inputs if budget is None else budget, "pair", pair=int(problem.core.dead[0]))
 
 
 def impossible(
     problem: CoverProblem, proof: InfeasibilityProof, solver: str, statistics: Statistics | None = None
 ) -> CoverSolution:
-    """The answer "impossible": the prior assignment, with the proof."""
+    """The answer "impossible": the prior assignment, with the proof.
+
+    Args:
+        problem: the covering problem.
+        proof: why its budget does not suffice; it is not checked here.
+        solver: the name that the answer shows.
+        statistics: what the solver counted; ``None``: nothing.
+
+    Returns:
+        The answer, with ``count`` 0 and ``lower`` one more than the budget of the proof.
+    """
     base = solution_of(problem, problem.fixed, None, solver, statistics or {}, proof.budget + 1)
     return CoverSolution(
         problem, base.assignment, base.captured, 0, "impossible", solver, base.statistics, base.lower, proof
@@ -71,6 +100,13 @@ def refutes(clauses: Iterable[Sequence[int]], proof: Iterable[str]) -> bool:
     """Whether the proof (DRAT lines, lemmas by unit propagation only) refutes the clauses.
 
     The check is :mod:`restrict.sat.drat_check`. Deletions are left out: keeping a clause is sound.
+
+    Args:
+        clauses: the formula, as lists of non-zero integers.
+        proof: DRAT lines; those that begin with ``d`` are skipped.
+
+    Returns:
+        Whether every lemma follows and they end in a contradiction.
     """
     try:
         check_refutation(clauses, (line for line in proof if not line.startswith("d")))

@@ -57,6 +57,15 @@ def local_lemma(problem: CoverProblem, q: float, delta: float | None = None) -> 
     the inequality is evaluated once with every rounding outward (library logarithms: 4 ulp). P(X0) by Chernoff,
     ``exp(-delta^2 q m / (2 + delta))``. Each iteration visits every pair's neighbours once.
 
+    Args:
+        problem: the covering problem.
+        q: the probability that an input is set, 0..1; its symbol is uniform.
+        delta: X0 is "more than ``(1 + delta) q m`` inputs are set", m those not set beforehand; at least 0;
+            ``None``: X0 is left out.
+
+    Returns:
+        Whether the condition holds, with its weights and the bound on the number of redraws (a certified bound).
+
     Raises:
         UsageError: q outside 0..1 or delta < 0.
     """

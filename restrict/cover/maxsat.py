@@ -19,6 +19,17 @@ def maxsat(problem: CoverProblem, budget: int | None = None, *, time: float | No
 
     ``lower`` is then RC2's word; :func:`sat` with one less is the proof. Over the budget: the answer of :func:`sat`.
     Out of time: local search's answer with the packing bound, and ``statistics["timeout"] = 1``.
+
+    Args:
+        problem: the covering problem.
+        budget: most inputs set beyond the prior ones; ``None``: as few as possible.
+        time: seconds for RC2; ``None``: no limit. The SAT call that proves a budget impossible has no limit.
+
+    Returns:
+        The optimum, or "impossible" with a proof, or the best answer known when the time is over.
+
+    Raises:
+        NotEstablished: the proof that the budget is impossible does not check.
     """
     from pysat.examples.rc2 import RC2
     from pysat.formula import WCNF

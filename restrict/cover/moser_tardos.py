@@ -41,7 +41,17 @@ class Resampling:
 
 
 def draw(core: Core, q: float, rng: np.random.Generator, size: int) -> I64:
-    """``size`` outcomes: -1 (free) with probability 1 - q, else a uniform symbol."""
+    """``size`` outcomes: -1 (free) with probability 1 - q, else a uniform symbol.
+
+    Args:
+        core: for the number of symbols.
+        q: the probability that an input is set, 0..1.
+        rng: the generator.
+        size: how many outcomes, at least 0.
+
+    Returns:
+        int64, shape (size,), values -1..symbols - 1.
+    """
     return np.where(rng.random(size) < q, rng.integers(0, core.symbols, size), -1)
 
 
@@ -51,6 +61,16 @@ def moser_tardos(
     """Draw, redraw uncaptured pairs until there is none or ``cap`` redraws (default: 5 per pair), then delete.
 
     Cost of a redraw: the inputs of the pair times their occurrences.
+
+    Args:
+        problem: the covering problem.
+        q: the probability that an input is set, 0..1; its symbol is uniform.
+        seed: of the generator; the same seed gives the same run.
+        cap: most redraws in all, at least 0; ``None``: 5 per pair.
+        delta: X0 is "more than ``(1 + delta) q m`` inputs are set", m those not set beforehand; at least 0.
+
+    Returns:
+        The run. Deletion is left out where some pair stayed uncaptured.
 
     Raises:
         UsageError: q outside 0..1, delta < 0 or cap < 0.
@@ -82,8 +102,23 @@ def resample(
 ) -> CoverSolution:  # fmt: skip
     """Moser-Tardos at ``q``, or at the q found by bisection for the fewest set inputs, then deletion.
 
-    ``statistics``: q; redraws in all and the most of one pair; inputs set before deletion (``drawn``); ``over`` = 1
-    when event X0 held there.
+    After Moser and Tardos (Journal of the ACM 57, 2010). ``statistics``: q; redraws in all and the most of one pair;
+    inputs set before deletion (``drawn``); ``over`` = 1 when event X0 held there. Cost: that of
+    :func:`moser_tardos`, at most seven times without ``q``.
+
+    Args:
+        problem: the covering problem.
+        q: the probability that an input is set, 0..1; ``None``: bisection.
+        budget: decides only whether the status is "captured"; ``None``: any number of inputs is within it.
+        seed: of the generator; the same seed gives the same answer.
+        cap: most redraws of one run, at least 0; ``None``: 5 per pair.
+        delta: of event X0 (:func:`moser_tardos`), at least 0.
+
+    Returns:
+        The answer of the run that captures all pairs with the fewest set inputs.
+
+    Raises:
+        UsageError: q outside 0..1, delta < 0 or cap < 0.
     """
     runs = [moser_tardos(problem, q, seed, cap, delta)] if q is not None else _search(problem, seed, cap, delta)
     best = min(runs, key=lambda run: (not run.captured_all, np.count_nonzero(run.pruned >= 0)))

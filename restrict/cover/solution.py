@@ -46,6 +46,9 @@ class CoverSolution:
     def verify(self, budget: int | None = None) -> None:
         """Recompute everything from the problem; O(literals), plus the check of the proof.
 
+        Args:
+            budget: most inputs set beyond the prior ones; ``None``: any number.
+
         Raises:
             NotEstablished: the first thing that is not so.
         """
@@ -72,7 +75,19 @@ class CoverSolution:
 def solution_of(
     problem: CoverProblem, symbols: I64, budget: int | None, solver: str, statistics: Statistics, lower: int = 0
 ) -> CoverSolution:
-    """The solution that sets ``symbols`` (m,), -1 = free, beside the prior fixed inputs."""
+    """The solution that sets ``symbols`` beside the prior fixed inputs. Cost: O(literals).
+
+    Args:
+        problem: the covering problem.
+        symbols: int64, shape (m,): the symbol of each input, -1 = free; ignored where an input is set beforehand.
+        budget: most inputs set for the status "captured"; ``None``: any number.
+        solver: the name that the answer shows.
+        statistics: what the solver counted.
+        lower: a certified lower bound on the count of any complete answer; 0: none.
+
+    Returns:
+        The answer, with the status "captured" or "partial".
+    """
     assignment = np.where(problem.fixed >= 0, problem.fixed, symbols)
     captured = problem.captured(assignment)
     count = int(np.count_nonzero((assignment >= 0) & (problem.fixed < 0)))

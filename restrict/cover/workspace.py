@@ -61,6 +61,10 @@ class Workspace:
         return out
 
     def prune(self, rng: np.random.Generator) -> None:
-        """Unset, in random order, what no pair needs (not for a ``fast`` workspace)."""
+        """Unset, in random order, what no pair needs (not for a ``fast`` workspace).
+
+        Args:
+            rng: for the order.
+        """
         order = rng.permutation(self.core.inputs * self.core.symbols)
         cover_cubes.prune(order, self.core.cubes, self.arrays)

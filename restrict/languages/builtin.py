@@ -55,8 +55,16 @@ def flip_flop() -> Regular:
 def bounded_dyck(k: int, depth: int, letters: tuple[str, ...] = ()) -> Regular:
     """Dyck-k words of height at most ``depth``: the automaton's states are the stacks.
 
+    Args:
+        k: the number of bracket types, at least 1.
+        depth: the greatest height, at least 1.
+        letters: the ``2k`` symbols as opener, closer, opener, closer ...; the usual brackets by default.
+
+    Returns:
+        The language, as its minimal automaton.
+
     Raises:
-        UsageError: a depth below 1.
+        UsageError: a depth below 1, a number of types outside 1 .. 64, or letters that do not fit it.
         ResourceLimit: there are more than 20 000 stacks.
     """
     symbols = Brackets(k, letters)
@@ -105,28 +113,88 @@ class Majority:
     exact: bool = True
 
     def contains(self, word: Sequence[str]) -> bool:
-        """By counting."""
+        """By counting.
+
+        Args:
+            word: symbols of the alphabet, without markers, at any length.
+
+        Returns:
+            Whether the word is a member.
+
+        Raises:
+            UsageError: a symbol outside the alphabet.
+        """
         check_word(self.alphabet, word)
         return 2 * sum(s == "1" for s in word) > len(word)
 
     def complete(self, restriction: Restriction, values: Mapping[int, str], member: bool) -> Word | None:
-        """All free cells to the wanted side."""
+        """All free cells to the wanted side.
+
+        Args:
+            restriction: positions with the symbols that they are fixed to; pinned positions are markers.
+            values: further symbols, by position of the restriction (markers counted); they may not contradict it.
+            member: whether the word is to be a member (true) or a non-member (false).
+
+        Returns:
+            The word, one symbol for each unpinned position; ``None`` is a proof that there is none.
+
+        Raises:
+            UsageError: a symbol outside the alphabet, or a value at a marker, out of range or against the restriction.
+        """
         pattern = pattern_of(self.alphabet, restriction, values)
         word = tuple(("1" if member else "0") if s is None else s for s in pattern)
         return word if self.contains(word) == member else None
 
     def count(self, restriction: Restriction) -> int | None:
-        """A sum of binomial coefficients; ``None`` beyond 30 000 free cells."""
+        """A sum of binomial coefficients; ``None`` beyond 30 000 free cells.
+
+        Args:
+            restriction: positions with the symbols that they are fixed to; pinned positions are markers.
+
+        Returns:
+            The exact number of members among the completions, or ``None``.
+
+        Raises:
+            UsageError: the restriction fixes a symbol outside the alphabet.
+        """
         pattern = pattern_of(self.alphabet, restriction)
         free, ones = sum(s is None for s in pattern), sum(s == "1" for s in pattern)
         return None if free > 30_000 else sum(_binomials(free)[max(0, len(pattern) // 2 + 1 - ones) :])
 
     def sample(self, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
-        """Uniform, by rejection: at least a quarter of the words is on either side, except at ``n`` = 0."""
+        """Uniform, by rejection: at least a quarter of the words is on either side, except at ``n`` = 0.
+
+        Args:
+            n: the length of the word in symbols, without markers, at least 0.
+            rng: the source of randomness; the same state gives the same word.
+            member: whether the word is to be a member (true) or a non-member (false).
+
+        Returns:
+            A word of ``n`` symbols; ``None`` is a proof that there is none.
+
+        Raises:
+            UsageError: a negative length.
+        """
         return uniform_sample(self.alphabet, n, rng, lambda w: self.contains(w) == member, "member")
 
     def forcing_cost(self, n: int, member: bool, pre: Restriction | None = None) -> Forcing | None:
-        """See the class."""
+        """See the class.
+
+        Cost: O(n).
+
+        Args:
+            n: the length of the words in symbols, without markers, at least 0.
+            member: whether to force membership (true) or non-membership (false).
+            pre: a restriction with ``n`` unpinned positions that is given beforehand and costs nothing; none by
+                default.
+
+        Returns:
+            A cheapest forcing restriction with its exact cost in symbols; ``None`` is a proof that nothing forces it.
+
+        Raises:
+            UsageError: a negative length, a pre-restriction of another length, or one with a symbol outside the
+                alphabet.
+        """
         cells, start = start_of(self.alphabet, n, pre)
         symbol, needed = ("1", n // 2 + 1) if member else ("0", (n + 1) // 2)
         missing = max(0, needed - sum(s == symbol for s in cells))
@@ -149,12 +217,34 @@ class AnBn:
     exact: bool = True
 
     def contains(self, word: Sequence[str]) -> bool:
-        """By comparison with the one member of that length."""
+        """By comparison with the one member of that length.
+
+        Args:
+            word: symbols of the alphabet, without markers, at any length.
+
+        Returns:
+            Whether the word is a member.
+
+        Raises:
+            UsageError: a symbol outside the alphabet.
+        """
         check_word(self.alphabet, word)
         return len(word) % 2 == 0 and all((s == "b") == (2 * p >= len(word)) for p, s in enumerate(word))
 
     def complete(self, restriction: Restriction, values: Mapping[int, str], member: bool) -> Word | None:
-        """The one member, or anything with a wrong symbol."""
+        """The one member, or anything with a wrong symbol.
+
+        Args:
+            restriction: positions with the symbols that they are fixed to; pinned positions are markers.
+            values: further symbols, by position of the restriction (markers counted); they may not contradict it.
+            member: whether the word is to be a member (true) or a non-member (false).
+
+        Returns:
+            The word, one symbol for each unpinned position; ``None`` is a proof that there is none.
+
+        Raises:
+            UsageError: a symbol outside the alphabet, or a value at a marker, out of range or against the restriction.
+        """
         return self._fill(pattern_of(self.alphabet, restriction, values), member)
 
     def _fill(self, pattern: Pattern, member: bool) -> Word | None:
@@ -168,11 +258,29 @@ class AnBn:
         return _filled(word, {free: "a" if word[free] == "b" else "b"})
 
     def count(self, restriction: Restriction) -> int | None:
-        """None or one."""
+        """None or one.
+
+        Args:
+            restriction: positions with the symbols that they are fixed to; pinned positions are markers.
+
+        Returns:
+            0 or 1: the exact number of members among the completions.
+
+        Raises:
+            UsageError: the restriction fixes a symbol outside the alphabet.
+        """
         return int(self._fill(pattern_of(self.alphabet, restriction), True) is not None)
 
     def sample(self, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
         """Uniform.
+
+        Args:
+            n: the length of the word in symbols, without markers, at least 0.
+            rng: the source of randomness; the same state gives the same word.
+            member: whether the word is to be a member (true) or a non-member (false).
+
+        Returns:
+            A word of ``n`` symbols; ``None`` is a proof that there is none.
 
         Raises:
             UsageError: a negative length.
@@ -184,7 +292,23 @@ class AnBn:
         return self._fill((None,) * n, True)
 
     def forcing_cost(self, n: int, member: bool, pre: Restriction | None = None) -> Forcing | None:
-        """See the class."""
+        """See the class.
+
+        Cost: O(n).
+
+        Args:
+            n: the length of the words in symbols, without markers, at least 0.
+            member: whether to force membership (true) or non-membership (false).
+            pre: a restriction with ``n`` unpinned positions that is given beforehand and costs nothing; none by
+                default.
+
+        Returns:
+            A cheapest forcing restriction with its exact cost in symbols; ``None`` is a proof that nothing forces it.
+
+        Raises:
+            UsageError: a negative length, a pre-restriction of another length, or one with a symbol outside the
+                alphabet.
+        """
         cells, start = start_of(self.alphabet, n, pre)
         whole = self._fill(cells, True)
         if member:
@@ -233,12 +357,34 @@ class Palindromes:
         return True
 
     def contains(self, word: Sequence[str]) -> bool:
-        """By comparison with the reverse."""
+        """By comparison with the reverse.
+
+        Args:
+            word: symbols of the alphabet, without markers, at any length.
+
+        Returns:
+            Whether the word is a member.
+
+        Raises:
+            UsageError: a symbol outside the alphabet.
+        """
         check_word(self.alphabet, word)
         return list(word) == list(word)[::-1]
 
     def complete(self, restriction: Restriction, values: Mapping[int, str], member: bool) -> Word | None:
-        """Pair by pair."""
+        """Pair by pair.
+
+        Args:
+            restriction: positions with the symbols that they are fixed to; pinned positions are markers.
+            values: further symbols, by position of the restriction (markers counted); they may not contradict it.
+            member: whether the word is to be a member (true) or a non-member (false).
+
+        Returns:
+            The word, one symbol for each unpinned position; ``None`` is a proof that there is none.
+
+        Raises:
+            UsageError: a symbol outside the alphabet, or a value at a marker, out of range or against the restriction.
+        """
         return self._fill(pattern_of(self.alphabet, restriction, values), member)
 
     def _fill(self, pattern: Pattern, member: bool) -> Word | None:
@@ -252,7 +398,17 @@ class Palindromes:
         return _filled(word, {spare: next(c for c in self.letters if c != word[spare])})
 
     def count(self, restriction: Restriction) -> int | None:
-        """A power of the number of letters, or 0."""
+        """A power of the number of letters, or 0.
+
+        Args:
+            restriction: positions with the symbols that they are fixed to; pinned positions are markers.
+
+        Returns:
+            The exact number of members among the completions.
+
+        Raises:
+            UsageError: the restriction fixes a symbol outside the alphabet.
+        """
         pattern = pattern_of(self.alphabet, restriction)
         if self._fill(pattern, True) is None:
             return 0
@@ -263,8 +419,17 @@ class Palindromes:
     def sample(self, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
         """Uniform.
 
+        Args:
+            n: the length of the word in symbols, without markers, at least 0.
+            rng: the source of randomness; the same state gives the same word.
+            member: whether the word is to be a member (true) or a non-member (false).
+
+        Returns:
+            A word of ``n`` symbols; ``None`` is a proof that there is none.
+
         Raises:
             UsageError: a negative length.
+            ResourceLimit: no non-member was found by rejection, and there are too many words to list.
         """
         if not member:
             return uniform_sample(self.alphabet, n, rng, lambda w: not self.contains(w), "non-member")
@@ -274,7 +439,23 @@ class Palindromes:
         return (*half, *half[: n // 2][::-1])
 
     def forcing_cost(self, n: int, member: bool, pre: Restriction | None = None) -> Forcing | None:
-        """See the class."""
+        """See the class.
+
+        Cost: O(n).
+
+        Args:
+            n: the length of the words in symbols, without markers, at least 0.
+            member: whether to force membership (true) or non-membership (false).
+            pre: a restriction with ``n`` unpinned positions that is given beforehand and costs nothing; none by
+                default.
+
+        Returns:
+            A cheapest forcing restriction with its exact cost in symbols; ``None`` is a proof that nothing forces it.
+
+        Raises:
+            UsageError: a negative length, a pre-restriction of another length, or one with a symbol outside the
+                alphabet.
+        """
         cells, start = start_of(self.alphabet, n, pre)
         whole = self._fill(cells, True)
         if whole is None:

@@ -51,12 +51,30 @@ class Consequence:
 
 
 def consequences(facts: Facts) -> list[Consequence]:
-    """What follows, theorem by theorem."""
+    """What follows, theorem by theorem.
+
+    Source: Hahn 2020; Hao, Angluin & Frank 2022; Yang, Chiang & Angluin 2024 (see the module).
+
+    Args:
+        facts: what is known of the language at a length, from :func:`restrict.languages.facts.facts`.
+
+    Returns:
+        The statements, each with its theorem and scope, in the order forcing cost, star-freeness, AC0.
+    """
     return [*_by_forcing(facts), *_by_star_freeness(facts), *_by_circuits(facts)]
 
 
 def linear_residue(into: Growth, out: Growth) -> tuple[int, int, Fraction | None] | None:
-    """A residue, and its modulus, at which both costs are linear, with the smaller rate (``None``: not computed)."""
+    """A residue, and its modulus, at which both costs are linear, with the smaller rate (``None``: not computed).
+
+    Args:
+        into: the growth of the cost of forcing membership.
+        out: the growth of the cost of forcing non-membership.
+
+    Returns:
+        The least such residue, the modulus (the product of both periods), and the rate in symbols per position;
+        ``None`` where there is no such residue.
+    """
     period = into.period * out.period
     for r in range(period):
         one, two = into.cases[r % into.period], out.cases[r % out.period]

@@ -55,7 +55,14 @@ Codes = list[int]
 
 
 def code_of(alphabet: Sequence[str]) -> dict[str | None, int]:
-    """The code of each symbol, and 0 for a free cell."""
+    """The code of each symbol, and 0 for a free cell.
+
+    Args:
+        alphabet: the ``2k`` symbols as opener, closer, opener, closer ...
+
+    Returns:
+        A new dictionary from symbols to codes: ``t`` for the opener and ``-t`` for the closer of type ``t`` (from 1).
+    """
     signed: dict[str | None, int] = {s: (at // 2 + 1) * (-1 if at % 2 else 1) for at, s in enumerate(alphabet)}
     signed[None] = 0
     return signed
@@ -65,7 +72,16 @@ def code_of(alphabet: Sequence[str]) -> dict[str | None, int]:
 
 
 def one_type(codes: Sequence[int]) -> bool:
-    """Whether the pattern can be completed when types are ignored."""
+    """Whether the pattern can be completed when types are ignored.
+
+    Cost: O(n). Proof: see the module.
+
+    Args:
+        codes: the pattern as codes: 0 for free, positive for openers, negative for closers.
+
+    Returns:
+        Whether a balanced completion exists.
+    """
     if len(codes) % 2:
         return False
     closers = 0
@@ -82,7 +98,16 @@ def one_type(codes: Sequence[int]) -> bool:
 
 
 def by_height(codes: Sequence[int]) -> Codes:
-    """A completion with one type, of a pattern that has one: openers first."""
+    """A completion with one type, of a pattern that has one: openers first.
+
+    Cost: O(n).
+
+    Args:
+        codes: a pattern as codes, for which :func:`one_type` is true.
+
+    Returns:
+        The completion as codes, 1 for each opener and -1 for each closer.
+    """
     openers = len(codes) // 2 - sum(c > 0 for c in codes)
     out = []
     for c in codes:
@@ -95,7 +120,17 @@ def by_height(codes: Sequence[int]) -> Codes:
 
 
 def overload(codes: Sequence[int]) -> tuple[int, list[int]] | None:
-    """The fewest further closers in a prefix that make it impossible, and where; the pattern can be completed."""
+    """The fewest further closers in a prefix that make it impossible, and where; the pattern can be completed.
+
+    Cost: O(n). Proof: see the module.
+
+    Args:
+        codes: a pattern as codes, for which :func:`one_type` is true.
+
+    Returns:
+        The number of closers, and the free positions that become closers, in increasing order; ``None`` where no prefix
+        has enough free cells.
+    """
     best: tuple[int, int] | None = None
     closers = free = 0
     for p, c in enumerate(codes, 1):
@@ -118,6 +153,15 @@ def greedy(codes: Sequence[int], restarts: int = 200) -> list[tuple[int, int]] |
     Closers take the nearest bracket or free cell on the left, then openers the nearest free cell on the right, then
     free cells pair up. An opener that was in the way is made eager, and everything starts again: it takes the next
     free cell at once.
+
+    Cost: O(n) for each start.
+
+    Args:
+        codes: the pattern as codes: 0 for free, ``t`` and ``-t`` for the opener and closer of type ``t``.
+        restarts: how often it may start, the first time included.
+
+    Returns:
+        Pairs (opener's position, closer's position) that cover all positions, or ``None``.
     """
     eager: set[int] = set()
     for _ in range(restarts):
@@ -155,7 +199,14 @@ def _attempt(codes: Sequence[int], eager: set[int]) -> list[tuple[int, int]] | i
 
 
 def mirrored(codes: Sequence[int]) -> Codes:
-    """The pattern read from right to left, with openers and closers exchanged."""
+    """The pattern read from right to left, with openers and closers exchanged.
+
+    Args:
+        codes: the pattern as codes.
+
+    Returns:
+        A new list of as many codes.
+    """
     return [-c for c in reversed(codes)]
 
 
@@ -163,6 +214,14 @@ def chart(codes: Sequence[int]) -> list[tuple[int, int]] | None:
     """Pairs of matched positions; ``None`` proves that there are none.
 
     ``reach[i]`` has bit ``j`` iff cells ``i .. j-1`` can balance.
+
+    Cost: O(n^2) operations on sets of ``n`` bits.
+
+    Args:
+        codes: the pattern as codes, at most ``CHART_LIMIT`` of them.
+
+    Returns:
+        Pairs (opener's position, closer's position) that cover all positions, or ``None``.
 
     Raises:
         ResourceLimit: too many symbols for the chart.
@@ -229,7 +288,19 @@ def _kernel(codes: Sequence[int]) -> tuple[list[int], list[tuple[int, int]]] | N
 
 
 def match(codes: Sequence[int]) -> list[tuple[int, int]] | None:
-    """A matching of all positions into nested, compatible pairs; ``None`` is a proof that there is none."""
+    """A matching of all positions into nested, compatible pairs; ``None`` is a proof that there is none.
+
+    Cost: O(n) where a greedy matching is found; else that of :func:`chart` on the reduced pattern.
+
+    Args:
+        codes: the pattern as codes: 0 for free, ``t`` and ``-t`` for the opener and closer of type ``t``.
+
+    Returns:
+        Pairs (opener's position, closer's position) that cover all positions, or ``None``.
+
+    Raises:
+        ResourceLimit: the reduced pattern is too long for the chart.
+    """
     if not one_type(codes):
         return None
     kernel = _kernel(codes)
@@ -248,7 +319,15 @@ def match(codes: Sequence[int]) -> list[tuple[int, int]] | None:
 
 
 def typed(codes: Sequence[int], pairs: Sequence[tuple[int, int]]) -> Codes:
-    """The word of a matching: a free pair takes type 1."""
+    """The word of a matching: a free pair takes type 1.
+
+    Args:
+        codes: the pattern as codes.
+        pairs: a matching of its positions, such as from :func:`match`.
+
+    Returns:
+        A new list of codes without a 0.
+    """
     out = list(codes)
     for i, j in pairs:
         kind = codes[i] or -codes[j] or 1
@@ -276,7 +355,17 @@ class Dyck(Brackets):
         return self.spec_of("dyck")
 
     def contains(self, word: Sequence[str]) -> bool:
-        """By a stack."""
+        """By a stack.
+
+        Args:
+            word: symbols of the alphabet, without markers, at any length.
+
+        Returns:
+            Whether the word is a member.
+
+        Raises:
+            UsageError: a symbol outside the alphabet.
+        """
         check_word(self.alphabet, word)
         code, stack = code_of(self.alphabet), list[int]()
         for symbol in word:
@@ -288,7 +377,20 @@ class Dyck(Brackets):
         return not stack
 
     def complete(self, restriction: Restriction, values: Mapping[int, str], member: bool) -> Word | None:
-        """By height for one type; greedy, then a chart for several. O(n), or O(N^2) set operations, N reduced."""
+        """By height for one type; greedy, then a chart for several. O(n), or O(N^2) set operations, N reduced.
+
+        Args:
+            restriction: positions with the symbols that they are fixed to; pinned positions are markers.
+            values: further symbols, by position of the restriction (markers counted); they may not contradict it.
+            member: whether the word is to be a member (true) or a non-member (false).
+
+        Returns:
+            The word, one symbol for each unpinned position; ``None`` is a proof that there is none.
+
+        Raises:
+            UsageError: a symbol outside the alphabet, or a value at a marker, out of range or against the restriction.
+            ResourceLimit: several types, and the reduced pattern is too long for the chart.
+        """
         pattern = pattern_of(self.alphabet, restriction, values)
         return self._fill(pattern) if member else unbalance(self.alphabet, self.contains, pattern)
 
@@ -306,7 +408,17 @@ class Dyck(Brackets):
         return None if pairs is None else symbols(self.alphabet, typed(codes, pairs))
 
     def count(self, restriction: Restriction) -> int | None:
-        """Catalan numbers where all is free; heights for one type; a chart for several; ``None`` where too long."""
+        """Catalan numbers where all is free; heights for one type; a chart for several; ``None`` where too long.
+
+        Args:
+            restriction: positions with the symbols that they are fixed to; pinned positions are markers.
+
+        Returns:
+            The exact number of members among the completions, or ``None``.
+
+        Raises:
+            UsageError: the restriction fixes a symbol outside the alphabet.
+        """
         codes = self._codes(pattern_of(self.alphabet, restriction))
         n = len(codes)
         if n % 2:
@@ -319,6 +431,14 @@ class Dyck(Brackets):
 
     def sample(self, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
         """Uniform. O(n).
+
+        Args:
+            n: the length of the word in symbols, without markers, at least 0.
+            rng: the source of randomness; the same state gives the same word.
+            member: whether the word is to be a member (true) or a non-member (false).
+
+        Returns:
+            A word of ``n`` symbols; ``None`` is a proof that there is none.
 
         Raises:
             UsageError: a negative length.
@@ -337,7 +457,22 @@ class Dyck(Brackets):
         return symbols(self.alphabet, out)
 
     def forcing_cost(self, n: int, member: bool, pre: Restriction | None = None) -> Forcing | None:
-        """In: everything. Out: see the module; exact, ``ResourceLimit`` only for odd pre-restrictions of Dyck-k."""
+        """In: everything. Out: see the module; exact, ``ResourceLimit`` only for odd pre-restrictions of Dyck-k.
+
+        Args:
+            n: the length of the words in symbols, without markers, at least 0.
+            member: whether to force membership (true) or non-membership (false).
+            pre: a restriction with ``n`` unpinned positions that is given beforehand and costs nothing; none by
+                default.
+
+        Returns:
+            A cheapest forcing restriction with its exact cost in symbols; ``None`` is a proof that nothing forces it.
+
+        Raises:
+            UsageError: a negative length, a pre-restriction of another length, or one with a symbol outside the
+                alphabet.
+            ResourceLimit: several types, and the pattern is too long for the chart or has too many symbols to try.
+        """
         cells, start = start_of(self.alphabet, n, pre)
         if member:
             return fix_all(self._fill(cells), cells, start)
@@ -386,7 +521,15 @@ class Dyck(Brackets):
 
 
 def symbols(alphabet: Sequence[str], codes: Sequence[int]) -> Word:
-    """The word of a list of codes without free cells."""
+    """The word of a list of codes without free cells.
+
+    Args:
+        alphabet: the ``2k`` symbols as opener, closer, opener, closer ...
+        codes: ``t`` or ``-t`` with ``t`` from 1 to ``k``; no 0.
+
+    Returns:
+        One symbol for each code.
+    """
     return tuple(alphabet[2 * abs(c) - 2 + (c < 0)] for c in codes)
 
 
@@ -395,7 +538,18 @@ def _with(cells: Pattern, more: Mapping[int, str]) -> Pattern:
 
 
 def unbalance(alphabet: Sequence[str], contains: Callable[[Word], bool], pattern: Pattern) -> Word | None:
-    """A completion that is not balanced: free cells become openers, and one of them a closer where that balances."""
+    """A completion that is not balanced: free cells become openers, and one of them a closer where that balances.
+
+    Cost: one membership test.
+
+    Args:
+        alphabet: the symbols as opener, closer, opener, closer ...
+        contains: the membership test of a language of brackets.
+        pattern: one cell for each symbol; ``None`` is free.
+
+    Returns:
+        The word, or ``None`` where the pattern has no free cell and is a member itself.
+    """
     word = tuple(alphabet[0] if s is None else s for s in pattern)
     if not contains(word):
         return word
@@ -404,12 +558,31 @@ def unbalance(alphabet: Sequence[str], contains: Callable[[Word], bool], pattern
 
 
 def fix_all(word: Word | None, cells: Pattern, start: Restriction) -> Forcing | None:
-    """Forcing membership where every free cell can spoil it: all of them have to be fixed."""
+    """Forcing membership where every free cell can spoil it: all of them have to be fixed.
+
+    Args:
+        word: a member that agrees with ``cells``; ``None`` where there is none.
+        cells: the pattern that is given beforehand.
+        start: the restriction of that pattern, whose markers are kept.
+
+    Returns:
+        The forcing that fixes every free cell of ``cells`` as in ``word``; ``None`` without a word.
+    """
     return None if word is None else forcing(True, cells, word, start, "every free symbol can spoil membership")
 
 
 def random_path(half: int, rng: np.random.Generator) -> list[int]:
-    """A uniform balanced sequence of ``half`` steps +1 and as many -1 (cycle lemma: rotate past the first minimum)."""
+    """A uniform balanced sequence of ``half`` steps +1 and as many -1 (cycle lemma: rotate past the first minimum).
+
+    Cost: O(half).
+
+    Args:
+        half: the number of steps +1, at least 0.
+        rng: the source of randomness.
+
+    Returns:
+        ``2 * half`` steps, +1 or -1, with no negative partial sum.
+    """
     steps = np.full(2 * half + 1, -1, dtype=np.int64)
     steps[rng.permutation(2 * half + 1)[:half]] = 1
     turn = int(np.cumsum(steps).argmin()) + 1

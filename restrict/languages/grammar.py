@@ -41,7 +41,16 @@ class NormalForm:
 
 
 def normal_form(rules: Sequence[Rule], alphabet: Sequence[str]) -> NormalForm:
-    """The normal form of rules ``(A, right-hand side)``; the first left-hand side is the start symbol."""
+    """The normal form of rules ``(A, right-hand side)``; the first left-hand side is the start symbol.
+
+    Args:
+        rules: pairs (nonterminal, tuple of symbols), at least one; a symbol is a nonterminal iff it is some left-hand
+            side.
+        alphabet: the terminal symbols, each once.
+
+    Returns:
+        An equivalent grammar with binary rules, rules to one terminal, and a flag for the empty word.
+    """
     heads = list(dict.fromkeys(head for head, _ in rules))
     index = {("N", head): at for at, head in enumerate(heads)}
 
@@ -118,6 +127,15 @@ class Chart:
 def chart(form: NormalForm, pattern: Pattern) -> Chart:
     """The chart of a pattern. Cost O(n^2 R) operations on sets of ``n`` bits.
 
+    Source: Cocke, Younger and Kasami, with sets of end positions instead of a table.
+
+    Args:
+        form: the grammar in normal form, with ``R`` binary rules.
+        pattern: ``n`` cells: a symbol of the alphabet, or ``None`` where it is free.
+
+    Returns:
+        The chart, exact.
+
     Raises:
         ResourceLimit: too many symbols for the chart.
     """
@@ -147,7 +165,14 @@ def chart(form: NormalForm, pattern: Pattern) -> Chart:
 
 
 def read_off(found: Chart) -> Word | None:
-    """Some member among the completions, or ``None`` where there is none."""
+    """Some member among the completions, or ``None`` where there is none.
+
+    Args:
+        found: a chart, from :func:`chart`.
+
+    Returns:
+        The word, which agrees with the chart's pattern, or ``None``, which is a proof.
+    """
     form, pattern, n = found.form, found.pattern, len(found.pattern)
     if not found.member():
         return None
@@ -189,12 +214,36 @@ class ContextFree:
         return False
 
     def contains(self, word: Sequence[str]) -> bool:
-        """By the chart of the word."""
+        """By the chart of the word.
+
+        Args:
+            word: symbols of the alphabet, without markers, at any length.
+
+        Returns:
+            Whether the word is a member.
+
+        Raises:
+            UsageError: a symbol outside the alphabet.
+            ResourceLimit: the word is too long for the chart.
+        """
         check_word(self.alphabet, word)
         return chart(self.form, tuple(word)).member()
 
     def complete(self, restriction: Restriction, values: Mapping[int, str], member: bool) -> Word | None:
-        """A member by the chart, exact; a non-member by enumeration or search."""
+        """A member by the chart, exact; a non-member by enumeration or search.
+
+        Args:
+            restriction: positions with the symbols that they are fixed to; pinned positions are markers.
+            values: further symbols, by position of the restriction (markers counted); they may not contradict it.
+            member: whether the word is to be a member (true) or a non-member (false).
+
+        Returns:
+            The word, one symbol for each unpinned position; ``None`` is a proof that there is none.
+
+        Raises:
+            UsageError: a symbol outside the alphabet, or a value at a marker, out of range or against the restriction.
+            ResourceLimit: too long for the chart, or the search for a non-member found none.
+        """
         return self._fill(pattern_of(self.alphabet, restriction, values), member)
 
     def _fill(self, pattern: Pattern, member: bool) -> Word | None:
@@ -203,17 +252,36 @@ class ContextFree:
         return look_for(self.alphabet, pattern, lambda w: not self.contains(w), "non-member", tries=60)
 
     def count(self, restriction: Restriction) -> int | None:
-        """By enumeration; ``None`` where there are many completions (a chart counts derivations, not words)."""
+        """By enumeration; ``None`` where there are many completions (a chart counts derivations, not words).
+
+        Args:
+            restriction: positions with the symbols that they are fixed to; pinned positions are markers.
+
+        Returns:
+            The exact number of members among the completions, or ``None``.
+
+        Raises:
+            UsageError: the restriction fixes a symbol outside the alphabet.
+            ResourceLimit: too long for the chart.
+        """
         pattern = pattern_of(self.alphabet, restriction)
         if not chart(self.form, pattern).member():
             return 0
         return sum(map(self.contains, completions(self.alphabet, pattern))) if few(self.alphabet, pattern) else None
 
     def sample(self, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
-        """See the class. Raises ``ResourceLimit`` where words have too many derivations, or ``n`` is too large.
+        """Uniform; see the class.
+
+        Args:
+            n: the length of the word in symbols, without markers, at least 0.
+            rng: the source of randomness; the same state gives the same word.
+            member: whether the word is to be a member (true) or a non-member (false).
+
+        Returns:
+            A word of ``n`` symbols; ``None`` is a proof that there is none.
 
         Raises:
-            ResourceLimit: too many derivations for a uniform sample.
+            ResourceLimit: too many derivations for a uniform sample, or ``n`` is too large.
             UsageError: a negative length.
         """
         if not member:
@@ -232,7 +300,22 @@ class ContextFree:
         raise ResourceLimit(f"members of length {n} have too many derivations for a uniform sample")
 
     def forcing_cost(self, n: int, member: bool, pre: Restriction | None = None) -> Forcing | None:
-        """By enumeration, or implicit hitting sets: exact where completions are; else ``ResourceLimit``."""
+        """By enumeration, or implicit hitting sets: exact where completions are; else ``ResourceLimit``.
+
+        Args:
+            n: the length of the words in symbols, without markers, at least 0.
+            member: whether to force membership (true) or non-membership (false).
+            pre: a restriction with ``n`` unpinned positions that is given beforehand and costs nothing; none by
+                default.
+
+        Returns:
+            A cheapest forcing restriction with its exact cost in symbols; ``None`` is a proof that nothing forces it.
+
+        Raises:
+            UsageError: a negative length, a pre-restriction of another length, or one with a symbol outside the
+                alphabet.
+            ResourceLimit: too long for the chart, a completion is not known, or too many rounds.
+        """
         cells, start = start_of(self.alphabet, n, pre)
         found, method = cheapest_pattern(self.alphabet, cells, member, self.contains, self._fill)
         return None if found is None else forcing(member, cells, found, start, method)
@@ -306,6 +389,13 @@ def read_grammar(text: str, spec: str) -> ContextFree:
 
     What has a left-hand side is a nonterminal, the first one is the start symbol, and an alternative may be empty
     (write ``ε`` or nothing).
+
+    Args:
+        text: the lines of the grammar.
+        spec: the specification of the language, which is its name, too.
+
+    Returns:
+        The language, over the terminal symbols in order of appearance.
 
     Raises:
         ModelError: malformed; the message has the line.

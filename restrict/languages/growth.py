@@ -86,7 +86,15 @@ def _some(residues: list[int]) -> str:
 
 
 def simplest(cases: list[Case], proof: str) -> Growth:
-    """The same with the least period."""
+    """The same with the least period.
+
+    Args:
+        cases: the case of each residue modulo ``len(cases)``, at least one.
+        proof: by what they are known.
+
+    Returns:
+        The growth whose period is the least divisor of ``len(cases)`` that says the same.
+    """
     for period in range(1, len(cases) + 1):
         if len(cases) % period == 0 and all(c == cases[at % period] for at, c in enumerate(cases)):
             return Growth(tuple(cases[:period]), proof)
@@ -96,8 +104,17 @@ def simplest(cases: list[Case], proof: str) -> Growth:
 def regular_growth(dfa: Dfa, member: bool) -> Growth:
     """The growth of the cost of forcing (non-)membership.
 
+    Exact; the theorem and its proof are in the module.
+
+    Args:
+        dfa: the minimal automaton of the language.
+        member: whether to force membership (true) or non-membership (false).
+
+    Returns:
+        One case for each residue, with the least period.
+
     Raises:
-        ResourceLimit: the graph is too large.
+        ResourceLimit: the graph, or the number of residues times its nodes, is too large.
     """
     graph = subset_graph(dfa, member)
     if graph is None:

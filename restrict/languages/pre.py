@@ -18,6 +18,15 @@ SHARE = 20
 def corollary2(language: Language, n: int) -> Restriction:
     """The pre-restriction of Corollary 2: the first 20 % openers and the last 20 % closers, of the first type.
 
+    Source: Hahn 2020, Corollary 2. Each share is rounded down.
+
+    Args:
+        language: a language of brackets, whose first two symbols are an opener and its closer.
+        n: the length of the words in symbols, without markers, at least 0.
+
+    Returns:
+        The restriction of length ``n``, without markers.
+
     Raises:
         UsageError: a language that is not of brackets.
     """
@@ -32,7 +41,18 @@ def read_pre(language: Language, n: int, items: Sequence[str]) -> Restriction | 
 
     An item is ``corollary2``, ``first=K:SYMBOL`` or ``last=K:SYMBOL`` (``K`` a number or a percentage of ``n``),
     ``I:SYMBOL`` or ``I-J:SYMBOL`` (positions from 0, both included), or a whole pattern such as ``((**))`` (symbols of
-    several characters separated by spaces). Raises :class:`UsageError` that names the item.
+    several characters separated by spaces).
+
+    Args:
+        language: the language, whose symbols the items may name.
+        n: the length of the words in symbols, without markers.
+        items: the texts, in any order; two may overlap where they agree.
+
+    Returns:
+        The restriction of length ``n``, without markers, or ``None``.
+
+    Raises:
+        UsageError: an item that is malformed or out of range (the message names it), or two that disagree.
     """
     if not items:
         return None

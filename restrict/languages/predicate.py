@@ -23,18 +23,43 @@ TRIES = 2000
 
 
 def completions(alphabet: Sequence[str], pattern: Pattern) -> Iterator[Word]:
-    """Every word that agrees with the pattern, in the order of the alphabet."""
+    """Every word that agrees with the pattern, in the order of the alphabet.
+
+    Args:
+        alphabet: the symbols, each once.
+        pattern: one cell for each symbol of the word; ``None`` is free.
+
+    Returns:
+        An iterator over ``len(alphabet) ** free`` words.
+    """
     return itertools.product(*(alphabet if s is None else (s,) for s in pattern))
 
 
 def few(alphabet: Sequence[str], pattern: Pattern) -> bool:
-    """Whether the pattern has at most ``MAX_WORDS`` completions."""
+    """Whether the pattern has at most ``MAX_WORDS`` completions.
+
+    Args:
+        alphabet: the symbols, each once.
+        pattern: one cell for each symbol of the word; ``None`` is free.
+
+    Returns:
+        False also where more than 16 cells are free.
+    """
     free = sum(s is None for s in pattern)
     return free <= 16 and len(alphabet) ** free <= MAX_WORDS
 
 
 def random_word(alphabet: Sequence[str], pattern: Pattern, rng: np.random.Generator) -> Word:
-    """A uniform completion of the pattern."""
+    """A uniform completion of the pattern.
+
+    Args:
+        alphabet: the symbols, each once.
+        pattern: one cell for each symbol of the word; ``None`` is free.
+        rng: the source of randomness.
+
+    Returns:
+        A word of as many symbols as the pattern has cells.
+    """
     letters = rng.integers(len(alphabet), size=len(pattern)).tolist()
     return tuple(alphabet[a] if s is None else s for a, s in zip(letters, pattern, strict=True))
 
@@ -43,6 +68,18 @@ def look_for(
     alphabet: Sequence[str], pattern: Pattern, good: Callable[[Word], bool], what: str, tries: int = TRIES
 ) -> Word | None:
     """A completion that is good: by enumeration where there are few, else at random, and ``ResourceLimit``.
+
+    The random words are the same at every call.
+
+    Args:
+        alphabet: the symbols, each once.
+        pattern: one cell for each symbol of the word; ``None`` is free.
+        good: what the word has to satisfy.
+        what: the kind of word looked for, for the message.
+        tries: how many random completions are tested, at least 0.
+
+    Returns:
+        A good word; ``None`` is a proof that there is none.
 
     Raises:
         ResourceLimit: nothing found among the words that were tried.
@@ -66,6 +103,18 @@ def uniform_sample(
     alphabet: Sequence[str], n: int, rng: np.random.Generator, good: Callable[[Word], bool], what: str
 ) -> Word | None:
     """A uniform good word of ``n`` symbols, by rejection; at small ``n`` a list, so that ``None`` is a proof.
+
+    Cost: at most ``TRIES`` tests, and at small ``n`` at most ``MAX_WORDS`` more.
+
+    Args:
+        alphabet: the symbols, each once.
+        n: the number of symbols, at least 0.
+        rng: the source of randomness.
+        good: what the word has to satisfy.
+        what: the kind of word looked for, for the message.
+
+    Returns:
+        A good word; ``None`` is a proof that there is none.
 
     Raises:
         ResourceLimit: nothing found among the words that were tried.
@@ -108,30 +157,91 @@ class Predicate:
         return False
 
     def contains(self, word: Sequence[str]) -> bool:
-        """What the predicate says."""
+        """What the predicate says.
+
+        Args:
+            word: symbols of the alphabet, without markers, at any length.
+
+        Returns:
+            Whether the word is a member.
+
+        Raises:
+            UsageError: a symbol outside the alphabet.
+        """
         check_word(self.alphabet, word)
         return bool(self.test(tuple(word)))
 
     def complete(self, restriction: Restriction, values: Mapping[int, str], member: bool) -> Word | None:
-        """By enumeration or random search; see the module."""
+        """By enumeration or random search; see the module.
+
+        Args:
+            restriction: positions with the symbols that they are fixed to; pinned positions are markers.
+            values: further symbols, by position of the restriction (markers counted); they may not contradict it.
+            member: whether the word is to be a member (true) or a non-member (false).
+
+        Returns:
+            The word, one symbol for each unpinned position; ``None`` is a proof that there is none.
+
+        Raises:
+            UsageError: a symbol outside the alphabet, or a value at a marker, out of range or against the restriction.
+            ResourceLimit: too many completions to enumerate, and the search found none.
+        """
         return self._fill(pattern_of(self.alphabet, restriction, values), member)
 
     def _fill(self, pattern: Pattern, member: bool) -> Word | None:
         return look_for(self.alphabet, pattern, lambda w: bool(self.test(w)) == member, _what(member))
 
     def count(self, restriction: Restriction) -> int | None:
-        """By enumeration, ``None`` beyond ``MAX_WORDS`` completions."""
+        """By enumeration, ``None`` beyond ``MAX_WORDS`` completions.
+
+        Args:
+            restriction: positions with the symbols that they are fixed to; pinned positions are markers.
+
+        Returns:
+            The exact number of members among the completions, or ``None``.
+
+        Raises:
+            UsageError: the restriction fixes a symbol outside the alphabet.
+        """
         pattern = pattern_of(self.alphabet, restriction)
         if not few(self.alphabet, pattern):
             return None
         return sum(bool(self.test(w)) for w in completions(self.alphabet, pattern))
 
     def sample(self, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
-        """Uniform, by rejection; ``ResourceLimit`` where such words are too rare."""
+        """Uniform, by rejection; ``ResourceLimit`` where such words are too rare.
+
+        Args:
+            n: the length of the word in symbols, without markers, at least 0.
+            rng: the source of randomness; the same state gives the same word.
+            member: whether the word is to be a member (true) or a non-member (false).
+
+        Returns:
+            A word of ``n`` symbols; ``None`` is a proof that there is none.
+
+        Raises:
+            UsageError: a negative length.
+            ResourceLimit: such words are too rare to be found by rejection, and too many to be listed.
+        """
         return uniform_sample(self.alphabet, n, rng, lambda w: bool(self.test(w)) == member, _what(member))
 
     def forcing_cost(self, n: int, member: bool, pre: Restriction | None = None) -> Forcing | None:
-        """By enumeration at small ``n``, else implicit hitting sets, else ``ResourceLimit``."""
+        """By enumeration at small ``n``, else implicit hitting sets, else ``ResourceLimit``.
+
+        Args:
+            n: the length of the words in symbols, without markers, at least 0.
+            member: whether to force membership (true) or non-membership (false).
+            pre: a restriction with ``n`` unpinned positions that is given beforehand and costs nothing; none by
+                default.
+
+        Returns:
+            A cheapest forcing restriction with its exact cost in symbols; ``None`` is a proof that nothing forces it.
+
+        Raises:
+            UsageError: a negative length, a pre-restriction of another length, or one with a symbol outside the
+                alphabet.
+            ResourceLimit: a completion is not known, or too many rounds.
+        """
         cells, start = start_of(self.alphabet, n, pre)
         found, method = cheapest_pattern(self.alphabet, cells, member, self.contains, self._fill)
         return None if found is None else forcing(member, cells, found, start, method)

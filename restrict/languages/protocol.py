@@ -72,30 +72,87 @@ class Language(Protocol):
         """Whether completions come from dynamic programming or a proof rather than from search."""
 
     def contains(self, word: Sequence[str]) -> bool:
-        """Whether the word (symbols, no markers) is a member. Raises ``UsageError`` on a symbol that is unknown."""
+        """Whether the word (symbols, no markers) is a member.
+
+        Args:
+            word: symbols of the alphabet, without markers, at any length.
+
+        Returns:
+            Whether the word is a member.
+
+        Raises:
+            UsageError: a symbol outside the alphabet.
+        """
 
     def complete(self, restriction: Restriction, values: Mapping[int, str], member: bool) -> Word | None:
         """A word that agrees with ``restriction`` and with ``values`` and is a member (or not, as asked).
 
         ``values`` maps positions of the restriction (markers counted) to symbols: the dependencies of a certificate.
-        They may repeat what is fixed but not contradict it. ``None`` is a proof that no such word exists; raises
-        ``ResourceLimit`` where it is not known.
+        They may repeat what is fixed but not contradict it.
+
+        Args:
+            restriction: positions with the symbols that they are fixed to; pinned positions are markers.
+            values: further symbols, by position of the restriction (markers counted); they may not contradict it.
+            member: whether the word is to be a member (true) or a non-member (false).
+
+        Returns:
+            The word, one symbol for each unpinned position; ``None`` is a proof that there is none.
+
+        Raises:
+            UsageError: a symbol outside the alphabet, or a value at a marker, out of range or against the restriction.
+            ResourceLimit: it is not known whether there is such a word.
         """
 
     def count(self, restriction: Restriction) -> int | None:
-        """The exact number of members among the completions; ``None`` where that would take too long."""
+        """The exact number of members among the completions; ``None`` where that would take too long.
+
+        Args:
+            restriction: positions with the symbols that they are fixed to; pinned positions are markers.
+
+        Returns:
+            The exact number, or ``None``.
+
+        Raises:
+            UsageError: the restriction fixes a symbol outside the alphabet.
+        """
 
     def sample(self, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
         """A random member (or non-member) of exactly ``n`` symbols; ``None`` is a proof that there is none.
 
         Uniform unless the class says otherwise.
+
+        Args:
+            n: the length of the word in symbols, without markers, at least 0.
+            rng: the source of randomness; the same state gives the same word.
+            member: whether the word is to be a member (true) or a non-member (false).
+
+        Returns:
+            A word of ``n`` symbols; ``None`` is a proof that there is none.
+
+        Raises:
+            UsageError: a negative length.
+            ResourceLimit: no such word was found, which proves nothing.
         """
 
     def forcing_cost(self, n: int, member: bool, pre: Restriction | None = None) -> Forcing | None:
         """The least number of fixed symbols that forces (non-)membership of every word of ``n`` symbols.
 
         ``pre`` is fixed beforehand and costs nothing; it has ``n`` unpinned positions. ``None`` is a proof that no
-        word (that agrees with ``pre``) has that membership. Raises ``ResourceLimit`` where the answer is not known.
+        word (that agrees with ``pre``) has that membership.
+
+        Args:
+            n: the length of the words in symbols, without markers, at least 0.
+            member: whether to force membership (true) or non-membership (false).
+            pre: a restriction with ``n`` unpinned positions that is given beforehand and costs nothing; none by
+                default.
+
+        Returns:
+            A cheapest forcing restriction with its exact cost in symbols; ``None`` is a proof that nothing forces it.
+
+        Raises:
+            UsageError: a negative length, a pre-restriction of another length, or one with a symbol outside the
+                alphabet.
+            ResourceLimit: the answer is not known.
         """
 
 
@@ -103,7 +160,14 @@ class Language(Protocol):
 
 
 def word_positions(restriction: Restriction) -> list[int]:
-    """The unpinned positions in order: symbol ``t`` of the word stands at ``word_positions(restriction)[t]``."""
+    """The unpinned positions in order: symbol ``t`` of the word stands at ``word_positions(restriction)[t]``.
+
+    Args:
+        restriction: a restriction of length ``n`` with ``m`` pinned positions.
+
+    Returns:
+        ``n - m`` positions, each 0 .. n-1, increasing.
+    """
     if not restriction.pinned:
         return list(range(restriction.n))
     return [i for i in range(restriction.n) if i not in restriction.pinned]
@@ -111,6 +175,14 @@ def word_positions(restriction: Restriction) -> list[int]:
 
 def pattern_of(alphabet: Iterable[str], restriction: Restriction, values: Mapping[int, str] | None = None) -> Pattern:
     """The cells of the word under a restriction and dependency values.
+
+    Args:
+        alphabet: the symbols of the language.
+        restriction: positions with the symbols that they are fixed to; pinned positions are markers.
+        values: further symbols, by position of the restriction (markers counted); none by default.
+
+    Returns:
+        One cell for each unpinned position in order: its symbol, or ``None`` where it is free.
 
     Raises:
         UsageError: a symbol is not in ``alphabet``, or a value stands at a marker, out of range, or against the
@@ -132,6 +204,13 @@ def pattern_of(alphabet: Iterable[str], restriction: Restriction, values: Mappin
 def restriction_of(pattern: Sequence[str | None], like: Restriction | None = None) -> Restriction:
     """The restriction that fixes the pattern's cells, with the markers of ``like`` (none by default).
 
+    Args:
+        pattern: one cell for each symbol of the word; ``None`` is free.
+        like: a restriction with as many unpinned positions, whose length and markers are taken over.
+
+    Returns:
+        A new restriction; what ``like`` fixes is not taken over.
+
     Raises:
         UsageError: a pattern of another length than the unpinned positions.
     """
@@ -148,6 +227,14 @@ def restriction_of(pattern: Sequence[str | None], like: Restriction | None = Non
 def start_of(alphabet: Iterable[str], n: int, pre: Restriction | None) -> tuple[Pattern, Restriction]:
     """What :meth:`Language.forcing_cost` starts from: the pattern of ``pre`` (all free without one), and ``pre``.
 
+    Args:
+        alphabet: the symbols of the language.
+        n: the length of the words in symbols, without markers.
+        pre: a restriction with ``n`` unpinned positions, or ``None``.
+
+    Returns:
+        The pattern, ``n`` cells, and the restriction (one of length ``n`` that fixes nothing, without ``pre``).
+
     Raises:
         UsageError: ``n`` is negative or ``pre`` speaks about words of another length.
     """
@@ -163,13 +250,28 @@ def start_of(alphabet: Iterable[str], n: int, pre: Restriction | None) -> tuple[
 def forcing(
     member: bool, start: Sequence[str | None], cells: Sequence[str | None], pre: Restriction, method: str
 ) -> Forcing:
-    """A :class:`Forcing` from the pattern ``cells`` that refines ``start``."""
+    """A :class:`Forcing` from the pattern ``cells`` that refines ``start``.
+
+    Args:
+        member: whether membership (true) or non-membership (false) is forced.
+        start: the pattern that is given beforehand.
+        cells: the pattern that forces, as long as ``start``; it keeps what ``start`` fixes.
+        pre: the restriction of ``start``, whose markers are kept.
+        method: why the cost is the minimum, in words.
+
+    Returns:
+        The forcing; its cost is the number of cells that ``cells`` fixes and ``start`` leaves free.
+    """
     cost = sum(a is None and b is not None for a, b in zip(start, cells, strict=True))
     return Forcing(len(cells), member, cost, restriction_of(cells, pre), method)
 
 
 def check_word(alphabet: Sequence[str], word: Sequence[str]) -> None:
     """Raise :class:`UsageError` at the first symbol that is not in the alphabet.
+
+    Args:
+        alphabet: the symbols of the language.
+        word: symbols, without markers.
 
     Raises:
         UsageError: a symbol outside the alphabet.
@@ -184,6 +286,11 @@ def check_word(alphabet: Sequence[str], word: Sequence[str]) -> None:
 
 def check_alphabet(language: Language, alphabet: Sequence[str], who: str) -> None:
     """Raise :class:`UsageError` unless both alphabets have the same symbols (in any order).
+
+    Args:
+        language: the language.
+        alphabet: the other alphabet.
+        who: whose alphabet that is, for the message.
 
     Raises:
         UsageError: the alphabets differ.

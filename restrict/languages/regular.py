@@ -52,12 +52,34 @@ class Regular:
         return True
 
     def contains(self, word: Sequence[str]) -> bool:
-        """Whether the automaton accepts."""
+        """Whether the automaton accepts.
+
+        Args:
+            word: symbols of the alphabet, without markers, at any length.
+
+        Returns:
+            Whether the word is a member.
+
+        Raises:
+            UsageError: a symbol outside the alphabet.
+        """
         check_word(self.alphabet, word)
         return self.dfa.run(word) in self.dfa.accept
 
     def complete(self, restriction: Restriction, values: Mapping[int, str], member: bool) -> Word | None:
-        """The first such word in the order of the alphabet. Cost O(n) set operations on states, most of them cached."""
+        """The first such word in the order of the alphabet. Cost O(n) set operations on states, most of them cached.
+
+        Args:
+            restriction: positions with the symbols that they are fixed to; pinned positions are markers.
+            values: further symbols, by position of the restriction (markers counted); they may not contradict it.
+            member: whether the word is to be a member (true) or a non-member (false).
+
+        Returns:
+            The word, one symbol for each unpinned position; ``None`` is a proof that there is none.
+
+        Raises:
+            UsageError: a symbol outside the alphabet, or a value at a marker, out of range or against the restriction.
+        """
         cells = self._cells(pattern_of(self.alphabet, restriction, values))
         good = self._viable(cells, self.dfa.target(member))
         if not good[0][0]:
@@ -88,7 +110,17 @@ class Regular:
         return good[::-1]
 
     def count(self, restriction: Restriction) -> int | None:
-        """Dynamic programming over (position, state) with exact integers; ``None`` beyond ``COUNT_BUDGET``."""
+        """Dynamic programming over (position, state) with exact integers; ``None`` beyond ``COUNT_BUDGET``.
+
+        Args:
+            restriction: positions with the symbols that they are fixed to; pinned positions are markers.
+
+        Returns:
+            The exact number of members among the completions, or ``None``.
+
+        Raises:
+            UsageError: the restriction fixes a symbol outside the alphabet.
+        """
         cells = self._cells(pattern_of(self.alphabet, restriction))
         dfa = self.dfa
         powers = dfa.states <= POWERS_UP_TO
@@ -112,6 +144,14 @@ class Regular:
     def sample(self, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
         """See the class for uniformity. Cost O(n S k) the first time at a length.
 
+        Args:
+            n: the length of the word in symbols, without markers, at least 0.
+            rng: the source of randomness; the same state gives the same word.
+            member: whether the word is to be a member (true) or a non-member (false).
+
+        Returns:
+            A word of ``n`` symbols; ``None`` is a proof that there is none.
+
         Raises:
             UsageError: a negative length.
         """
@@ -129,7 +169,22 @@ class Regular:
         return tuple(word)
 
     def forcing_cost(self, n: int, member: bool, pre: Restriction | None = None) -> Forcing | None:
-        """Shortest path in the subset automaton, exact (:mod:`restrict.languages.subset`)."""
+        """Shortest path in the subset automaton, exact (:mod:`restrict.languages.subset`).
+
+        Args:
+            n: the length of the words in symbols, without markers, at least 0.
+            member: whether to force membership (true) or non-membership (false).
+            pre: a restriction with ``n`` unpinned positions that is given beforehand and costs nothing; none by
+                default.
+
+        Returns:
+            A cheapest forcing restriction with its exact cost in symbols; ``None`` is a proof that nothing forces it.
+
+        Raises:
+            UsageError: a negative length, a pre-restriction of another length, or one with a symbol outside the
+                alphabet.
+            ResourceLimit: the subset construction is too large and the search by antichains did not finish.
+        """
         cells, start = start_of(self.alphabet, n, pre)
         found, method = cheapest(self.dfa, member, self._cells(cells))
         if found is None:
@@ -182,7 +237,15 @@ def _weights(dfa: Dfa, n: int, member: bool) -> list[Any]:
 
 
 def choose(weights: Sequence[Any], rng: np.random.Generator) -> int:
-    """An index with probability proportional to its weight, exactly so for integers."""
+    """An index with probability proportional to its weight, exactly so for integers.
+
+    Args:
+        weights: numbers that are at least 0, all integers or all floats, with a positive sum.
+        rng: the source of randomness.
+
+    Returns:
+        An index 0 .. len(weights)-1, whose weight is positive.
+    """
     total = sum(weights)
     if isinstance(total, int):
         point: Any = below(total, rng)
@@ -196,7 +259,15 @@ def choose(weights: Sequence[Any], rng: np.random.Generator) -> int:
 
 
 def below(total: int, rng: np.random.Generator) -> int:
-    """A uniform integer in ``0 .. total-1``, of any size."""
+    """A uniform integer in ``0 .. total-1``, of any size.
+
+    Args:
+        total: how many integers there are, at least 1.
+        rng: the source of randomness.
+
+    Returns:
+        An exactly uniform integer.
+    """
     if total < 1 << 62:
         return int(rng.integers(total))
     size = (total.bit_length() + 7) // 8
@@ -210,14 +281,34 @@ def below(total: int, rng: np.random.Generator) -> int:
 
 
 def from_dfa(dfa: Dfa, name: str = "DFA", spec: str = "python:dfa") -> Regular:
-    """The language of a minimal automaton (see :func:`restrict.languages.dfa.minimal`)."""
+    """The language of a minimal automaton (see :func:`restrict.languages.dfa.minimal`).
+
+    Args:
+        dfa: a minimal automaton; for another one the answer on star-freeness may be wrong.
+        name: a name for people.
+        spec: the specification; one that begins with ``python:`` cannot be read back.
+
+    Returns:
+        The language.
+    """
     return Regular(name, spec, dfa)
 
 
 def read_dfa(node: Node, spec: str) -> Regular:
-    """A language from the JSON form ``restrict-dfa/1`` (docs/languages.md). Raises :class:`ModelError`.
+    """A language from the JSON form ``restrict-dfa/1`` (docs/languages.md).
 
     States are ``0 .. S-1``; ``transitions[q][a]`` is the successor of state ``q`` under ``alphabet[a]``.
+
+    Args:
+        node: the JSON value, which knows its place for messages.
+        spec: the specification of the language, which is its name where the document gives none.
+
+    Returns:
+        The language, as its minimal automaton.
+
+    Raises:
+        ModelError: malformed; the message has the place.
+        ResourceLimit: more than ``MAX_STATES`` states.
     """
     members = node.fields(("format", "alphabet", "start", "accept", "transitions"), ("name",))
     if members["format"].text() != DFA_FORMAT:
@@ -244,7 +335,15 @@ def read_dfa(node: Node, spec: str) -> Regular:
 
 
 def dfa_document(dfa: Dfa, name: str) -> dict[str, Any]:
-    """The JSON form of an automaton, which :func:`read_dfa` reads back."""
+    """The JSON form of an automaton, which :func:`read_dfa` reads back.
+
+    Args:
+        dfa: the automaton.
+        name: a name for people.
+
+    Returns:
+        A new dictionary of the form ``restrict-dfa/1``.
+    """
     return {
         "format": DFA_FORMAT,
         "name": name,

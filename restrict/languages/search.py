@@ -30,7 +30,23 @@ Completer = Callable[[Pattern, bool], Word | None]
 def cheapest_pattern(
     alphabet: tuple[str, ...], start: Pattern, member: bool, contains: Callable[[Word], bool], complete: Completer
 ) -> tuple[Pattern | None, str]:
-    """A cheapest pattern that refines ``start`` and forces (non-)membership, ``None`` if there is none; the method."""
+    """A cheapest pattern that refines ``start`` and forces (non-)membership, ``None`` if there is none; the method.
+
+    Enumeration at few free cells, implicit hitting sets beyond; both are exact.
+
+    Args:
+        alphabet: the symbols, each once.
+        start: the pattern that is given beforehand and costs nothing; ``None`` cells are free.
+        member: whether to force membership (true) or non-membership (false).
+        contains: the membership test.
+        complete: a completion of a pattern with that membership, or ``None`` as a proof that there is none.
+
+    Returns:
+        The pattern, as long as ``start``, and the name of the method.
+
+    Raises:
+        ResourceLimit: implicit hitting sets did not finish, or ``complete`` raises it.
+    """
     free = sum(s is None for s in start)
     if free <= 22 and len(alphabet) ** free <= MAX_TESTS and (len(alphabet) + 1) ** free <= MAX_TABLE:
         return by_enumeration(alphabet, start, member, contains), "enumeration of all restrictions"
@@ -40,7 +56,19 @@ def cheapest_pattern(
 def by_enumeration(
     alphabet: tuple[str, ...], start: Pattern, member: bool, contains: Callable[[Word], bool]
 ) -> Pattern | None:
-    """The same, from the table of all restrictions."""
+    """The same, from the table of all restrictions.
+
+    Cost: ``k ** free`` membership tests and two tables of ``(k + 1) ** free`` bytes.
+
+    Args:
+        alphabet: the ``k`` symbols, each once.
+        start: the pattern that is given beforehand and costs nothing.
+        member: whether to force membership (true) or non-membership (false).
+        contains: the membership test.
+
+    Returns:
+        A cheapest pattern, as long as ``start``; ``None`` is a proof that nothing forces.
+    """
     free = [t for t, s in enumerate(start) if s is None]
     k, word, table = len(alphabet), list(start), []
     for letters in itertools.product(alphabet, repeat=len(free)):
@@ -67,6 +95,16 @@ def hitting_sets(
     """A cheapest pattern that refines ``start`` and all of whose completions are (non-)members.
 
     ``complete(pattern, member)`` must be exact. ``None``: nothing forces.
+
+    Args:
+        alphabet: the symbols, each once.
+        start: the pattern that is given beforehand and costs nothing.
+        member: whether to force membership (true) or non-membership (false).
+        complete: as for :func:`cheapest_pattern`.
+        limit: the most rounds of MaxSAT and completion, at least 1.
+
+    Returns:
+        The pattern, as long as ``start``, or ``None``.
 
     Raises:
         ResourceLimit: not found after ``limit`` rounds.

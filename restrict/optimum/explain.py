@@ -222,7 +222,16 @@ def _question_of(task: Task, x: str | Sequence[str], given: Iterable[int], weigh
 
 
 def shrink(test: Test, cube: Cube, order: Iterable[int]) -> Cube:
-    """A subset-minimal part that passes a monotone test; ``cube`` passes."""
+    """A subset-minimal part that passes a monotone test; ``cube`` passes.
+
+    Args:
+        test: gives a part of a cube that passes, or ``None``; a larger cube passes where a smaller one does.
+        cube: symbol indices by position; it passes.
+        order: the positions in the order in which they are given up.
+
+    Returns:
+        The part that is left. Cost: one test a position.
+    """
     for i in order:
         if i in cube and (rest := test({j: a for j, a in cube.items() if j != i})) is not None:
             cube = rest

@@ -37,7 +37,15 @@ def ask(solver: Any, assumptions: Sequence[int], deadline: Deadline) -> bool:
 
 @contextmanager
 def alarm(deadline: Deadline, ring: Callable[[], None]) -> Iterator[None]:
-    """Call ``ring`` at the deadline: for searches of PySAT (RC2) that can only be interrupted from another thread."""
+    """Call ``ring`` at the deadline: for searches of PySAT (RC2) that can only be interrupted from another thread.
+
+    Args:
+        deadline: the moment; the search goes on without limit where it has none.
+        ring: called on another thread, such as the solver's ``interrupt``.
+
+    Returns:
+        A context manager; the timer is cancelled at the end of the block.
+    """
     if deadline.left is None:
         yield
         return
