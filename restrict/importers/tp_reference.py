@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from restrict.importers.tp_parse import Attention, Program, Value
+from restrict.importers.tp_tree import Attention, Program, Value
 from restrict.importers.tp_weights import OutputWeights
 
 
