@@ -69,7 +69,7 @@ def import_transformer_program(
         ModelError: anything that is not the generated form, counting heads, a missing row of weights, or a head to
             which the printed rule gives no score; the message is file:line: reason.
         ResourceLimit: the read-out is too large.
-        UsageError: a rule or an output that does not exist.
+        UsageError: a rule or an output that does not exist, or a file that cannot be read.
     """
     path = Path(path)
     if self_rule not in RULES:

@@ -55,7 +55,11 @@ class Formula:
         return depths[-1]
 
     def mirror(self) -> Formula:
-        """The formula that holds at position ``n-1-i`` of the reversed word where this one holds at ``i``."""
+        """The formula that holds at position ``n-1-i`` of the reversed word where this one holds at ``i``.
+
+        Returns:
+            A new formula, with past and future exchanged. Linear.
+        """
         return Formula(tuple(Node(MIRROR.get(v.op, v.op), v.args, v.symbol) for v in self.nodes))
 
     def __invert__(self) -> Formula:

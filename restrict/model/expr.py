@@ -54,7 +54,11 @@ class Payload:
     flat: I64
 
     def bounds(self) -> Interval:
-        """Least and greatest entry."""
+        """Least and greatest entry.
+
+        Returns:
+            Two Python integers (exact). Cost linear in the table.
+        """
         return int(self.flat.min()), int(self.flat.max())
 
 

@@ -27,9 +27,15 @@ ROW = 1 << 26
 
 
 class OnDemandRun:
-    """Values on one input, computed on demand and remembered. ``word`` holds symbol indices, without markers.
+    """Values on one input, computed on demand and remembered.
 
-    Raises :class:`ResourceLimit` where ``limit`` scores in all, or ``ROW`` in one row, do not suffice.
+    Args:
+        instance: a model at a length.
+        word: n - markers symbol indices.
+        limit: how many scores it may take in all.
+
+    Raises:
+        UsageError: a word of another length, or a symbol index out of range.
     """
 
     def __init__(self, instance: Instance, word: Sequence[int], limit: int = LIMIT) -> None:

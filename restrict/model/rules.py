@@ -52,7 +52,11 @@ class Table:
         return frozenset(self.axes)
 
     def expr(self) -> Expr:
-        """The entry at the names of the axes."""
+        """The entry at the names of the axes.
+
+        Returns:
+            An expression over the axes. The table is shared, not copied, where its values are contiguous.
+        """
         return table(self.values.reshape(-1), self.values.shape, [name(a) for a in self.axes])
 
 
@@ -70,7 +74,11 @@ class Dot:
         return (self.query.mentions | self.key.mentions) - {"dim"}
 
     def bound(self) -> int:
-        """A bound on the absolute value of every partial sum."""
+        """A bound on the absolute value of every partial sum.
+
+        Returns:
+            The sum over ``dim`` of the products of both sides' greatest absolute values (certified bound).
+        """
         q = np.abs(self.query.values.reshape(-1, self.query.values.shape[-1]).astype(object)).max(axis=0)
         k = np.abs(self.key.values.reshape(-1, self.key.values.shape[-1]).astype(object)).max(axis=0)
         return int((q * k).sum())

@@ -49,26 +49,44 @@ def _labels(variable: str, labels: list[str], position: str = "last") -> dict[st
 
 
 def contains_one() -> Model:
-    """Accepts the words with at least one 1. The head sees a 1 if there is one."""
+    """Accepts the words with at least one 1. The head sees a 1 if there is one.
+
+    Returns:
+        The object of a model file, for every `n`.
+    """
     seen = _head("seen", "token", "k == 1", key="token")
     return _model("contains-one", "Accepts if some symbol is 1.", BITS, [seen], _accept("seen", 1))
 
 
 def all_ones() -> Model:
-    """Accepts `1*`. The head sees a 0 if there is one."""
+    """Accepts `1*`. The head sees a 0 if there is one.
+
+    Returns:
+        The object of a model file, for every `n`.
+    """
     seen = _head("seen", "token", "k == 0", key="token")
     return _model("all-ones", "Accepts the words of ones, 1*.", BITS, [seen], _accept("seen", 1))
 
 
 def first_symbol() -> Model:
-    """Accepts the words that begin with 1."""
+    """Accepts the words that begin with 1.
+
+    Returns:
+        The object of a model file, for every `n`.
+    """
     first = _head("first", "token", "j == 0")
     return _model("first-symbol", "Accepts if the first symbol is 1.", BITS, [first], _accept("first", 1))
 
 
 def a_n_b_n() -> Model:
-    """Accepts `a^m b^m` for `n = 2m`, `m >= 1`: every position knows which symbol it must have; one head looks for
-    a position that has the other one. At odd `n` every position is wrong."""
+    """Accepts `a^m b^m` for `n = 2m`, `m >= 1`.
+
+    Every position knows which symbol it must have; one head looks for a position that has the other one. At odd `n`
+    every position is wrong.
+
+    Returns:
+        The object of a model file, for every `n`.
+    """
     wrong = _map("wrong", ["token", "position"], 2, "n % 2 == 1 or token != (2 * position >= n)")
     violation = _head("violation", "wrong", "k", key="wrong")
     text = "Accepts a^m b^m with n = 2m and m >= 1; rejects every word of odd length."
@@ -76,7 +94,11 @@ def a_n_b_n() -> Model:
 
 
 def q_then_u() -> Model:
-    """Over the 26 letters: every q is immediately followed by u (so the last letter is no q)."""
+    """Over the 26 letters: every q is immediately followed by u (so the last letter is no q).
+
+    Returns:
+        The object of a model file, for every `n`.
+    """
     letters = [chr(ord("a") + index) for index in range(26)]
     follows = _head("next", "token", "0", mask="strict_future", domain=27, default=26)
     wrong = _map("wrong", ["token", "next"], 2, "token == 16 and next != 20")
@@ -109,12 +131,20 @@ def _square(name: str, inner: str, outer: str) -> Model:
 
 
 def and_of_ors() -> Model:
-    """AND over `m` blocks of the OR of `m` inputs, `n = m * m`. Either output is forced by exactly `m` inputs."""
+    """AND over `m` blocks of the OR of `m` inputs, `n = m * m`. Either output is forced by exactly `m` inputs.
+
+    Returns:
+        The object of a model file, for square `n`.
+    """
     return _square("and-of-ors", "or", "and")
 
 
 def or_of_ands() -> Model:
-    """OR over `m` blocks of the AND of `m` inputs, `n = m * m`. Either output is forced by exactly `m` inputs."""
+    """OR over `m` blocks of the AND of `m` inputs, `n = m * m`. Either output is forced by exactly `m` inputs.
+
+    Returns:
+        The object of a model file, for square `n`.
+    """
     return _square("or-of-ands", "and", "or")
 
 
@@ -164,8 +194,14 @@ def tribes(width: int = 8) -> Model:
 
 
 def flip_flop() -> Model:
-    """The bit of the last write (`w0`, `w1`) at or before the last position, 0 if there is none; `i` is ignored and
-    `r` reads. The head takes the rightmost write; with no write it brings an `i` or `r`, which is no 1."""
+    """The bit of the last write (`w0`, `w1`) at or before the last position, 0 if there is none.
+
+    `i` is ignored and `r` reads. The head takes the rightmost write; with no write it brings an `i` or `r`, which is
+    no 1.
+
+    Returns:
+        The object of a model file, for every `n`.
+    """
     last = _head("last", "token", "k <= 1", key="token", mask="past", ties="right")
     bit = _map("bit", ["last"], 2, "last == 1")
     text = "The bit of the last write: w0 and w1 write, i is ignored, r reads; 0 before the first write."
@@ -247,12 +283,20 @@ def _dyck1(depth: int) -> Model:
 
 
 def dyck1_depth2() -> Model:
-    """A recogniser of Dyck-1 with nesting depth at most 2, at every `n`."""
+    """A recogniser of Dyck-1 with nesting depth at most 2.
+
+    Returns:
+        The object of a model file, for every `n`.
+    """
     return _dyck1(2)
 
 
 def dyck1_depth3() -> Model:
-    """A recogniser of Dyck-1 with nesting depth at most 3, at every `n`."""
+    """A recogniser of Dyck-1 with nesting depth at most 3.
+
+    Returns:
+        The object of a model file, for every `n`.
+    """
     return _dyck1(3)
 
 
