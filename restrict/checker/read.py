@@ -261,6 +261,7 @@ def listing(value: Any, place: Place) -> list[Any]:
 
 def integer(least: int, greatest: int) -> Callable[[Any, Place], int]:
     """A reader of integers in ``least .. greatest``; true and false are none."""
+
     def read(value: Any, place: Place) -> int:
         # By type, not isinstance: true and false are no integers.
         if type(value) is not int:

@@ -363,6 +363,7 @@ def weigh(tree: Tree, moving: Collection[str]) -> int:
 
 class Expression:
     """A rule given as an expression."""
+
     def __init__(self, value: Any, place: Place, names: Collection[str], meter: Meter) -> None:
         self.place = place
         parser = Parser(string(value, place), place, names, meter)
@@ -385,6 +386,7 @@ class Expression:
 
 class Table:
     """A rule given as a tensor with an axis for each name."""
+
     def __init__(self, value: Any, place: Place, names: Collection[str], files: Files) -> None:
         fields = record(value, TABLE, place)
         self.tensor = read_tensor(fields["table"], place.key("table"), files, names)
@@ -407,6 +409,7 @@ class Table:
 
 class Dot:
     """A score given as a dot product of a query row and a key row."""
+
     def __init__(self, value: Any, place: Place, files: Files) -> None:
         inside = place.key("dot")
         fields = record(value, DOT, place)["dot"]
