@@ -371,7 +371,7 @@ class _Work:
         return kernel.Answers(self.values, self.ids, self.ptr, self.runs)
 
     def grow(self, why: int) -> None:
-        """Double what was too small. Raises :class:`ResourceLimit` where that would not fit in memory."""
+        """Double what was too small; :class:`ResourceLimit` where that would not fit in memory."""
         slots, capacity, _ = self.level_runs.shape
         if max(slots * capacity, len(self.runs)) > MAX_RUNS:
             raise ResourceLimit(f"the dependencies of all positions need more than {MAX_RUNS} runs; try a smaller n")
