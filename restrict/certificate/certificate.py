@@ -263,10 +263,10 @@ def certificate_of(
     split: tuple[int, ...] = (),
     cases: Case | None = None,
 ) -> Certificate:
-    """Run the abstract run on a restriction and a cone, in every branch of a split or at every leaf of a tree, and
-    write down what follows.
+    """Run the abstract run on a restriction and a cone, and write down what follows.
 
-    Cost: that of :func:`restrict.abstract.run.abstract_run`, for each branch or leaf.
+    With a split or a tree of cases it is run in every branch or at every leaf. Cost: that of
+    :func:`restrict.abstract.run.abstract_run`, for each branch or leaf.
 
     Args:
         at: the model at one length.

@@ -145,6 +145,8 @@ class BoxSearch:
     def find(self, node: Open, label: str | None) -> FoundBox | None:
         """A small box that conflicts with nothing at the node and excludes the label.
 
+        Cost: some searches, and a run on demand for each position of what they find.
+
         Args:
             node: chosen positions with their possible symbols.
             label: to be excluded; ``None``: the box is to force some one label.
@@ -152,8 +154,6 @@ class BoxSearch:
         Returns:
             The box with the fewest positions that are not chosen, or ``None`` where none was found: the label is forced
             at the node, or the search was not good enough.
-
-        Cost: some searches, and a run on demand for each position of what they find.
         """
         held = {p: indices(bits) for p, bits in node.symbols.items()}
 
@@ -192,8 +192,9 @@ class BoxSearch:
         return self.finished(self._widened(self._small(box, {}, accepts), accepts))
 
     def forced(self, node: Open, label: str) -> Symbols | None:
-        """Symbols for the node's positions that force the label, by the abstract run; positions not needed are left
-        out.
+        """Symbols for the node's positions that force the label, by the abstract run.
+
+        Positions that are not needed are left out. Cost: one run on demand.
 
         Args:
             node: chosen positions with their possible symbols; the least symbol of each is taken.

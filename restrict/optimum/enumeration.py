@@ -77,7 +77,7 @@ def words_fit(instance: Instance, words: int = MOST_WORDS, nodes: int | None = N
         nodes: the most nodes of all words together; ``None``: any number.
 
     Returns:
-        Whether all words can be run within these bounds; never with more than 30 free positions.
+        Whether all words can be run within these bounds; never with more than 30 positions without markers.
     """
     m, symbols = len(instance.unpinned), len(instance.model.alphabet)
     if m > 30 or symbols**m > words:

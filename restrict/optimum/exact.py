@@ -257,7 +257,7 @@ class _Search:
         return [int(i) for i in self.rng.permutation(sorted(cube))]
 
     def run(self, task: Task) -> None:
-        """Until the bounds meet. Raises :class:`OutOfTime`."""
+        """Until the bounds meet, or :class:`OutOfTime` is raised."""
         while self.best is None or self.lower < self.upper:
             problem = min(self.problems.values(), key=lambda p: p.lower)
             h = problem.hit()

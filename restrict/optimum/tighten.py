@@ -164,6 +164,9 @@ def prove(position: int, clauses: Sequence[Sequence[int]], top: int) -> Proof:
 
     Returns:
         The proof, with the solver's name where :mod:`restrict.sat.drat_check` has accepted it.
+
+    Raises:
+        AssertionError: a solver finds a model of the formula.
     """
     for name in PROOF_SOLVERS:
         with Sat(name, bootstrap_with=clauses, with_proof=True) as solver:
