@@ -1,8 +1,7 @@
 """Restrictions: which positions are fixed, and to what (Hahn 2020, section 5; theory of the project, section 2).
 
 A restriction is a map from positions to symbols or ``*`` (free). Positions that the model pins, the start and end
-markers, count neither
-as free nor as fixed. Positions count from 0 and include the markers.
+markers, count neither as free nor as fixed. Positions count from 0 and include the markers.
 """
 
 from __future__ import annotations
@@ -149,7 +148,8 @@ def read_runs(node: Node, n: int) -> tuple[int, ...]:
 class Restriction:
     """``fixed`` maps positions ``0 .. n-1`` to symbols; ``pinned`` are the marker positions; all others are free.
 
-    Raises :class:`UsageError` where a fixed position is out of range or pinned.
+    Raises:
+        UsageError: a fixed position is out of range or pinned.
     """
 
     n: int
@@ -194,7 +194,11 @@ class Restriction:
         return self.n - len(self.fixed) - len(self.pinned)
 
     def free_positions(self) -> Iterator[int]:
-        """The free positions, in order."""
+        """The free positions.
+
+        Returns:
+            An iterator over them, in order.
+        """
         return (i for i in range(self.n) if i not in self.fixed and i not in self.pinned)
 
     def tokens(self, model: Model) -> dict[int, int]:
@@ -223,7 +227,11 @@ class Restriction:
         return self.n == other.n and other.fixed.items() <= self.fixed.items()
 
     def __or__(self, other: Restriction) -> Restriction:
-        """Composition: fix what either fixes. Raises :class:`UsageError` where they disagree."""
+        """Composition: fix what either fixes.
+
+        Raises:
+            UsageError: they disagree, or have other lengths or markers.
+        """
         if (self.n, self.pinned) != (other.n, other.pinned):
             raise UsageError(
                 f"restrictions of lengths {self.n} and {other.n}, or with other markers, cannot be composed"
@@ -262,7 +270,12 @@ class Restriction:
     # ------------------------------------------------------------ text and JSON
 
     def text(self) -> str:
-        """``**1*0``, with ``.`` at markers; symbols of several characters are separated by spaces."""
+        """The text form, one cell a position.
+
+        Returns:
+            For example ``**1*0``, with ``.`` at markers; with symbols of several characters the cells are separated by
+            spaces.
+        """
         cells = [self.fixed.get(i, PINNED if i in self.pinned else FREE) for i in range(self.n)]
         return ("" if all(len(c) == 1 for c in cells) else " ").join(cells)
 
@@ -295,7 +308,11 @@ class Restriction:
         return Restriction.of(at, {i: c for i, c in enumerate(cells) if c != FREE and i not in pinned})
 
     def to_json(self) -> list[list[Any]]:
-        """``[start, count, symbol]`` runs: as long as there are changes of symbol, not as ``n``."""
+        """The JSON form.
+
+        Returns:
+            ``[start, count, symbol]`` runs, in order: as long as there are changes of symbol, not as ``n``.
+        """
         out: list[list[Any]] = []
         for i, symbol in self.fixed.items():
             if out and out[-1][0] + out[-1][1] == i and out[-1][2] == symbol:

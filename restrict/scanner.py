@@ -85,7 +85,11 @@ class Cursor:
         return self.tokens[self.at]
 
     def step(self) -> Token:
-        """Take the next token, whatever it is; the end is never passed."""
+        """Take the next token, whatever it is; the end is never passed.
+
+        Returns:
+            The token.
+        """
         token = self.tokens[self.at]
         self.at = min(self.at + 1, len(self.tokens) - 1)
         return token

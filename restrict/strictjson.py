@@ -105,7 +105,14 @@ class Node:
         return self.value
 
     def text(self) -> str:
-        """The value as a string."""
+        """The value as a string.
+
+        Returns:
+            The string.
+
+        Raises:
+            ModelError: it is of another type.
+        """
         return str(self.expect(str, "a string"))
 
     def integer(self, low: int = MIN64, high: int = MAX64) -> int:
@@ -127,7 +134,14 @@ class Node:
         return number
 
     def items(self) -> list[Node]:
-        """The elements of a list."""
+        """The elements of a list.
+
+        Returns:
+            The elements, each with its place.
+
+        Raises:
+            ModelError: it is no list.
+        """
         return [Node(v, f"{self.place}[{at}]") for at, v in enumerate(self.expect(list, "a list"))]
 
     def fields(self, required: Iterable[str], optional: Iterable[str] = ()) -> dict[str, Node]:

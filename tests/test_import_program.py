@@ -17,8 +17,9 @@ from restrict.importers import argmax as readout
 from restrict.importers import import_transformer_program
 from restrict.importers.argmax import Feature, argmax
 from restrict.importers.common import finish, formula_map
-from restrict.importers.tp_parse import Attention, parse_program
+from restrict.importers.tp_parse import parse_program
 from restrict.importers.tp_reference import predict
+from restrict.importers.tp_tree import Attention
 from restrict.importers.tp_weights import read_weights
 from restrict.model.program import Model
 from restrict.model.trace import run_batch

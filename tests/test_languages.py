@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from restrict.errors import ModelError, ResourceLimit, UsageError
-from restrict.languages import dyck, subset
+from restrict.languages import dyck, dyck_matching, subset
 from restrict.languages.builtin import Palindromes, bounded_dyck, parity
 from restrict.languages.dfa import Dfa, minimal
 from restrict.languages.dyck import Dyck
@@ -260,15 +260,15 @@ def test_matching_by_chart_kernel_and_greedy() -> None:
         if rng.random() < 0.5:
             at = rng.randrange(len(codes))
             codes[at:at] = [0] * (2 * rng.randint(1, 15))
-        whole, quick, any_way = dyck.chart(codes), dyck.greedy(codes), dyck.match(codes)
-        kernel = dyck._kernel(codes)
-        inner = None if kernel is None else dyck.chart([codes[p] for p in kernel[0]])
+        whole, quick, any_way = dyck_matching.chart(codes), dyck_matching.greedy(codes), dyck_matching.match(codes)
+        kernel = dyck_matching._kernel(codes)
+        inner = None if kernel is None else dyck_matching.chart([codes[p] for p in kernel[0]])
         assert (whole is None) == (any_way is None) == (inner is None)
         if kernel is not None and inner is not None:
             inner = kernel[1] + [(kernel[0][i], kernel[0][j]) for i, j in inner]
         for pairs in (whole, quick, any_way, inner):
             if pairs is not None:
-                word = dyck.typed(codes, pairs)
+                word = dyck_matching.typed(codes, pairs)
                 assert all(c in (0, w) for c, w in zip(codes, word, strict=True))
                 assert Dyck(kinds).contains(dyck.symbols(brackets(kinds), word))
         met[0] += whole is None

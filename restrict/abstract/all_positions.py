@@ -110,8 +110,9 @@ def supported(instance: Instance) -> bool:
         instance: the model at its length.
 
     Returns:
-        Whether :class:`AllPositions` can run it. Not so: scores that mention the query's position, domains of more than
-        62 values, callbacks, and maps of more than 4096 argument combinations.
+        Whether :class:`AllPositions` can run it. It cannot where a score mentions the query's position, a head's query
+        or value or the output is the position, a domain has more than 62 values, or a map is a callback or has more
+        than 4096 combinations of arguments (the position not counted).
     """
     return (
         all(_supported(instance, v) for v in instance.model.variables) and instance.model.output.variable != "position"
@@ -129,8 +130,10 @@ def _supported(instance: Instance, variable: Head | Map) -> bool:
 
 
 class AllPositions:
-    """V and D of every node under a restriction, all nodes examined. Cost: O(n) scores a head and query value, and
-    the total size of the sets (as runs)."""
+    """V and D of every node under a restriction, all nodes examined.
+
+    Cost: O(n) scores a head and query value, and the total size of the sets (as runs).
+    """
 
     def __init__(self, instance: Instance, restriction: Restriction) -> None:
         self.instance, self.restriction = instance, restriction
@@ -371,7 +374,7 @@ class _Work:
         return kernel.Answers(self.values, self.ids, self.ptr, self.runs)
 
     def grow(self, why: int) -> None:
-        """Double what was too small. Raises :class:`ResourceLimit` where that would not fit in memory."""
+        """Double what was too small; :class:`ResourceLimit` where that would not fit in memory."""
         slots, capacity, _ = self.level_runs.shape
         if max(slots * capacity, len(self.runs)) > MAX_RUNS:
             raise ResourceLimit(f"the dependencies of all positions need more than {MAX_RUNS} runs; try a smaller n")

@@ -105,8 +105,9 @@ class Row:
         return shared, regs
 
     def candidates(self, keys: Values) -> tuple[I64, I64]:
-        """The pairs (j, w) at or above the floor (docs/trusted-base.md, rule 4), by position. Cost: one score a
-        pair.
+        """The pairs (j, w) at or above the floor, by position (docs/trusted-base.md, rule 4).
+
+        Cost: one score a pair.
 
         Args:
             keys: V of the key at all positions; :data:`CONSTANT` where the score mentions no key.

@@ -53,7 +53,14 @@ def leaves(tree: Case) -> Iterator[tuple[dict[int, int], Cone]]:
 
 
 def cases_to_json(tree: Case) -> dict[str, Any]:
-    """The tree as it stands in a file."""
+    """The tree as it stands in a file.
+
+    Args:
+        tree: the tree.
+
+    Returns:
+        The JSON value of the field ``cases`` (docs/format.md), positions as runs.
+    """
     if isinstance(tree, Leaf):
         return {"cone": tree.cone if tree.cone == "all" else {name: runs(p) for name, p in tree.cone.items() if p}}
     return {"position": tree.position, "children": [cases_to_json(child) for child in tree.children]}

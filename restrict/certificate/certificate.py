@@ -37,7 +37,15 @@ class Claim:
     values: tuple[int, ...] | None
 
     def text(self, n: int, target: Target) -> str:
-        """The claim as the checker prints it."""
+        """The claim as the checker prints it.
+
+        Args:
+            n: the length, markers included.
+            target: ``"last"``, ``"all"`` or a position.
+
+        Returns:
+            One line without the digest.
+        """
         head = f"n={n} target={target} free={self.free} c={self.c}"
         return head if self.values is None else f"{head} values={','.join(map(str, self.values))}"
 
@@ -98,7 +106,14 @@ class Certificate:
         return (one_line_lists(document, 1) + "\n").encode()
 
     def save(self, path: str | Path) -> None:
-        """Write the file."""
+        """Write the file.
+
+        Args:
+            path: the file; it is overwritten.
+
+        Raises:
+            UsageError: the file cannot be written.
+        """
         write_bytes(Path(path), self.to_bytes())
 
     def __repr__(self) -> str:
@@ -126,9 +141,26 @@ def claim_under(
     at: Instance, restriction: Restriction, cone: Cone, target: Target, split: tuple[int, ...] = (),
     cases: Case | None = None,
 ) -> Claim:  # fmt: skip
-    """The strongest claim that the abstract run over a cone supports, by the run at all positions at once where the
-    cone is everything and the program is of that kind; with ``split``, over all ways to fill these positions, with
-    ``cases``, over the leaves of a tree."""
+    """The strongest claim that the abstract run over a cone supports.
+
+    Where the cone is everything and the program is of that kind, the run is made at all positions at once. With a split
+    or a tree of cases the claim holds in every branch or leaf (Theorem A' of docs/trusted-base.md).
+
+    Args:
+        at: the model at its length.
+        restriction: what is fixed.
+        cone: the nodes to examine: positions by variable, or ``"all"``.
+        target: ``"last"``, ``"all"`` or a position.
+        split: free positions over which all symbols are gone through; one position's claim only.
+        cases: a tree of cases with its own cones, in place of the split; ``None``: no tree.
+
+    Returns:
+        The claim: a certified bound.
+
+    Raises:
+        UsageError: the model has no output at the target.
+        ResourceLimit: the output has too many values to list, or a row is too long.
+    """
     from restrict.abstract.all_positions import AllPositions, supported
 
     if split or cases is not None:
@@ -172,8 +204,16 @@ def _split(at: Instance, split: tuple[int, ...], cone: Cone) -> Iterator[tuple[d
 def claim_of(run: AbstractRun, target: Target) -> Claim:
     """The strongest claim that an abstract run supports.
 
+    Args:
+        run: an abstract run in which the cone of the target was examined.
+        target: ``"last"``, ``"all"`` or a position.
+
+    Returns:
+        The claim: a certified bound.
+
     Raises:
         ResourceLimit: the output has more than 2^24 values.
+        UsageError: the model has no output at the target.
     """
     where = position_of(run.instance, target)
     output = run.instance.model.output.variable
@@ -204,6 +244,9 @@ def _read_by_the_checker(content: bytes, source: Path | None, n: int) -> None:
 def trusted_reading(at: Instance) -> None:
     """No certificate is made for a model that the trusted checker calls malformed. Cost: one reading of the model.
 
+    Args:
+        at: the model at its length; a model without a file is not read.
+
     Raises:
         ModelError: it does, with the line that it gives.
     """
@@ -220,10 +263,10 @@ def certificate_of(
     split: tuple[int, ...] = (),
     cases: Case | None = None,
 ) -> Certificate:
-    """Run the abstract run on a restriction and a cone, in every branch of a split or at every leaf of a tree, and
-    write down what follows.
+    """Run the abstract run on a restriction and a cone, and write down what follows.
 
-    Cost: that of :func:`restrict.abstract.run.abstract_run`, for each branch or leaf.
+    With a split or a tree of cases it is run in every branch or at every leaf. Cost: that of
+    :func:`restrict.abstract.run.abstract_run`, for each branch or leaf.
 
     Args:
         at: the model at one length.
@@ -264,6 +307,13 @@ def certified(
         cone: the nodes to examine.
         split: free positions to go through case by case.
         cases: instead, a tree of cases with its own cones.
+
+    Returns:
+        The certificate of the strongest claim that follows.
+
+    Raises:
+        UsageError: a position or symbol that the model does not have.
+        ResourceLimit: the output has too many values to list.
     """
     rho = Restriction.of(task.instance, dict(fixed))
     return certificate_of(task.instance, rho, cone, task.target, task.provenance, split, cases)
@@ -272,9 +322,17 @@ def certified(
 def check_fast(model: Model, certificate: Certificate) -> str:
     """The checker's verdict by the fast abstract run: the success line without the digest.
 
+    Args:
+        model: the program.
+        certificate: what is to be verified.
+
+    Returns:
+        The claim as the checker prints it, without ``s VERIFIED``.
+
     Raises:
         ModelError: the certificate is for another model.
         NotEstablished: the claim does not follow.
+        ResourceLimit: the output has too many values to list, or a row is too long.
     """
     if certificate.sha256 != model.digest:
         raise ModelError(
@@ -362,6 +420,12 @@ def load_certificate(path: str | Path) -> Certificate:
 
 def read_certificate(root: Node) -> Certificate:
     """A certificate from its JSON form.
+
+    Args:
+        root: the JSON value, with its place for messages.
+
+    Returns:
+        The certificate; it is not checked against a model here.
 
     Raises:
         ModelError: it is malformed, with the place.

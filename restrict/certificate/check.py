@@ -19,7 +19,18 @@ Claimed = Certificate | Refutation | LowerBound
 
 
 def load_any(path: Path) -> Claimed:
-    """The certificate, refutation or lower bound in a file. Raises :class:`ModelError` for a malformed one."""
+    """The certificate, refutation or lower bound in a file; it is not checked here.
+
+    Args:
+        path: the file; its field ``format`` says which it is.
+
+    Returns:
+        The object that the file describes.
+
+    Raises:
+        ModelError: the file is malformed; the message is file: place: reason.
+        UsageError: it cannot be read.
+    """
     if is_refutation(path):
         return Refutation.load(path)
     return LowerBound.load(path) if is_lower_bound(path) else load_certificate(path)
@@ -76,8 +87,22 @@ def trusted_check(
 ) -> str:
     """The trusted checker on bytes in memory, its rejections as the package's errors.
 
+    Args:
+        model: the bytes of the model file.
+        certificate: the bytes of the certificate, refutation or lower bound.
+        source: the model file, whose folder has the tensor files; ``None``: the current folder.
+        name: what messages call the certificate.
+        limit: the most steps; ``None``: those of docs/checker.md.
+        runner: another abstract run in place of the checker's own; ``None``: its own.
+
+    Returns:
+        The line ``s VERIFIED ...``.
+
     Raises:
         ResourceLimit: the checker ran out of steps, memory or stack.
+        NotEstablished: the claim does not follow.
+        ModelError: one of the two is malformed, or the certificate is for another model.
+        UsageError: a file cannot be read.
     """
     try:
         return verify(

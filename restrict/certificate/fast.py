@@ -50,7 +50,14 @@ class FastRun(Run):
         super().__init__(model, fixed, free, cone)
 
     def candidates(self, row: Row) -> Candidates:
-        """The candidates of a row, by a kernel where it is long."""
+        """The candidates of a row, by a kernel where it is long.
+
+        Args:
+            row: one row of a head, as the trusted checker has it.
+
+        Returns:
+            The positions at or above the floor, as runs.
+        """
         steps, self.found = row.steps(row.low, row.high), None
         keys = self.keys_of(row) if steps > LONG and self.instance else None
         if keys is None or self.instance is None:
@@ -65,13 +72,28 @@ class FastRun(Run):
         return Candidates(bounds, lambda score, at: False)
 
     def winners(self, row: Row, found: Candidates) -> Values:
-        """The keys of the candidates."""
+        """The keys of the candidates.
+
+        Args:
+            row: the row of the last call of :meth:`candidates`.
+            found: what that call gave.
+
+        Returns:
+            The possible key values.
+        """
         if self.found is None:
             return super().winners(row, found)
         return frozenset(np.unique(self.found).tolist())
 
     def keys_of(self, row: Row) -> Keys | None:
-        """What a kernel wants to know of the key; None where that is too much."""
+        """What a kernel wants to know of the key; None where that is too much.
+
+        Args:
+            row: one row of a head.
+
+        Returns:
+            V of the key at all positions, or ``None`` where the checker's own code must scan the row.
+        """
         if row.head.key is None:
             return CONSTANT
         if row.head.key not in self.keys:
@@ -80,7 +102,14 @@ class FastRun(Run):
 
 
 def exceptions(state: State) -> Keys | None:
-    """The possible values of a variable, by a default domain and exceptions."""
+    """The possible values of a variable, by a default domain and exceptions.
+
+    Args:
+        state: V of a variable in the trusted checker's run.
+
+    Returns:
+        The values, or ``None`` where there are more than 2^26 exceptions or the state is of another kind.
+    """
     if isinstance(state, Tokens):
         count = max(len(values) for values in state.known)
         runs = [(s, e, next(iter(v))) for s, e, v in state.segments(0, state.n) if isinstance(v, frozenset)]
@@ -98,7 +127,15 @@ def exceptions(state: State) -> Keys | None:
 
 
 def instance_of(model: Model, steps: int) -> Instance | None:
-    """The package's reading of a model, where there is work for kernels; None where it cannot read it."""
+    """The package's reading of a model, where there is work for kernels; None where it cannot read it.
+
+    Args:
+        model: the trusted checker's reading of the model; the instance is kept on it.
+        steps: the least steps that the check will take, at least 0.
+
+    Returns:
+        The instance, or ``None`` where the check is short or the package refuses the model.
+    """
     if steps < LONG:
         return None
     if not hasattr(model, "instance"):
@@ -122,22 +159,60 @@ class Everywhere:
         self.bits = self.run.facts[model.output].values
 
     def values(self, at: int) -> Values:
-        """V of the output."""
+        """V of the output.
+
+        Args:
+            at: the position, 0..n - 1.
+
+        Returns:
+            The possible values.
+        """
         bits = int(self.bits[at])
         return frozenset(value for value in range(62) if bits >> value & 1)
 
     def depends(self, bounds: Bounds) -> int:
-        """D of the output's label."""
+        """D of the output's label.
+
+        Args:
+            bounds: one run (start, stop) of one position.
+
+        Returns:
+            The free positions on which the label may depend, as a bit mask.
+        """
         return mask_of(self.run.positions(self.labels, bounds[0]))
 
     def count(self, low: int, high: int) -> tuple[int, int]:
-        """One segment a position."""
+        """One segment a position.
+
+        Args:
+            low: the first position.
+            high: the position after the last one, above ``low``.
+
+        Returns:
+            Segments, and values counted as one a position: what the checker charges for.
+        """
         return high - low, high - low
 
     def segments(self, low: int, high: int) -> Iterator[tuple[int, int, Values]]:
-        """Every position by itself."""
+        """Every position by itself.
+
+        Args:
+            low: the first position.
+            high: the position after the last one.
+
+        Returns:
+            (start, stop, V) of each segment, in order.
+        """
         return ((at, at + 1, self.values(at)) for at in range(low, high))
 
     def sets(self, low: int, high: int) -> Iterator[Values]:
-        """V of every position."""
+        """V of every position.
+
+        Args:
+            low: the first position.
+            high: the position after the last one.
+
+        Returns:
+            V of each position, in order.
+        """
         return (self.values(at) for at in range(low, high))

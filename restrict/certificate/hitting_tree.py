@@ -91,11 +91,11 @@ class HittingTree:
     def run(self) -> None:
         """Close the tree: no ``most`` positions conflict with every box.
 
+        Cost: nodes times the boxes' positions; the nodes are exponential in ``most`` at worst.
+
         Raises:
             Uncovered: some do, or ``more`` had no answer.
             ResourceLimit: beyond ``limit`` nodes, or too deep for Python's stack.
-
-        Cost: nodes times the boxes' positions; the nodes are exponential in ``most`` at worst.
         """
         try:
             self._node(frozenset(), {}, range(len(self.boxes)))
@@ -172,6 +172,8 @@ class HittingTree:
 def needed(boxes: list[Box], alphabet: int, most: int, limit: int = 10_000_000) -> tuple[list[int], int]:
     """The boxes that a closed tree uses, few positions first, and the nodes that it takes with these alone.
 
+    Cost: a few runs of the tree.
+
     Args:
         boxes, alphabet, most, limit: as in :class:`HittingTree`; the tree must close.
 
@@ -180,8 +182,6 @@ def needed(boxes: list[Box], alphabet: int, most: int, limit: int = 10_000_000) 
 
     Raises:
         Uncovered, ResourceLimit: as :meth:`HittingTree.run`.
-
-    Cost: a few runs of the tree.
     """
     kept = sorted(range(len(boxes)), key=lambda t: (len(boxes[t]), t))
     while True:
@@ -193,8 +193,16 @@ def needed(boxes: list[Box], alphabet: int, most: int, limit: int = 10_000_000) 
 
 
 def disjoint(boxes: Iterable[Box]) -> int:
-    """How many boxes without a common position a greedy choice finds, few positions first: so many positions it takes
-    to conflict with all of them. Cost: linear, after sorting."""
+    """How many boxes without a common position a greedy choice finds, few positions first.
+
+    So many positions it takes to conflict with all of them. Cost: linear, after sorting.
+
+    Args:
+        boxes: boxes, as the tree takes them.
+
+    Returns:
+        The number: a certified lower bound on the positions of any restriction that conflicts with every box.
+    """
     taken: set[int] = set()
     count = 0
     for box in sorted(boxes, key=len):

@@ -64,14 +64,28 @@ class LowerBound:
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def at_least(self, model: Model) -> int:
-        """Forcing the output to any label fixes at least so many positions."""
+        """Forcing the output to any label fixes at least so many positions.
+
+        Args:
+            model: the program that the bound is for.
+
+        Returns:
+            The least of the claimed bounds; 0 where some label has none.
+        """
         output = model.output
         count = label_count(output, model.at(self.n).domains[output.variable])
         rest = [] if len(self.labels) == count else [self.others or 0]
         return min([*self.labels.values(), *rest])
 
     def text(self, model: Model) -> str:
-        """The claim as the checker prints it."""
+        """The claim as the checker prints it.
+
+        Args:
+            model: the program that the bound is for.
+
+        Returns:
+            One line without the digest.
+        """
         named = ",".join(f"{percent(label, safe='')}:{bound}" for label, bound in self.labels.items())
         more = (f" labels={named}" if named else "") + ("" if self.others is None else f" others={self.others}")
         return f"n={self.n} target={self.target} at_least={self.at_least(model)}{more}"
@@ -91,7 +105,14 @@ class LowerBound:
         return (one_line_lists(document, 2) + "\n").encode()
 
     def save(self, path: str | Path) -> None:
-        """Write the file."""
+        """Write the file.
+
+        Args:
+            path: the file; it is overwritten.
+
+        Raises:
+            UsageError: the file cannot be written.
+        """
         write_bytes(Path(path), self.to_bytes())
 
     @staticmethod
@@ -101,8 +122,12 @@ class LowerBound:
         Args:
             path: a ``restrict-lower-bound/1`` file.
 
+        Returns:
+            The bound.
+
         Raises:
             ModelError: the file breaks a rule of the format (file: place: reason).
+            UsageError: the file cannot be read.
         """
         try:
             return read_lower_bound(Node(parse(read_bytes(Path(path)), str(path)), "top level"))
@@ -112,13 +137,30 @@ class LowerBound:
 
 
 def label_count(output: Output, domain: int) -> int:
-    """How many labels the values of the output variable have."""
+    """How many labels the values of the output variable have.
+
+    Args:
+        output: the model's output.
+        domain: the size of the output variable's domain, at least 1.
+
+    Returns:
+        The number of different labels.
+    """
     names = _label_names(output, domain)
     return domain if names is None else len(names)
 
 
 def has_label(output: Output, domain: int, label: str) -> bool:
-    """Whether some value of the output variable has this label."""
+    """Whether some value of the output variable has this label.
+
+    Args:
+        output: the model's output.
+        domain: the size of the output variable's domain, at least 1.
+        label: the label; without names it is the value in decimal digits.
+
+    Returns:
+        Whether there is such a value.
+    """
     names = _label_names(output, domain)
     if names is not None:
         return label in names
@@ -139,7 +181,18 @@ def _first_other(accept: frozenset[int], domain: int) -> list[int]:
 
 
 def is_lower_bound(path: str | Path) -> bool:
-    """Whether a file says that it is a lower bound; no more is looked at."""
+    """Whether a file says that it is a lower bound; no more is looked at.
+
+    Args:
+        path: the file.
+
+    Returns:
+        Whether its field ``format`` is that of a lower bound.
+
+    Raises:
+        ModelError: the file is no JSON.
+        UsageError: the file cannot be read.
+    """
     document = parse(read_bytes(Path(path)), str(path))
     return isinstance(document, dict) and document.get("format") == FORMAT
 
@@ -160,7 +213,17 @@ def _symbol_runs(symbols: Symbols) -> list[list[Any]]:
 
 
 def read_lower_bound(root: Node) -> LowerBound:
-    """A lower bound from its JSON form. Raises :class:`ModelError` with the place."""
+    """A lower bound from its JSON form.
+
+    Args:
+        root: the JSON value, with its place for messages.
+
+    Returns:
+        The bound; it is not checked against a model here.
+
+    Raises:
+        ModelError: it is malformed, with the place.
+    """
     fields = root.fields(("format", "model", "n", "target", "boxes", "claim"), ("provenance",))
     if fields["format"].text() != FORMAT:
         fields["format"].fail(f"this is {quote(fields['format'].value)}, not {FORMAT!r}")
@@ -218,6 +281,9 @@ def symbol_bits(model: Model, box: Box) -> dict[int, int]:
     Args:
         model: whose alphabet the symbols are of.
         box: the box.
+
+    Returns:
+        For each restricted position a bit mask; bit ``a`` stands for the symbol of index ``a``.
 
     Raises:
         ModelError: a symbol is not in the alphabet or out of order, or a set is empty or leaves nothing out.

@@ -50,7 +50,15 @@ class BoxRun:
         self.facts: dict[tuple[str, int], Collection[int]] = {}
 
     def values(self, name: str, i: int) -> Collection[int]:
-        """V of a node under the present box."""
+        """V of a node under the present box.
+
+        Args:
+            name: ``"token"``, ``"position"`` or a variable.
+            i: the position, 0..n - 1.
+
+        Returns:
+            Value indices; for ``"token"`` symbol indices.
+        """
         if name == "position":
             return (i,)
         fact = self.facts.get((name, i))
@@ -142,23 +150,33 @@ class BoxRun:
 
 
 def indices(bits: int) -> tuple[int, ...]:
-    """The set bits, ascending."""
+    """The set bits, ascending.
+
+    Args:
+        bits: a bit mask, at least 0.
+
+    Returns:
+        The numbers of its set bits.
+    """
     return tuple(t for t, bit in enumerate(reversed(bin(bits)[2:])) if bit == "1")
 
 
 def check_lower_bound_fast(instance: Instance, bound: LowerBound) -> str:
     """The checker's verdict by the fast run: the success line without the digest.
 
+    Cost: one scan of each row that a box needs, a walk for each box, and the trees.
+
     Args:
         instance: the model at the bound's length.
         bound: what is claimed.
+
+    Returns:
+        The claim as the checker prints it, without ``s VERIFIED``.
 
     Raises:
         ModelError: the bound is for another model, or names what the model does not have.
         NotEstablished: it does not follow from the boxes.
         ResourceLimit: a tree or a row is too large.
-
-    Cost: one scan of each row that a box needs, a walk for each box, and the trees.
     """
     position = _check_form(instance, bound)
     run, output = BoxRun(instance), instance.model.output

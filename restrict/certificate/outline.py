@@ -30,7 +30,15 @@ class OutlineClaim:
     values: tuple[int, ...] | None
 
     def text(self, n: int, target: Target) -> str:
-        """The claim as the checker prints it."""
+        """The claim as the checker prints it.
+
+        Args:
+            n: the length, markers included.
+            target: ``"last"``, ``"all"`` or a position.
+
+        Returns:
+            One line without the digest.
+        """
         head = f"n={n} target={target} free={self.free} c={self.c}"
         return head if self.values is None else f"{head} values={','.join(map(str, self.values))}"
 
@@ -61,6 +69,12 @@ class Outline:
 
 def read_outline(root: Node) -> Outline:
     """A certificate from its JSON form.
+
+    Args:
+        root: the JSON value, with its place for messages.
+
+    Returns:
+        The parts of the file, positions as runs. The tree of cases is not read.
 
     Raises:
         ModelError: it is malformed, with the place.

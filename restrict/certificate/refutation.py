@@ -51,7 +51,14 @@ class Errors:
 
 
 def power(number: int) -> str:
-    """A number, or the largest power of two that is not larger."""
+    """A number, or the largest power of two that is not larger.
+
+    Args:
+        number: at least 0.
+
+    Returns:
+        Decimal digits below 10^6; above, ``2^k``, with "more than" where it is not exact.
+    """
     if number < 10**6:
         return str(number)
     exact = number & (number - 1) == 0
@@ -124,15 +131,29 @@ class Refutation:
         return Restriction(self.n, dict(enumerate(word, self.start))).to_json()
 
     def save(self, path: str | Path) -> None:
-        """Write the file."""
+        """Write the file.
+
+        Args:
+            path: the file; it is overwritten.
+
+        Raises:
+            UsageError: the file cannot be written.
+        """
         write_bytes(Path(path), self.to_bytes())
 
     @staticmethod
     def load(path: str | Path) -> Refutation:
         """Read a file; it is not checked here.
 
+        Args:
+            path: a ``restrict-refutation/1`` file.
+
+        Returns:
+            The refutation.
+
         Raises:
             ModelError: malformed; the message is file: place: reason.
+            UsageError: the file cannot be read.
         """
         path = Path(path)
         try:
@@ -154,6 +175,12 @@ def language_document(language: Language) -> dict[str, Any]:
 
     Regular languages are written out as automata, but for PARITY; of the others the checker knows the built-in ones
     of docs/format.md.
+
+    Args:
+        language: the language.
+
+    Returns:
+        The JSON value of the field ``language`` (docs/format.md).
     """
     from restrict.languages.regular import Regular, dfa_document
 
@@ -171,7 +198,17 @@ def language_document(language: Language) -> dict[str, Any]:
 
 
 def is_refutation(path: str | Path) -> bool:
-    """Whether a file says that it is a refutation; a file that is no JSON object does not."""
+    """Whether a file says that it is a refutation; a file that is no JSON object does not.
+
+    Args:
+        path: the file.
+
+    Returns:
+        Whether its field ``format`` is that of a refutation.
+
+    Raises:
+        UsageError: the file cannot be read.
+    """
     try:
         document = parse(read_bytes(Path(path)), str(path))
     except ModelError:

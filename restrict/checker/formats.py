@@ -99,6 +99,7 @@ HEAD = {
 
 
 def read_digest(value: Any, place: Place) -> str:
+    """The digest of the certificate's model; null is malformed here."""
     if value is None:
         malformed(place, "the model has no file; only the process that has it can check this")
     return digest(value, place)
@@ -185,6 +186,7 @@ class Model:
         self.check_domains()
 
     def read_symbols(self, fields: dict[str, Any], top: Place) -> None:
+        """The alphabet, and the markers with their positions."""
         self.alphabet = fields["alphabet"]
         self.markers: list[tuple[int, str]] = []
         for key, at in (("start_marker", 0), ("end_marker", self.n - 1)):
@@ -204,11 +206,13 @@ class Model:
         return integer(least, LARGEST)(value, place)
 
     def known(self, name: str, place: Place) -> str:
+        """The name of a variable that was read before; any other is malformed."""
         if name not in self.domains:
             malformed(place, "no such variable before this one", name)
         return name
 
     def read_variable(self, value: dict[str, Any], place: Place) -> None:
+        """One map or head, with a name that is still free."""
         fields = record(value, MAP if value.get("kind") == "map" else HEAD, place)
         name = fields["name"]
         if not re.fullmatch("[A-Za-z_][A-Za-z0-9_]{0,63}", name) or name in RESERVED:
@@ -220,6 +224,7 @@ class Model:
         self.domains[name] = self.variables[-1].domain
 
     def read_map(self, name: str, fields: dict[str, Any], place: Place) -> Map:
+        """A map; where its interval leaves the domain, it is noted, to be tried value by value."""
         args = fields["args"]
         names = {"i", *args}
         if len(names) <= len(args):
@@ -236,6 +241,7 @@ class Model:
         return Map(name, place, domain, args, rule, rule.price(args))
 
     def read_head(self, name: str, fields: dict[str, Any], place: Place) -> Head:
+        """A head; what its score does not mention is neither query nor key."""
         value = self.known(fields["value"], place.key("value"))
         domain = self.domains[value]
         if "domain" in fields:
@@ -264,6 +270,7 @@ class Model:
         )
 
     def read_rule(self, value: Any, place: Place, names: set[str]) -> Rule:
+        """An expression, a dot product (in a score) or a table."""
         if not isinstance(value, dict):
             return Expression(value, place, {"n", *names}, self.meter)
         if "dot" in value and "j" in names:
@@ -271,6 +278,7 @@ class Model:
         return Table(value, place, names, self.files)
 
     def read_output(self, fields: dict[str, Any], place: Place) -> None:
+        """The output variable, where it is read, and what its values mean."""
         self.output = self.known(fields["variable"], place.key("variable"))
         self.every = fields["position"] == "every"
         domain, self.accept = self.domains[self.output], None
@@ -341,6 +349,7 @@ class Model:
         return domain if self.accept is None else (len(self.accept) > 0) + (len(self.accept) < domain)
 
     def same_label(self, values: Values) -> bool:
+        """Whether all these values of the output have one label."""
         if self.labels is not None:
             first = self.labels[next(iter(values))]
             return all(self.labels[value] == first for value in values)
@@ -372,6 +381,7 @@ class Certificate:
         self.n, self.model_digest = self.fields["n"], self.fields["model"]["sha256"]
 
     def read(self, model: Model) -> None:
+        """Everything else, once the model is known; what does not fit the model is malformed."""
         self.model = model
         if self.fields["model"]["name"] != model.name:
             malformed(self.top.key("model").key("name"), "not the name of the model", self.fields["model"]["name"])
@@ -387,6 +397,7 @@ class Certificate:
         self.read_claim()
 
     def read_target(self) -> None:
+        """The position of the claim; ``None`` for the target ``all``."""
         target, place = self.fields["target"], self.top.key("target")
         self.target = str(target) if isinstance(target, int) else target
         self.position: int | None = self.n - 1
@@ -432,9 +443,11 @@ class Certificate:
         return free.to_bytes((self.n + 7) // 8, "little")
 
     def is_free(self, at: int) -> bool:
+        """Whether a position has neither a marker nor a fixed symbol."""
         return bool(self.letters[at >> 3] >> (at & 7) & 1)
 
     def read_cone(self, cone: Any, place: Place) -> Cone:
+        """The nodes to examine, as runs of positions by variable."""
         if cone == "all":
             return {variable.name: (0, self.n) for variable in self.model.variables}
         if not isinstance(cone, dict):
@@ -473,6 +486,7 @@ class Certificate:
             todo.extend((children[a], place.key("children").item(a), {**path, at: a}) for a in reversed(symbols))
 
     def read_claim(self) -> None:
+        """The free positions, c, and for one position its dependencies and values."""
         place, single = self.top.key("claim"), self.position is not None
         claim = record(self.fields["claim"], CLAIM if single else CLAIM_ALL, place)
         self.claimed_free, self.c = claim["free"], claim["c"]
@@ -492,6 +506,7 @@ class Certificate:
             malformed(place.key("values"), f"expected values below {domain}", self.values[-1])
 
     def line(self, more: str = "") -> str:
+        """The line that says that the claim is verified."""
         self.model.meter.fits(80 * len(self.values))
         values = "" if self.position is None else " values=" + ",".join(map(str, self.values))
         target = f"n={self.n} target={self.target} free={self.claimed_free} c={self.c}"

@@ -91,21 +91,26 @@ class Tokens:
             before, total = stop, total + stop - start
 
     def index(self, at: int) -> int:
+        """The number of the stretch that has this position."""
         return bisect_right(self.starts, at) - 1
 
     def values(self, at: int) -> Values:
+        """The symbols that are possible there."""
         return self.known[self.index(at)]
 
     def depends(self, bounds: Bounds) -> int:
+        """The free positions in these runs."""
         self.meter.charge(1 + bounds[-1] // 64 + 2 * len(bounds))
         return self.free & mask_of(bounds)
 
     def count(self, low: int, high: int) -> tuple[int, int]:
+        """The number of stretches, and of pairs of a position and a symbol."""
         first, last = self.index(low), self.index(high - 1)
         ends = [self.sums[at] + (p - self.starts[at]) * len(self.known[at]) for p, at in ((low, first), (high, last))]
         return last - first + 1, ends[1] - ends[0]
 
     def segments(self, low: int, high: int) -> Iterator[tuple[int, int, Values]]:
+        """The stretches, cut to ``low .. high-1``."""
         index = self.index(low)
         while low < high:
             stop = min(high, self.starts[index + 1])
@@ -113,6 +118,7 @@ class Tokens:
             low, index = stop, index + 1
 
     def sets(self, low: int, high: int) -> Iterator[Values]:
+        """The symbols of each stretch."""
         return iter(self.known[self.index(low) : self.index(high - 1) + 1])
 
 
@@ -120,18 +126,23 @@ class Positions:
     """Rule 1 for ``position``."""
 
     def values(self, at: int) -> Values:
+        """The position itself."""
         return range(at, at + 1)
 
     def depends(self, bounds: Bounds) -> int:
+        """Nothing: a position is no input."""
         return 0
 
     def count(self, low: int, high: int) -> tuple[int, int]:
+        """One segment and one value a position."""
         return high - low, high - low
 
     def segments(self, low: int, high: int) -> Iterator[tuple[int, int, Values]]:
+        """Every position by itself."""
         return ((at, at + 1, range(at, at + 1)) for at in range(low, high))
 
     def sets(self, low: int, high: int) -> Iterator[Values]:
+        """All positions in one range."""
         return iter((range(low, high),))
 
 
@@ -143,14 +154,17 @@ class Nodes:
         self.order, self.sums, self.examined = array("q"), [0], dict[int, Node]()
 
     def add(self, at: int, node: Node) -> None:
+        """Note an examined node; positions come in ascending order."""
         self.order.append(at)
         self.sums.append(self.sums[-1] + len(node[0]))
         self.examined[at] = node
 
     def values(self, at: int) -> Values:
+        """What was found, or the whole domain."""
         return self.examined[at][0] if at in self.examined else self.full
 
     def depends(self, bounds: Bounds) -> int:
+        """The union of what was found; all free positions as soon as one node was not examined."""
         found = 0
         for start, stop in runs_of(bounds):
             first, last = bisect_left(self.order, start), bisect_left(self.order, stop)
@@ -164,11 +178,13 @@ class Nodes:
         return found
 
     def count(self, low: int, high: int) -> tuple[int, int]:
+        """A bound on the segments, and the exact number of pairs of a position and a value."""
         first, last = bisect_left(self.order, low), bisect_left(self.order, high)
         known, rest = self.sums[last] - self.sums[first], high - low - (last - first)
         return 2 * (last - first) + 1, known + rest * self.full.stop
 
     def segments(self, low: int, high: int) -> Iterator[tuple[int, int, Values]]:
+        """The examined nodes one by one, and the gaps between them."""
         for at in self.order[bisect_left(self.order, low) : bisect_left(self.order, high)]:
             if low < at:
                 yield low, at, self.full
@@ -178,6 +194,7 @@ class Nodes:
             yield low, high, self.full
 
     def sets(self, low: int, high: int) -> Iterator[Values]:
+        """V of each segment."""
         return (values for _, _, values in self.segments(low, high))
 
 
@@ -290,6 +307,7 @@ class Kept:
         self.bounds, self.tops, self.meter, self.most = array("q"), array("q"), meter, LARGE
 
     def add(self, start: int, stop: int, top: int, floor: int) -> None:
+        """Note a run and its best score; now and then drop the runs below the floor."""
         self.bounds.append(start)
         self.bounds.append(stop)
         self.tops.append(top)
@@ -399,9 +417,11 @@ class Run:
         return values, dependencies
 
     def candidates(self, row: Row) -> Candidates:
+        """The candidates of a row; another abstract run may find them in another way."""
         return row.candidates()
 
     def winners(self, row: Row, found: Candidates) -> Values:
+        """The key values of the candidates of a row."""
         return row.winners(found)
 
     def joined(self, first: int, second: int) -> int:

@@ -52,6 +52,7 @@ def verify(
 
 
 def arguments(argv: Sequence[str]) -> tuple[str, str, int]:
+    """The two paths and the limit in steps; anything else is a usage error."""
     paths, limit, rest = [], DEFAULT_LIMIT, iter(argv)
     for argument in rest:
         if argument == "--limit":
@@ -69,6 +70,7 @@ def arguments(argv: Sequence[str]) -> tuple[str, str, int]:
 
 
 def check_files(argv: Sequence[str], runner: Callable[..., Any] | None = None) -> str:
+    """Read and verify the two files that the arguments name; the line that says so."""
     model, certificate, limit = arguments(argv)
     names = [path if len(path) <= 300 else "..." + path[-297:] for path in (model, certificate)]
     return verify(

@@ -53,9 +53,11 @@ class Place(NamedTuple):
     path: str = ""
 
     def key(self, name: str) -> Place:
+        """The place of a field of the object here."""
         return Place(self.file, f"{self.path}.{short(name)}" if self.path else short(name))
 
     def item(self, index: int) -> Place:
+        """The place of an entry of the list here."""
         return Place(self.file, f"{self.path}[{index}]")
 
     def __str__(self) -> str:
@@ -63,6 +65,7 @@ class Place(NamedTuple):
 
 
 def short(text: str) -> str:
+    """The text, cut to 60 characters."""
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -74,18 +77,22 @@ def shown(got: object) -> str:
 
 
 def unreadable(place: Place, reason: str) -> NoReturn:
+    """Reject with exit code 2: a file cannot be read."""
     raise Reject(2, f"{place.file}: cannot be read: {reason}")
 
 
 def unproved(place: Place, reason: str) -> NoReturn:
+    """Reject with exit code 3: the claim does not follow."""
     raise Reject(3, f"{place}: {reason}")
 
 
 def malformed(place: Place, reason: str, *got: object) -> NoReturn:
+    """Reject with exit code 4: a file breaks a rule of its format."""
     raise Reject(4, f"{place}: {reason}" + "".join(f", not {shown(g)}" for g in got))
 
 
 def exhausted(place: Place, reason: str) -> NoReturn:
+    """Reject with exit code 5: too many steps or too much memory."""
     raise Reject(5, f"{place}: {reason}")
 
 
@@ -103,11 +110,13 @@ class Meter:
             exhausted(self.place, f"needs at least {min(needed, 10**18)} steps, beyond the limit of {self.limit}")
 
     def charge(self, steps: int) -> None:
+        """Spend steps; beyond the limit the check ends."""
         if steps > self.left:
             self.expect(steps)
         self.left -= steps
 
     def read(self, steps: int) -> None:
+        """Spend steps of reading, which have a limit of their own, too."""
         self.reading -= steps
         if self.reading < 0:
             exhausted(self.place, "too much work to read; large tables belong into a safetensors file")
@@ -119,6 +128,7 @@ class Meter:
             exhausted(self.place, "more than 2 GiB of memory are needed")
 
     def hold(self, size: int) -> None:
+        """Take memory that is kept."""
         self.fits(size)
         self.held += size
 
@@ -236,18 +246,22 @@ def anything(value: Any, place: Place) -> Any:
 
 
 def thing(value: Any, place: Place) -> dict[str, Any]:
+    """A JSON object."""
     if not isinstance(value, dict):
         malformed(place, "expected an object", value)
     return value
 
 
 def listing(value: Any, place: Place) -> list[Any]:
+    """A JSON list."""
     if not isinstance(value, list):
         malformed(place, "expected a list", value)
     return value
 
 
 def integer(least: int, greatest: int) -> Callable[[Any, Place], int]:
+    """A reader of integers in ``least .. greatest``; true and false are none."""
+
     def read(value: Any, place: Place) -> int:
         # By type, not isinstance: true and false are no integers.
         if type(value) is not int:
@@ -260,6 +274,7 @@ def integer(least: int, greatest: int) -> Callable[[Any, Place], int]:
 
 
 def integers(least: int, greatest: int) -> Callable[[Any, Place], array[int]]:
+    """A reader of lists of integers in ``least .. greatest``."""
     single = integer(least, greatest)
 
     def read(value: Any, place: Place) -> array[int]:
@@ -273,18 +288,21 @@ def integers(least: int, greatest: int) -> Callable[[Any, Place], array[int]]:
 
 
 def string(value: Any, place: Place) -> str:
+    """A JSON string."""
     if not isinstance(value, str):
         malformed(place, "expected a string", value)
     return value
 
 
 def strings(value: Any, place: Place) -> list[str]:
+    """A list of JSON strings."""
     if not set(map(type, listing(value, place))) <= {str}:
         malformed(place, "expected strings only")
     return list(value)
 
 
 def choice(value: Any, place: Place, options: tuple[str, ...]) -> str:
+    """One of some strings."""
     if string(value, place) not in options:
         malformed(place, "expected " + " or ".join(options), value)
     return str(value)
@@ -316,6 +334,7 @@ def texts(value: Any, place: Place) -> list[str]:
 
 
 def symbol(value: Any, place: Place) -> str:
+    """A symbol: 1 to 64 characters without white space, and not ``*``."""
     text = plain(64)(value, place)
     if text == "*" or text.split() != [text]:
         malformed(place, 'a symbol has no white space and is not "*"', text)
@@ -323,6 +342,7 @@ def symbol(value: Any, place: Place) -> str:
 
 
 def digest(value: Any, place: Place) -> str:
+    """A SHA-256 in lower-case hex digits."""
     if not re.fullmatch("[0-9a-f]{64}", string(value, place)):
         malformed(place, "expected 64 lower-case hex digits", value)
     return str(value)

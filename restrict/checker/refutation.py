@@ -35,15 +35,18 @@ Word = Sequence[int]
 
 
 def in_majority(word: Word, depth: int) -> bool:
+    """More ones than zeros."""
     return 2 * sum(word) > len(word)
 
 
 def in_anbn(word: Word, depth: int) -> bool:
+    """Zeros, then as many ones."""
     half = len(word) // 2
     return len(word) % 2 == 0 and not any(word[:half]) and all(word[half:])
 
 
 def in_palindromes(word: Word, depth: int) -> bool:
+    """The same backwards."""
     return word == word[::-1]
 
 
@@ -109,6 +112,7 @@ class Automaton:
         self.moves, self.start, self.accept = moves, start, frozenset(accept)
 
     def contains(self, word: Iterable[int]) -> bool:
+        """Whether the automaton accepts the word."""
         state = self.start
         for a in word:
             state = self.moves[state][a]
@@ -156,6 +160,7 @@ class Language:
             self.text += f":depth={self.depth}"
 
     def read_automaton(self, value: Any, place: Place) -> None:
+        """A language given as a complete deterministic automaton."""
         fields = record(value, DFA, place)
         self.symbols, at = fields["alphabet"], place.key("transitions")
         states = len(fields["transitions"])
@@ -170,6 +175,7 @@ class Language:
         self.text = f"dfa-of-{states}-states"
 
     def contains(self, word: Word) -> bool:
+        """Whether a word, as symbol indices, is in the language."""
         return self.automaton.contains(word) if self.automaton else self.member(word, self.depth)
 
 
@@ -183,6 +189,7 @@ class Refutation:
         self.read()
 
     def read(self) -> None:
+        """The language and the two words, once the certificate is read."""
         place, certificate = self.top.key("language"), self.certificate
         self.language = Language(self.fields["language"], place)
         self.model = certificate.model

@@ -79,6 +79,7 @@ class Parser:
         self.expect("")
 
     def split(self, text: str) -> Iterator[str]:
+        """The tokens of the text; the last one is empty."""
         at = 0
         kind = ""
         while kind != "end":
@@ -88,18 +89,22 @@ class Parser:
             yield token[kind]
 
     def take(self) -> str:
+        """The next token, which is then behind us."""
         self.at += 1
         return self.tokens[self.at - 1]
 
     def expect(self, text: str) -> None:
+        """Take the next token, which must be this one."""
         if (found := self.take()) != text:
             malformed(self.place, f"expected {text or 'the end'} but found {shown(found) if found else 'the end'}")
 
     def level(self, depth: int) -> None:
+        """Refuse what is nested more than 50 deep."""
         if depth > EXPRESSION_DEPTH:
             malformed(self.place, "an expression is nested at most 50 deep")
 
     def node(self, op: str, *args: Tree, value: Any = 0) -> Tree:
+        """A tree over these arguments, with its height."""
         height = 1 + max(arg.height for arg in args)
         self.level(height)
         return Tree(op, args, value, height)
@@ -128,6 +133,7 @@ class Parser:
         return tree
 
     def comparison(self, first: Tree, sign: str) -> Tree:
+        """One comparison, or a chain of them such as ``a < b < c``."""
         signs, operands = [sign], [first, self.parse(SUM)]
         while self.tokens[self.at] in COMPARISONS:
             signs.append(self.take())
@@ -135,6 +141,7 @@ class Parser:
         return self.node("chain" if len(signs) > 1 else sign, *operands, value=tuple(signs))
 
     def operand(self, level: int) -> Tree:
+        """A name, a number, a call, a parenthesis, or a prefix operator with its operand."""
         text = self.take()
         if text in self.names:
             return Tree("name", value=text)
@@ -155,11 +162,13 @@ class Parser:
         malformed(self.place, "unknown name: " + short(text))
 
     def number(self, text: str) -> int:
+        """An integer below 2^63 in decimal digits."""
         if len(text) > 19 or int(text) > LARGEST or (text[0] == "0" and text != "0"):
             malformed(self.place, "an integer has no leading zero and is at most 2^63-1: " + short(text))
         return int(text)
 
     def call(self, name: str) -> Tree:
+        """The arguments of a function, in parentheses."""
         self.expect("(")
         args = [self.nested(0)]
         while self.tokens[self.at] == ",":
@@ -173,6 +182,7 @@ class Parser:
 
 
 def mentioned(tree: Tree) -> set[str]:
+    """The names that occur in a tree."""
     return {tree.value} if tree.op == "name" else set().union(*map(mentioned, tree.args))
 
 
@@ -192,6 +202,7 @@ def interval(tree: Tree, spans: Mapping[str, Span], place: Place) -> Span:
 
 
 def span_of(op: str, args: list[Span], place: Place) -> Span:
+    """The interval of one operation from those of its arguments."""
     (low, high), last = args[0], args[-1]
     if op in ("//", "%") and last[0] <= 0 <= last[1]:
         malformed(place, f"the divisor of {op} may be 0 at this n")
@@ -222,6 +233,7 @@ SEED, MULTIPLIER = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93
 
 
 def absorb(state: int, argument: int) -> int:
+    """One round of ``hash`` (docs/format.md), on 64 bits."""
     state = ((state ^ (argument & BITS)) * MULTIPLIER) & BITS
     return state ^ (state >> 32)
 
@@ -271,10 +283,12 @@ def bind(tree: Tree, known: Mapping[str, int], slots: Mapping[str, int]) -> Boun
 
 
 def function(part: Bound) -> Fn:
+    """A number as a constant function; a function as it is."""
     return (lambda _: part) if isinstance(part, int) else part
 
 
 def lift(op: Callable[..., int], parts: list[Bound]) -> Bound:
+    """An operation on numbers as one on functions; folded where all arguments are numbers."""
     if all(isinstance(part, int) for part in parts):
         return op(*parts)
     if len(parts) == 2 and isinstance(parts[1], int):
@@ -288,6 +302,7 @@ def lift(op: Callable[..., int], parts: list[Bound]) -> Bound:
 
 
 def bind_choice(yes: Bound, condition: Bound, no: Bound) -> Bound:
+    """A conditional; folded where its condition is a number."""
     if isinstance(condition, int):
         return yes if condition else no
     then, test, otherwise = function(yes), condition, function(no)
@@ -347,6 +362,8 @@ def weigh(tree: Tree, moving: Collection[str]) -> int:
 
 
 class Expression:
+    """A rule given as an expression."""
+
     def __init__(self, value: Any, place: Place, names: Collection[str], meter: Meter) -> None:
         self.place = place
         parser = Parser(string(value, place), place, names, meter)
@@ -354,35 +371,45 @@ class Expression:
         self.names = mentioned(self.tree)
 
     def fit(self, sizes: Mapping[str, int]) -> Span:
+        """The interval of its values (:func:`interval`); refuses overflow."""
         spans = {name: (sizes[name] if name == "n" else 0, sizes[name] - (name != "n")) for name in self.names}
         return interval(self.tree, spans, self.place)
 
     def price(self, moving: Collection[str]) -> int:
+        """The steps of one value, by the operations on names that are not known."""
         return 1 + weigh(self.tree, moving) // 8
 
     def bind(self, known: Mapping[str, int], slots: Mapping[str, int]) -> Bound:
+        """The expression with the known names folded in (:func:`bind`)."""
         return bind(self.tree, known, slots)
 
 
 class Table:
+    """A rule given as a tensor with an axis for each name."""
+
     def __init__(self, value: Any, place: Place, names: Collection[str], files: Files) -> None:
         fields = record(value, TABLE, place)
         self.tensor = read_tensor(fields["table"], place.key("table"), files, names)
         self.names, self.size = set(self.tensor.axes), 1 + len(self.tensor.axes)
 
     def fit(self, sizes: Mapping[str, int]) -> Span:
+        """The interval of its entries; refuses axes that do not fit the sizes."""
         self.tensor.fit(sizes)
         return self.tensor.entries.span
 
     def price(self, moving: Collection[str]) -> int:
+        """The steps of one look-up."""
         return 1 + len(self.names.intersection(moving)) // 3
 
     def bind(self, known: Mapping[str, int], slots: Mapping[str, int]) -> Bound:
+        """The entry, or a look-up by the names that are not known."""
         data, at = self.tensor.data, self.tensor.locate(known, slots)
         return data[at] if isinstance(at, int) else lambda e: data[at(e)]
 
 
 class Dot:
+    """A score given as a dot product of a query row and a key row."""
+
     def __init__(self, value: Any, place: Place, files: Files) -> None:
         inside = place.key("dot")
         fields = record(value, DOT, place)["dot"]
@@ -397,6 +424,7 @@ class Dot:
         self.names, self.size = {*self.query.axes, *self.key.axes} - {"dim"}, 4 + self.dim // 16
 
     def fit(self, sizes: Mapping[str, int]) -> Span:
+        """An interval by the largest entries of each column; refuses overflow."""
         self.query.fit(sizes)
         self.key.fit(sizes)
         bound = sum(map(operator.mul, self.query.entries.columns, self.key.entries.columns))
@@ -405,9 +433,11 @@ class Dot:
         return -bound, bound
 
     def price(self, moving: Collection[str]) -> int:
+        """The steps of one dot product."""
         return 1 + (3 + self.dim) // 8
 
     def bind(self, known: Mapping[str, int], slots: Mapping[str, int]) -> Bound:
+        """The dot product with the query row picked out; the key row is too where it is known."""
         row, dim, data, multiply = function(self.query.locate(known, slots))(()), self.dim, self.key.data, operator.mul
         at, query = self.key.locate(known, slots), self.query.data[row : row + dim]
         start = function(at)

@@ -112,6 +112,7 @@ class Files:
             self.split(name, memoryview(content), inside)
 
     def split(self, name: str, content: memoryview, place: Place) -> None:
+        """The header of a safetensors file, and the bytes after it."""
         length = struct.unpack_from("<Q", content)[0] if len(content) >= 8 else LARGEST
         if 8 + length > len(content):
             malformed(place, "not a safetensors file: the header is longer than the file")
@@ -131,6 +132,7 @@ class Files:
         return self.found[name, key]
 
     def entries(self, name: str, key: str, place: Place) -> Entries:
+        """The entries of one tensor, which must lie in the file."""
         fields = record(self.headers[name][key], HEADER, place)
         code, shape, offsets, data = ELEMENTS[fields["dtype"]], fields["shape"], fields["data_offsets"], self.data[name]
         begin, end = offsets if len(offsets) == 2 else (0, 0)

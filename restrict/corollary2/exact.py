@@ -42,6 +42,16 @@ def refute_exact(task: Task, language: Language) -> Found | Immune:
 
     The certificate has fewer free positions than that where the abstract run confirms no optimal restriction.
 
+    Cost: by :func:`by_table` where the words are few, else by :func:`by_sat`.
+
+    Args:
+        task: the model at a length, with one target position, a deadline and a seed.
+        language: the language, over the model's alphabet.
+
+    Returns:
+        A certificate and that number (exact; a certified upper bound where time ran out), or an :class:`Immune`, which
+        is proved.
+
     Raises:
         NotEstablished: the abstract run confirms no restriction at all.
         OutOfTime: the task's deadline has passed.
@@ -56,8 +66,17 @@ def refute_exact(task: Task, language: Language) -> Found | Immune:
 def by_table(task: Task, language: Language) -> Found | Immune:
     """By enumeration. Cost: every word is run and tested, then :func:`restrict.optimum.faces.largest_faces`.
 
+    Args:
+        task: the model at a length, with one target position and a deadline.
+        language: the language, over the model's alphabet.
+
+    Returns:
+        A certificate and the most free positions possible (exact; a certified upper bound where time ran out), or an
+        :class:`Immune`, which is proved.
+
     Raises:
         NotEstablished: the optimum is known, but no certificate of it is confirmed.
+        OutOfTime: the task's deadline has passed.
     """
     instance = task.instance
     labels, names = all_labels(instance, task.one_position("a refutation"), task.deadline)
@@ -102,6 +121,16 @@ def _open_edge(labels: Labels, members: npt.NDArray[np.bool_]) -> bool:
 
 def all_members(instance: Instance, language: Language, deadline: Deadline = NEVER) -> npt.NDArray[np.bool_]:
     """Whether each word is a member, in the order of the digits; shape (s,) * m.
+
+    Cost: one membership test for each of the ``s ** m`` words; regular languages take all words of a block at once.
+
+    Args:
+        instance: the model at a length, with ``s`` symbols and ``m`` unpinned positions.
+        language: the language, over the model's alphabet.
+        deadline: when to stop; never by default.
+
+    Returns:
+        A bool array with one axis of ``s`` entries for each unpinned position.
 
     Raises:
         OutOfTime: the deadline has passed.
@@ -156,8 +185,18 @@ def _immune_by_table(
 def by_sat(task: Task, language: Language) -> Found | Immune:
     """By implicit hitting sets. Cost: SAT calls, which grow steeply with the number of fixed positions needed.
 
+    Args:
+        task: the model at a length, with one target position, a deadline and a seed.
+        language: the language, over the model's alphabet.
+
+    Returns:
+        A certificate and the exact most free positions possible, or an :class:`Immune`, which is proved. The
+        certificate may have fewer free positions.
+
     Raises:
         NotEstablished: the optimum is known, but the abstract run confirms no certificate of it.
+        OutOfTime: the task's deadline has passed.
+        ResourceLimit: a completion is not known.
     """
     instance, position = task.instance, task.one_position("a refutation")
     oracle = Oracle(encode(instance, Restriction.of(instance), [position]), position, task.deadline)
@@ -215,7 +254,21 @@ def _open_forcing(task: Task, language: Language, oracle: Oracle, problems: list
 
 
 def decided_part(instance: Instance, language: Language, fixed: Cube) -> Cube | None:
-    """A subset-minimal part of a restriction that decides membership; ``None`` where it leaves it open."""
+    """A subset-minimal part of a restriction that decides membership; ``None`` where it leaves it open.
+
+    Cost: at most two completions, and one for each fixed position.
+
+    Args:
+        instance: the model at a length.
+        language: the language, over the model's alphabet.
+        fixed: the restriction, from positions to symbol numbers of the model's alphabet.
+
+    Returns:
+        The part, from positions to symbol numbers, or ``None``.
+
+    Raises:
+        ResourceLimit: a completion is not known.
+    """
 
     def has(cube: Cube, member: bool) -> bool:
         return language.complete(Restriction.of(instance, dict(cube)), {}, member) is not None

@@ -37,7 +37,14 @@ SHORT = 300
 
 
 def is_dyck(language: Language) -> bool:
-    """Whether the members are the balanced words over brackets, of any depth."""
+    """Whether the members are the balanced words over brackets, of any depth.
+
+    Args:
+        language: the language.
+
+    Returns:
+        Whether its specification says so; false for bounded depth, which is regular.
+    """
     return language.spec.startswith(("dyck:", "dyck[", "shuffle-dyck:", "shuffle-dyck[")) and not isinstance(
         language, Regular
     )
@@ -60,7 +67,14 @@ class Openness:
         self.heights = Heights(language, instance, self.base) if is_dyck(language) else None
 
     def witnesses(self, fixed: Mapping[int, int]) -> tuple[Word, Word] | None:
-        """A member and a non-member under the restriction, or ``None`` where one of them is not found."""
+        """A member and a non-member under the restriction, or ``None`` where one of them is not found.
+
+        Args:
+            fixed: positions with symbol numbers of the model's alphabet, on top of the base.
+
+        Returns:
+            The two words, without markers. ``None`` is no proof where the language answers by search.
+        """
         rho = Restriction.of(self.instance, {**self.base, **fixed})
         try:
             member = self.language.complete(rho, {}, True)
@@ -70,7 +84,16 @@ class Openness:
         return None if member is None or nonmember is None else (member, nonmember)
 
     def accepts(self, fixed: Mapping[int, int]) -> bool:
-        """Whether membership is open under base and ``fixed``; a search that finds no completion counts as no."""
+        """Whether membership is open under base and ``fixed``; a search that finds no completion counts as no.
+
+        Answers are remembered.
+
+        Args:
+            fixed: positions with symbol numbers of the model's alphabet, on top of the base.
+
+        Returns:
+            Whether a member and a non-member are known to exist; exact where the language is.
+        """
         if self.reach is not None:
             return self.reach.open(fixed)
         key = frozenset(fixed.items())
@@ -79,7 +102,16 @@ class Openness:
         return self.accepted[key]
 
     def allows(self, state: ForcingState, i: int, symbol: int) -> bool:
-        """Whether it may still be open when ``i`` is fixed, too."""
+        """Whether it may still be open when ``i`` is fixed, too.
+
+        Args:
+            state: the state of the search, with all that is fixed so far.
+            i: the position to be fixed, 0 .. n-1.
+            symbol: the symbol number in the model's alphabet.
+
+        Returns:
+            False only where membership is decided; true may be wrong.
+        """
         if state.fixed > MANY and state.fixed % MANY:
             return True  # closed stays closed: it will be seen a little later
         # What is fixed on top of the pinned positions stands at the end of the tokens.
@@ -168,12 +200,26 @@ class Reach:
         self.passed: dict[tuple[int, int], int] = {}
 
     def open(self, fixed: Mapping[int, int]) -> bool:
-        """Whether words of both kinds agree with the base and with these positions."""
+        """Whether words of both kinds agree with the base and with these positions.
+
+        Args:
+            fixed: positions with symbol numbers of the model's alphabet; none of them in the base.
+
+        Returns:
+            Whether membership is open, exactly.
+        """
         states = self.states(fixed)
         return bool(states & self.accept) and bool(states & ~self.accept)
 
     def states(self, fixed: Mapping[int, int]) -> int:
-        """The states that some completion ends in."""
+        """The states that some completion ends in.
+
+        Args:
+            fixed: positions with symbol numbers of the model's alphabet; none of them in the base.
+
+        Returns:
+            The set of states as a bit mask: bit ``q`` for state ``q``.
+        """
         events = [(i, i + 1, a, -1) for i, a in fixed.items()]
         events += [(first, stop, -1, t) for t, (first, stop, _) in enumerate(self.stretches)]
         now, at = 1, self.first
@@ -184,7 +230,17 @@ class Reach:
         return self.jump(now, -1, self.stop - at)
 
     def through(self, states: int, t: int) -> int:
-        """After a stretch of the base."""
+        """After a stretch of the base.
+
+        Answers are remembered.
+
+        Args:
+            states: the set of states before it, as a bit mask.
+            t: the number of the stretch in ``stretches``.
+
+        Returns:
+            The set of states after it, as a bit mask.
+        """
         if (states, t) not in self.passed:
             now = states
             for a, count in self.stretches[t][2]:
@@ -193,7 +249,17 @@ class Reach:
         return self.passed[states, t]
 
     def image(self, states: int, a: int) -> int:
-        """After one symbol, -1 for any."""
+        """After one symbol, -1 for any.
+
+        Answers are remembered.
+
+        Args:
+            states: the set of states before it, as a bit mask.
+            a: a letter number of the automaton, or -1 for any symbol.
+
+        Returns:
+            The set of states after it, as a bit mask.
+        """
         if (states, a) not in self.images:
             delta, found = self.dfa.delta, 0
             for q in _bits(states):
@@ -203,7 +269,18 @@ class Reach:
         return self.images[states, a]
 
     def jump(self, states: int, a: int, count: int) -> int:
-        """After ``count`` symbols ``a``, by powers of two."""
+        """After ``count`` symbols ``a``, by powers of two.
+
+        Cost: O(log count) images of sets, remembered.
+
+        Args:
+            states: the set of states before them, as a bit mask.
+            a: a letter number of the automaton, or -1 for any symbol.
+            count: the number of symbols, at least 0.
+
+        Returns:
+            The set of states after them, as a bit mask.
+        """
         level = 0
         while count:
             if count & 1:
@@ -236,7 +313,17 @@ class Heights:
         self.suffix = np.minimum.accumulate((lengths - 2 * np.cumsum(sides[0][::-1]))[::-1])[::-1]
 
     def open(self, fixed: Mapping[int, int]) -> bool:
-        """Whether the base with these positions, too, can be completed to heights of a member."""
+        """Whether the base with these positions, too, can be completed to heights of a member.
+
+        Cost: O(k log k) for k fixed positions.
+
+        Args:
+            fixed: positions with symbol numbers of the model's alphabet; none of them in the base.
+
+        Returns:
+            The exact answer for one type of bracket at an even length, where the base alone can be completed; otherwise
+            true may be wrong.
+        """
         closers = sorted(i - self.first for i, a in fixed.items() if self.closes[a])
         openers = sorted(self.last - i for i, a in fixed.items() if not self.closes[a])
         return all(self.prefix[q] >= 2 * t for t, q in enumerate(closers, 1)) and all(

@@ -322,7 +322,16 @@ def _refutation(task: Task, language: Language, certificate: Certificate, optimu
 
 def run_witnesses(instance: Instance, words: Sequence[Word], position: int) -> tuple[list[str], str]:
     """The labels of the words at the target: every variable where that is cheap, else all that the output reads; none
-    where even that is too much."""
+    where even that is too much.
+
+    Args:
+        instance: the model at a length.
+        words: words of the model's symbols, without markers, one symbol for each unpinned position.
+        position: the target, 0 .. n-1.
+
+    Returns:
+        One label for each word (none where nothing was run), and how: ``full``, ``output`` or ``certificate``.
+    """
     index = {s: a for a, s in enumerate(instance.model.alphabet)}
     rows = [[index[s] for s in word] for word in words]
     heads = sum(isinstance(v, Head) for v in instance.model.variables)
@@ -340,6 +349,16 @@ def count_errors(instance: Instance, language: Language, certificate: Certificat
 
     With one label: all members or all others, known where the model says what it accepts, else the fewer of the two.
     With dependencies the same for each of their values, summed. ``None`` where the language cannot count.
+
+    Cost: one count of the language for each value of the dependencies, at most ``ASSIGNMENTS``.
+
+    Args:
+        instance: the model at a length.
+        language: the language, over the model's alphabet.
+        certificate: the restriction, the values of the output and the dependencies.
+
+    Returns:
+        The wrong inputs, all inputs, and whether the first is exact (else it is a certified lower bound); or ``None``.
     """
     rho, values = certificate.restriction, certificate.claim.values or ()
     symbols, labels = len(instance.model.alphabet), {instance.label(v) for v in values}

@@ -41,7 +41,8 @@ def import_brasp(path: str | Path) -> Imported:
 
     Raises:
         ModelError: the message is file:line: reason; for malformed text and for counting or averaging attention.
-        ResourceLimit: an attention reads too many vectors at once.
+        ResourceLimit: an attention reads too many vectors at once, or the file is too large.
+        UsageError: the file cannot be read.
     """
     path = Path(path)
     program = parse(path)

@@ -89,7 +89,20 @@ class Program:
 
 
 def holds(formula: Formula, vectors: dict[str, list[bool]], word: Sequence[str], i: int, j: int) -> bool:
-    """The truth of a formula at positions ``i`` and ``j``."""
+    """The truth of a formula at positions ``i`` and ``j``.
+
+    This is the definition; it is slow, and used to compare with.
+
+    Args:
+        formula: the formula, over vectors and symbols at ``i`` and ``j``.
+        vectors: the vectors that it may read, each with one truth value for each position.
+        word: n symbols.
+        i: a position, 0 .. n-1.
+        j: a position, 0 .. n-1; ``i`` again where the formula reads ``i`` only.
+
+    Returns:
+        The truth of the formula.
+    """
     if isinstance(formula, Constant):
         return formula.value
     if isinstance(formula, Atom):
@@ -120,7 +133,15 @@ MASKS: dict[str, Callable[[int, int], bool]] = {
 
 
 def evaluate(program: Program, word: Sequence[str]) -> dict[str, list[bool]]:
-    """All vectors on a word, from the definition. Cost O(n^2) formulas per attention."""
+    """All vectors on a word, from the definition. Cost O(n^2) formulas per attention.
+
+    Args:
+        program: the program.
+        word: n symbols of its alphabet, from position 0; nothing is checked.
+
+    Returns:
+        The vectors by name, in the order of definition, each with n truth values.
+    """
     vectors: dict[str, list[bool]] = {}
     n = len(word)
     for d in program.definitions:
@@ -306,8 +327,16 @@ class _Line(Cursor):
 def parse(path: Path) -> Program:
     """Read a B-RASP program.
 
+    Args:
+        path: the text file (docs/importers.md).
+
+    Returns:
+        The program; without an output line, its output is the last vector at the last position.
+
     Raises:
         ModelError: malformed; the message is file:line: reason; also for counting and averaging.
+        UsageError: the file cannot be read.
+        ResourceLimit: the file is over the size limit of the package.
     """
     alphabet: tuple[str, ...] | None = None
     definitions: dict[str, Definition] = {}
@@ -390,6 +419,13 @@ def _definition(text: str, place: str, number: int, known: set[str], alphabet: t
 
 def word_of(program: Program, text: str | Sequence[str]) -> list[str]:
     """A word as symbols of the alphabet.
+
+    Args:
+        program: the program.
+        text: a string, one character a symbol, or a sequence of symbols.
+
+    Returns:
+        The symbols, in order.
 
     Raises:
         UsageError: a symbol outside the alphabet.

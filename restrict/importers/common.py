@@ -33,7 +33,14 @@ class Imported:
     notes: tuple[str, ...] = ()
 
     def save(self, path: str | Path) -> None:
-        """Write the model file."""
+        """Write the model file.
+
+        Args:
+            path: the file to write; an existing one is replaced.
+
+        Raises:
+            UsageError: the file cannot be written.
+        """
         assert self.model.content is not None
         write_bytes(Path(path), self.model.content)
 
@@ -44,8 +51,16 @@ class Imported:
 def source_text(path: Path) -> str:
     """The text of a source file, within the size limit of the package.
 
+    Args:
+        path: the file.
+
+    Returns:
+        The whole text, decoded from UTF-8.
+
     Raises:
         ModelError: the file is not UTF-8 text.
+        UsageError: the file cannot be read.
+        ResourceLimit: the file is over the size limit of the package.
     """
     try:
         return read_bytes(path).decode("utf-8")
@@ -66,8 +81,21 @@ def finish(
 
     ``more`` holds the markers and ``when``, where there are any.
 
+    Args:
+        source: the imported file, for messages.
+        name: the model's name.
+        description: one sentence about where the model is from.
+        alphabet: the symbols, without markers.
+        variables: the variables as JSON objects, each after those that it reads.
+        output: the output as a JSON object of the model format.
+        **more: ``start_marker``, ``end_marker`` and ``when``, each a text or ``None``.
+
+    Returns:
+        The model, whose content is the canonical text of the document.
+
     Raises:
         ResourceLimit: more variables than a model file holds.
+        ModelError: the document breaks a rule of the format.
     """
     if len(variables) > MAX_VARIABLES:
         raise ResourceLimit(
@@ -81,7 +109,17 @@ def finish(
 
 
 def lookup(name: str, values: Sequence[int]) -> str:
-    """An expression for ``values[name]``: a balanced tree of comparisons over the runs of equal values."""
+    """An expression for ``values[name]``: a balanced tree of comparisons over the runs of equal values.
+
+    The height of the expression is logarithmic in the number of runs.
+
+    Args:
+        name: a variable, whose values are 0 .. len(values)-1.
+        values: one integer for each of its values, at least one.
+
+    Returns:
+        The expression as text, in parentheses where it has an operator.
+    """
     starts = [at for at, value in enumerate(values) if at == 0 or values[at - 1] != value]
     return _tree(name, values, starts)
 
@@ -95,18 +133,45 @@ def _tree(name: str, values: Sequence[int], starts: list[int]) -> str:
 
 
 def table_map(name: str, args: Sequence[str], domain: int, nested: Any) -> Variable:
-    """A map given by a table with one axis an argument."""
+    """A map given by a table with one axis an argument.
+
+    Args:
+        name: the name of the new variable.
+        args: the variables that it reads, one for each axis.
+        domain: the number of its values, at least 1.
+        nested: nested lists of integers 0 .. domain-1, with the shape of the domains of ``args``.
+
+    Returns:
+        The variable as a JSON object of the model format; nothing is checked here.
+    """
     rule = {"table": {"axes": list(args), "values": nested}}
     return {"name": name, "kind": "map", "args": list(args), "domain": domain, "map": rule}
 
 
 def formula_map(name: str, args: Sequence[str], domain: int, text: str) -> Variable:
-    """A map given by an expression."""
+    """A map given by an expression.
+
+    Args:
+        name: the name of the new variable.
+        args: the variables that the expression reads.
+        domain: the number of its values, at least 1.
+        text: the expression (docs/format.md), with values 0 .. domain-1.
+
+    Returns:
+        The variable as a JSON object of the model format; nothing is checked here.
+    """
     return {"name": name, "kind": "map", "args": list(args), "domain": domain, "map": text}
 
 
 def shape_of(model: Model) -> str:
-    """Its layers and heads in words: the depth, and the number of heads at each depth."""
+    """Its layers and heads in words: the depth, and the number of heads at each depth.
+
+    Args:
+        model: the model.
+
+    Returns:
+        One line, such as ``L = 2, heads by depth: 1, 3; 7 maps``.
+    """
     depth = {"token": 0, "position": 0}
     heads: dict[int, int] = {}
     for v in model.variables:

@@ -10,12 +10,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from restrict.importers.tp_parse import Attention, Program, Value
+from restrict.importers.tp_tree import Attention, Program, Value
 from restrict.importers.tp_weights import OutputWeights
 
 
 def closest(causal: bool, rule: str, i: int, keys: Sequence[Value], wanted: Value | None) -> int:
-    """Where position ``i`` attends."""
+    """Where position ``i`` attends.
+
+    Args:
+        causal: whether only positions up to ``i`` are seen.
+        rule: ``"printed"`` (a matching self is as far away as there are matches) or ``"trained"`` (it ranks last).
+        i: the position that attends, 0 .. len(keys)-1.
+        keys: the key at each position.
+        wanted: the key value looked for; ``None`` matches nothing.
+
+    Returns:
+        The position of the match that ranks first, the leftmost of equals; 0 where nothing matches.
+    """
     seen = keys[: i + 1] if causal else keys
     matches = [j for j, key in enumerate(seen) if wanted is not None and key == wanted]
     if not any(matches):
@@ -25,7 +36,22 @@ def closest(causal: bool, rule: str, i: int, keys: Sequence[Value], wanted: Valu
 
 
 def predict(program: Program, weights: OutputWeights, tokens: Sequence[str], rule: str) -> list[str]:
-    """The answer of ``run(tokens)``."""
+    """The answer of ``run(tokens)``.
+
+    Exact, in fractions; slow, and used to compare with. Source: Friedman, Wettig & Chen 2023.
+
+    Args:
+        program: the parsed program.
+        weights: its output weights.
+        tokens: the input, markers included, at least one token.
+        rule: ``"printed"`` or ``"trained"``, as for :func:`closest`.
+
+    Returns:
+        One class for each position: the first of greatest weight, and at a marker at either end the marker.
+
+    Raises:
+        ModelError: there are no weights for a value that occurs.
+    """
     values: dict[str, list[Value]] = {"tokens": list(tokens), "positions": list(range(len(tokens)))}
     for step in program.steps:
         if isinstance(step, Attention):

@@ -27,13 +27,27 @@ class OutputWeights:
     rows: dict[str, dict[str, tuple[Fraction, ...] | None]]
 
     def values(self, feature: str) -> list[str]:
-        """The values of a feature. The decompiler fills unused places with rows named ``_``, which are left out."""
+        """The values of a feature. The decompiler fills unused places with rows named ``_``, which are left out.
+
+        Args:
+            feature: the name of the feature.
+
+        Returns:
+            The values with exactly one row, as texts in the order of the file; none for an unknown feature.
+        """
         return [
             value for value, row in self.rows.get(feature, {}).items() if row is not None and value not in ("", "_")
         ]
 
     def row(self, feature: str, value: str | int) -> tuple[Fraction, ...]:
         """The weights of one value of a feature; a missing one means that the program fails there.
+
+        Args:
+            feature: the name of the feature.
+            value: the value, which is looked up by its text.
+
+        Returns:
+            One exact rational for each class.
 
         Raises:
             ModelError: the file has no row, or two rows, for this feature and value.
@@ -49,8 +63,16 @@ class OutputWeights:
 def read_weights(path: Path) -> OutputWeights:
     """Read the CSV.
 
+    Args:
+        path: the CSV file.
+
+    Returns:
+        The weights, as exact rationals.
+
     Raises:
         ModelError: malformed; the message names the file and the line.
+        UsageError: the file cannot be read.
+        ResourceLimit: the file is over the size limit of the package.
     """
     rows: dict[str, dict[str, tuple[Fraction, ...] | None]] = {}
     try:

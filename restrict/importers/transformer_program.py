@@ -24,8 +24,9 @@ from pathlib import Path
 from restrict.errors import ModelError, ResourceLimit, UsageError, quote
 from restrict.importers.argmax import Feature, argmax
 from restrict.importers.common import MAX_TABLE, MAX_VARIABLES, Imported, Variable, finish, formula_map, table_map
-from restrict.importers.tp_parse import Attention, Mlp, Program, Value, parse_program
+from restrict.importers.tp_parse import parse_program
 from restrict.importers.tp_reference import predict
+from restrict.importers.tp_tree import Attention, Mlp, Program, Value
 from restrict.importers.tp_weights import OutputWeights, read_weights
 from restrict.model.program import Model
 from restrict.model.validate import NAME
@@ -69,7 +70,7 @@ def import_transformer_program(
         ModelError: anything that is not the generated form, counting heads, a missing row of weights, or a head to
             which the printed rule gives no score; the message is file:line: reason.
         ResourceLimit: the read-out is too large.
-        UsageError: a rule or an output that does not exist.
+        UsageError: a rule or an output that does not exist, or a file that cannot be read.
     """
     path = Path(path)
     if self_rule not in RULES:

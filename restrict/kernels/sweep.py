@@ -155,22 +155,27 @@ class Answers(NamedTuple):
     runs: I64
 
 
+Limits = tuple[int, int, int, int]
+"""How many levels, runs in a level, runs in the room to work in and runs in the table of answers there may be."""
+
+
 @inline_kernel
-def room_for(i: int, scores: I64, c: Candidates, v: Levels, out: Answers) -> int:
-    """DONE where there is room for all that position ``i`` may add, else what is wanted."""
-    size, width = c.ptr[c.ids[i] + 1] - c.ptr[c.ids[i]], scores.shape[0]
-    slots, capacity = v.runs.shape[0], v.runs.shape[1]
-    if v.state[LEVELS] + width > slots:
+def room_for(
+    size: int, key: int, p: int, scores: I64, state: I64, order: I64, score: I64, sizes: I64, limits: Limits
+) -> int:
+    """DONE where a level has room for ``size`` runs a key value of row ``p`` of the scores, else what is wanted."""
+    width = scores.shape[1]
+    slots, capacity, room, table = limits
+    if state[LEVELS] + width > slots:
         return NO_LEVELS
-    most = v.state[TOTAL] + size * width
-    if most > v.room.shape[1] or v.state[RUNS] + most > out.runs.shape[0]:
+    most = state[TOTAL] + size * width
+    if most > room or state[RUNS] + most > table:
         return NO_ROOM
-    score, count = v.score, v.sizes
     for w in range(width):
-        if (c.keys[i] >> w) & 1:
-            place = find_level(v.order, score, v.state[LEVELS], scores[w])
-            if place < v.state[LEVELS] and score[v.order[place]] == scores[w]:
-                if count[v.order[place]] + width * size > capacity:
+        if (key >> w) & 1:
+            place = find_level(order, score, state[LEVELS], scores[p, w])
+            if place < state[LEVELS] and score[order[place]] == scores[p, w]:
+                if sizes[order[place]] + width * size > capacity:
                     return NO_RUNS
             elif width * size > capacity:
                 return NO_RUNS
@@ -178,36 +183,28 @@ def room_for(i: int, scores: I64, c: Candidates, v: Levels, out: Answers) -> int
 
 
 @inline_kernel
-def lift_floor(i: int, scores: I64, c: Candidates, v: Levels) -> bool:
-    """Raise the floor to the worst score of position ``i`` where that is higher, and forget the levels below.
+def lift_floor(worst: np.int64, right: np.int64, state: I64, order: I64, score: I64, sizes: I64) -> bool:
+    """Raise the floor to the worst score of a position where that is higher, and forget the levels below.
 
     With ties to the right an equal one counts as higher. Returns whether the position is the floor now.
     """
-    worst, state = HALF, v.state
-    for w in range(scores.shape[0]):
-        if (c.keys[i] >> w) & 1:
-            worst = min(worst, scores[w])
-    right = c.flags[1]
-    if not (state[HAVE] == 0 or worst > state[FLOOR_S] or (right == 1 and worst == state[FLOOR_S])):
-        return False
-    score, count = v.score, v.sizes
-    levels, lost = forget_below(v.order, score, count, state[LEVELS], worst)
-    if right == 1 and levels > 0 and score[v.order[0]] == worst:  # earlier ties lose
-        levels, more = forget_below(v.order, score, count, levels, worst + 1)
-        lost += more
-    if levels != state[LEVELS]:
-        state[CHANGED] = 1
-    state[LEVELS] = levels
-    state[TOTAL] -= lost
-    state[HAVE], state[FLOOR_S] = 1, worst
-    return True
+    rises: bool = state[HAVE] == 0 or worst > state[FLOOR_S] or (right == 1 and worst == state[FLOOR_S])
+    if rises:
+        levels, lost = forget_below(order, score, sizes, state[LEVELS], worst)
+        if right == 1 and levels > 0 and score[order[0]] == worst:  # earlier ties lose
+            levels, more = forget_below(order, score, sizes, levels, worst + 1)
+            lost += more
+        if levels != state[LEVELS]:
+            state[CHANGED] = 1
+        state[LEVELS] = levels
+        state[TOTAL] -= lost
+        state[HAVE], state[FLOOR_S] = 1, worst
+    return rises
 
 
 @inline_kernel
-def add_pair(i: int, w: int, s: np.int64, c: Candidates, v: Levels) -> None:
-    """Add the pair of position ``i`` and key value ``w`` to the level of its score, a new one where there is none."""
-    score, count, values, state, order = v.score, v.sizes, v.values, v.state, v.order
-    first, stop = c.ptr[c.ids[i]], c.ptr[c.ids[i] + 1]
+def level_of(s: np.int64, state: I64, order: I64, score: I64, sizes: I64, values: I64) -> int:
+    """The slot of the level of score ``s``, a new and empty one where there is none."""
     place = find_level(order, score, state[LEVELS], s)
     if place == state[LEVELS] or score[order[place]] != s:
         slot = order[state[LEVELS]]
@@ -215,15 +212,8 @@ def add_pair(i: int, w: int, s: np.int64, c: Candidates, v: Levels) -> None:
             order[t] = order[t - 1]
         order[place] = slot
         state[LEVELS] += 1
-        score[slot], count[slot], values[slot] = s, 0, 0
-    slot = order[place]
-    before = count[slot]
-    more = values[slot] | ((1 << w) if c.flags[2] else c.gives[i])
-    if more != values[slot] or first < stop:
-        state[CHANGED] = 1
-    values[slot] = more
-    count[slot] = add_to_level(v.runs[slot], before, c.runs, first, stop, v.room[0])
-    state[TOTAL] += count[slot] - before
+        score[slot], sizes[slot], values[slot] = s, 0, 0
+    return int(order[place])
 
 
 @kernel
@@ -233,63 +223,90 @@ def sweep(first: int, scores: I64, c: Candidates, v: Levels, out: Answers) -> in
     ``scores[p, w]`` is the score of position ``first + p`` and key value ``w``. Goes on from ``state[AT]`` and says why
     it returned; nothing of a position is done before there is room for all of it.
     """
-    state = v.state
+    # Arrays are bound once: a field taken from a tuple within the loop would be counted as a reference each time.
+    keys, gives, ids, ptr, runs, floors, equals, flags = c
+    state, order, score, sizes, values, level_runs, room = v
+    out_values, out_ids, out_ptr, out_runs = out
+    inclusive, right, copies, answers = flags[0], flags[1], flags[2], flags[3]
+    limits = (level_runs.shape[0], level_runs.shape[1], room.shape[1], out_runs.shape[0])
     while state[AT] < first + scores.shape[0]:
         i = state[AT]
-        row = scores[i - first]
-        why = room_for(i, row, c, v, out)
+        p, key, a, b = i - first, keys[i], ptr[ids[i]], ptr[ids[i] + 1]
+        why = room_for(b - a, key, p, scores, state, order, score, sizes, limits)
         if why != DONE:
             return why
-        if c.flags[0] == 0 and i >= c.flags[3]:
-            answer(i, c, v, out)
-        is_floor = lift_floor(i, row, c, v)
+        if inclusive == 0 and i >= answers:
+            answer(floors[i], equals[i], state, order, score, sizes, values, level_runs, room, out_ptr, out_runs)
+            out_values[i], out_ids[i] = state[LAST_VALUES], state[LAST_SET]
+        worst = np.int64(HALF)
         for w in range(scores.shape[1]):
+            if (key >> w) & 1:
+                worst = min(worst, scores[p, w])
+        is_floor = lift_floor(worst, right, state, order, score, sizes)
+        for w in range(scores.shape[1]):
+            s = scores[p, w]
             # At the floor's own score a later position counts only if the tie rule prefers it, or it is the floor.
-            above = row[w] > state[FLOOR_S] or (row[w] == state[FLOOR_S] and (is_floor or c.flags[1] == 1))
-            if (c.keys[i] >> w) & 1 and above:
-                add_pair(i, w, row[w], c, v)
-        if c.flags[0] == 1 and i >= c.flags[3]:
-            answer(i, c, v, out)
+            if (key >> w) & 1 and (s > state[FLOOR_S] or (s == state[FLOOR_S] and (is_floor or right == 1))):
+                slot = level_of(s, state, order, score, sizes, values)
+                before, given = sizes[slot], values[slot] | ((1 << w) if copies else gives[i])
+                if given != values[slot] or a < b:
+                    state[CHANGED] = 1
+                values[slot] = given
+                sizes[slot] = add_to_level(level_runs[slot], before, runs, a, b, room[0])
+                state[TOTAL] += sizes[slot] - before
+        if inclusive == 1 and i >= answers:
+            answer(floors[i], equals[i], state, order, score, sizes, values, level_runs, room, out_ptr, out_runs)
+            out_values[i], out_ids[i] = state[LAST_VALUES], state[LAST_SET]
         state[AT] += 1
     return DONE
 
 
 @kernel
-def answer(i: int, c: Candidates, v: Levels, out: Answers) -> None:
-    """Write what the levels above the floor of position ``i`` (and at it, where equal ones count) give."""
-    state, floor, equal = v.state, c.floor[i], c.equal[i]
-    if not (state[CHANGED] == 0 and floor == state[LAST_S] and equal == state[LAST_EQUAL]):
-        score, count, values = v.score, v.sizes, v.values
-        state[CHANGED], state[LAST_S], state[LAST_EQUAL] = 0, floor, equal
-        bits, end, side = 0, 0, 0
-        for t in range(state[LEVELS] - 1, -1, -1):
-            slot = v.order[t]
-            if score[slot] < floor or (score[slot] == floor and equal == 0):
-                break
-            bits |= values[slot]
-            if count[slot]:
-                end = merge_runs(v.room[side], 0, end, v.runs[slot], 0, count[slot], v.room[1 - side], 0)
-                side = 1 - side
-        state[LAST_VALUES], state[LAST_SET] = bits, number_of(v.room[side], end, state, out)
-    out.values[i], out.ids[i] = state[LAST_VALUES], state[LAST_SET]
+def answer(
+    floor: int,
+    equal: int,
+    state: I64,
+    order: I64,
+    score: I64,
+    sizes: I64,
+    values: I64,
+    level_runs: I64,
+    room: I64,
+    out_ptr: I64,
+    out_runs: I64,
+) -> None:
+    """Unite the levels above ``floor`` (and at it, with ``equal``) into ``state[LAST_SET]`` and ``[LAST_VALUES]``."""
+    if state[CHANGED] == 0 and floor == state[LAST_S] and equal == state[LAST_EQUAL]:
+        return
+    state[CHANGED], state[LAST_S], state[LAST_EQUAL] = 0, floor, equal
+    bits, end, side = 0, 0, 0
+    for t in range(state[LEVELS] - 1, -1, -1):
+        slot = order[t]
+        if score[slot] < floor or (score[slot] == floor and equal == 0):
+            break
+        bits |= values[slot]
+        if sizes[slot]:
+            end = merge_runs(room[side], 0, end, level_runs[slot], 0, sizes[slot], room[1 - side], 0)
+            side = 1 - side
+    state[LAST_VALUES], state[LAST_SET] = bits, number_of(room[side], end, state, out_ptr, out_runs)
 
 
-@kernel
-def number_of(found: I64, end: int, state: I64, out: Answers) -> int:
+@inline_kernel
+def number_of(found: I64, end: int, state: I64, out_ptr: I64, out_runs: I64) -> int:
     """The number of the set ``found[:end]`` in the table of answers, added where it is not the set added last."""
     if end == 0:
         return 0
     last = state[SETS] - 1  # the answer often comes back to it
-    same = out.ptr[last + 1] - out.ptr[last] == end
+    same = out_ptr[last + 1] - out_ptr[last] == end
     for r in range(end):
         if not same:
             break
-        at = out.ptr[last] + r
-        same = out.runs[at, 0] == found[r, 0] and out.runs[at, 1] == found[r, 1]
+        at = out_ptr[last] + r
+        same = out_runs[at, 0] == found[r, 0] and out_runs[at, 1] == found[r, 1]
     if same:
         return int(last)
-    out.runs[state[RUNS] : state[RUNS] + end] = found[:end]
+    out_runs[state[RUNS] : state[RUNS] + end] = found[:end]
     state[RUNS] += end
     state[SETS] += 1
-    out.ptr[state[SETS]] = state[RUNS]
+    out_ptr[state[SETS]] = state[RUNS]
     return int(state[SETS] - 1)

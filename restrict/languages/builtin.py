@@ -64,7 +64,7 @@ def bounded_dyck(k: int, depth: int, letters: tuple[str, ...] = ()) -> Regular:
         The language, as its minimal automaton.
 
     Raises:
-        UsageError: a depth below 1.
+        UsageError: a depth below 1, a number of types outside 1 .. 64, or letters that do not fit it.
         ResourceLimit: there are more than 20 000 stacks.
     """
     symbols = Brackets(k, letters)

@@ -122,7 +122,7 @@ def growth(language: Language, member: bool) -> Growth:
         One case for each residue, for all large lengths and without a pre-restriction.
 
     Raises:
-        ResourceLimit: neither is there.
+        ResourceLimit: neither is there, or the subset graph is too large.
     """
     if isinstance(language, Regular):
         return regular_growth(language.dfa, member)
@@ -155,7 +155,7 @@ def sensitivity(language: Language, n: int) -> int:
         The exact sensitivity, 0 .. n.
 
     Raises:
-        ResourceLimit: too many words to enumerate.
+        ResourceLimit: too many words to enumerate, or an automaton that is too large for this length.
     """
     if isinstance(language, Regular):
         return regular_sensitivity(language.dfa, n)

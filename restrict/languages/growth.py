@@ -114,7 +114,7 @@ def regular_growth(dfa: Dfa, member: bool) -> Growth:
         One case for each residue, with the least period.
 
     Raises:
-        ResourceLimit: the graph is too large.
+        ResourceLimit: the graph, or the number of residues times its nodes, is too large.
     """
     graph = subset_graph(dfa, member)
     if graph is None:

@@ -55,7 +55,7 @@ def regular_sensitivity(dfa: Dfa, n: int) -> int:
         The largest number of pivotal positions, 0 .. n.
 
     Raises:
-        ResourceLimit: too many positions times pairs of states.
+        ResourceLimit: too many positions times pairs of states, or over ``MAX_SETS`` sets in the reversed automaton.
     """
     sets, before = _reversed_sets(dfa)
     size = dfa.states * len(sets)

@@ -20,7 +20,8 @@ from typing import ClassVar
 import numpy as np
 
 from restrict.errors import ResourceLimit, UsageError
-from restrict.languages.dyck import Dyck, code_of, fix_all, random_path, symbols, typed, unbalance
+from restrict.languages.dyck import Dyck, code_of, fix_all, random_path, symbols, unbalance
+from restrict.languages.dyck_matching import typed
 from restrict.languages.predicate import uniform_sample
 from restrict.languages.protocol import Forcing, Pattern, Word, check_word, forcing, pattern_of, start_of
 from restrict.languages.regular import below

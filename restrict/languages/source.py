@@ -27,7 +27,7 @@ def language(spec: str | Language) -> Language:
         The language.
 
     Raises:
-        UsageError: no such language; the message lists what exists.
+        UsageError: no such language (the message lists what exists), or a file that cannot be read.
         ModelError: a malformed file.
         ResourceLimit: an automaton would be too large.
     """

@@ -456,7 +456,7 @@ def cheapest(dfa: Dfa, member: bool, cells: Sequence[int | None]) -> tuple[list[
         The entries, of which the fewest possible are fixed, or ``None``; and the name of the method.
 
     Raises:
-        ResourceLimit: an alphabet that is too large.
+        ResourceLimit: an alphabet that is too large, or neither method is within its limits.
     """
     if len(dfa.alphabet) > MAX_LETTERS:
         raise ResourceLimit(f"an alphabet of {len(dfa.alphabet)} symbols is over the limit of {MAX_LETTERS}")

@@ -15,8 +15,15 @@ MAX_TERMS, MAX_VALUES = 12, 12
 
 
 def expression(table: Bits, args: list[str]) -> str | dict[str, Any]:
-    """A map over ``args``, one axis each, that is 1 exactly where ``table`` holds: a text, or a table where it would
-    be long."""
+    """A map that is 1 exactly where a table holds.
+
+    Args:
+        table: bool, one axis an argument: of size 2, or of the number of symbols for ``token``.
+        args: the arguments' names, one an axis.
+
+    Returns:
+        The text of an expression, or a ``table`` object of docs/format.md where the text would be long.
+    """
     if not args:
         return str(int(table))
     plain, negated = products(table), products(~table)
@@ -43,7 +50,14 @@ def _literal(name: str, size: int, values: tuple[int, ...]) -> str | None:
 
 
 def products(table: Bits) -> list[Product]:
-    """Products whose union is the set ``table``."""
+    """Products whose union is the set ``table``.
+
+    Args:
+        table: bool, any number of axes.
+
+    Returns:
+        Few products, though not always the fewest. Source: after Minato (1992).
+    """
     return _cover(table, table, 0)[0]
 
 

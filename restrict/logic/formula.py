@@ -55,7 +55,11 @@ class Formula:
         return depths[-1]
 
     def mirror(self) -> Formula:
-        """The formula that holds at position ``n-1-i`` of the reversed word where this one holds at ``i``."""
+        """The formula that holds at position ``n-1-i`` of the reversed word where this one holds at ``i``.
+
+        Returns:
+            A new formula, with past and future exchanged. Linear.
+        """
         return Formula(tuple(Node(MIRROR.get(v.op, v.op), v.args, v.symbol) for v in self.nodes))
 
     def __invert__(self) -> Formula:
@@ -89,7 +93,16 @@ class Builder:
         self._index: dict[Node, int] = {}
 
     def add(self, op: str, args: Iterable[int] = (), symbol: str = "") -> int:
-        """The index of a node, new or known."""
+        """The index of a node, new or known.
+
+        Args:
+            op: an operator's full name, or ``SYMBOL``.
+            args: indices of nodes made before.
+            symbol: the symbol, for ``SYMBOL`` only.
+
+        Returns:
+            Its index in ``nodes``.
+        """
         node = Node(op, tuple(args), symbol)
         if node not in self._index:
             self._index[node] = len(self.nodes)
@@ -97,14 +110,28 @@ class Builder:
         return self._index[node]
 
     def include(self, formula: Formula) -> int:
-        """The index of a whole formula."""
+        """The index of a whole formula.
+
+        Args:
+            formula: its nodes are added where they are new.
+
+        Returns:
+            The index of its root. Cost linear in its nodes.
+        """
         at: list[int] = []
         for node in formula.nodes:
             at.append(self.add(node.op, (at[a] for a in node.args), node.symbol))
         return at[-1]
 
     def formula(self, root: int) -> Formula:
-        """The formula at ``root``, without the nodes that it does not use, in the order of its text."""
+        """The formula at a node, without the nodes that it does not use, in the order of its text.
+
+        Args:
+            root: an index in ``nodes``.
+
+        Returns:
+            The formula. Cost linear in its nodes.
+        """
         order: dict[int, int] = {}
         stack = [(root, False)]
         while stack:
@@ -121,6 +148,12 @@ class Builder:
 def atom(symbol: str) -> Formula:
     """The formula that holds where the word has this symbol.
 
+    Args:
+        symbol: a non-empty string.
+
+    Returns:
+        A formula of one node.
+
     Raises:
         UsageError: not a non-empty string.
     """
@@ -130,7 +163,14 @@ def atom(symbol: str) -> Formula:
 
 
 def apply(op: str, *operands: Formula) -> Formula:
-    """The operator ``op``, by its full name (see :data:`OPERATORS`), on its operands. Cost linear in their sizes.
+    """An operator on its operands.
+
+    Args:
+        op: its full name (see :data:`OPERATORS`).
+        *operands: as many formulas as it takes.
+
+    Returns:
+        The formula. Cost linear in the operands' sizes.
 
     Raises:
         UsageError: no such operator, or another number of operands.

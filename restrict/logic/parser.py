@@ -45,9 +45,12 @@ class _Token:
 def parse(text: str, alphabet: Sequence[str] | None = None) -> Formula:
     """Read a formula.
 
-    ``alphabet``: the symbols that may occur; without it every word that is no operator is a symbol.
+    Args:
+        text: the formula, at most 4 million characters.
+        alphabet: the symbols that may occur; without it every word that is no operator is a symbol.
 
-    Cost linear in the text.
+    Returns:
+        The formula. Cost linear in the text.
 
     Raises:
         UsageError: with the column and the place.

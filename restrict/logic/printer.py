@@ -13,17 +13,37 @@ if TYPE_CHECKING:
 
 
 def quoted(symbol: str) -> str:
-    """A symbol in quotes."""
+    """A symbol in quotes.
+
+    Args:
+        symbol: any text.
+
+    Returns:
+        The text between single quotes; quotes and backslashes in it are escaped.
+    """
     return "'" + re.sub(r"(['\\])", r"\\\1", symbol) + "'"
 
 
 def written(symbol: str) -> str:
-    """A symbol as :func:`parse` reads it: bare where it is a word, otherwise in quotes."""
+    """A symbol as :func:`parse` reads it.
+
+    Args:
+        symbol: any text but the empty one.
+
+    Returns:
+        The bare symbol where it is a word and no operator, otherwise the symbol in quotes.
+    """
     return symbol if re.fullmatch(r"\w+", symbol) and symbol not in RESERVED else quoted(symbol)
 
 
 def to_text(formula: Formula) -> str:
-    """The formula with full operator names and the fewest parentheses; ``parse(to_text(f)) == f``.
+    """The formula with full operator names and the fewest parentheses.
+
+    Args:
+        formula: a formula.
+
+    Returns:
+        A text with ``parse(to_text(f)) == f``. Cost linear in the text.
 
     Raises:
         ResourceLimit: beyond 4 million characters: a formula with shared subformulas can be a far larger tree.

@@ -20,14 +20,23 @@ def random_formula(
     choose: Sequence[str] = DEFAULT,
     constants: float = 0.05,
 ) -> Formula:
-    """A formula with exactly ``operators`` operators, drawn from ``choose`` (unary and binary, full names).
+    """A formula with exactly ``operators`` operators.
 
-    Leaves are symbols, or with probability ``constants`` one of true, false, first and last. Operators are put one
-    after the other on top of random parts of what is there, so deep and broad formulas both occur. The same generator
-    state gives the same formula.
+    Operators are put one after the other on top of random parts of what is there, so deep and broad formulas both
+    occur.
+
+    Args:
+        rng: the source of randomness; the same state gives the same formula.
+        alphabet: the symbols, at least one.
+        operators: how many operators, at least 0.
+        choose: the full names of unary and binary operators to draw from; a name given twice is drawn twice as often.
+        constants: 0 .. 1, the probability that a leaf is one of true, false, first and last, and no symbol.
+
+    Returns:
+        The formula. Equal subformulas share nodes, so it may have fewer nodes than operators.
 
     Raises:
-        UsageError: no symbols, no operators, or a negative number of them.
+        UsageError: no symbols, no operators to draw from, others than unary and binary ones, or ``operators < 0``.
     """
     if not alphabet or operators < 0 or any(ARITY.get(op, 0) == 0 for op in choose) or not (choose or operators == 0):
         raise UsageError("random_formula needs symbols, operators >= 0 and the names of unary or binary operators")

@@ -22,13 +22,18 @@ Truth = npt.NDArray[np.bool_]
 
 
 def evaluate(formula: Formula | str, word: str | Sequence[str], alphabet: Sequence[str] | None = None) -> Truth:
-    """Truth at each position of ``word``; shape (n,).
+    """Truth of a formula at each position of a word.
 
-    ``word``: symbols, or a string that is split at white space, or into characters where it has none; not empty. With
-    an ``alphabet`` both the formula's and the word's symbols must be in it. Cost O(n * nodes).
+    Args:
+        formula: a formula, or its text.
+        word: symbols, or a string that is split at white space, or into characters where it has none; not empty.
+        alphabet: if it is given, both the formula's and the word's symbols must be in it.
+
+    Returns:
+        bool, shape (n,). Cost O(n * nodes).
 
     Raises:
-        UsageError: an empty word, or a symbol outside the alphabet.
+        UsageError: a malformed formula, an empty word, or a symbol outside the alphabet.
     """
     formula = parse(formula, alphabet) if isinstance(formula, str) else formula
     if isinstance(word, str):
@@ -48,10 +53,19 @@ def evaluate(formula: Formula | str, word: str | Sequence[str], alphabet: Sequen
 def satisfies(
     formula: Formula | str, word: str | Sequence[str], alphabet: Sequence[str] | None = None, at: str = "last"
 ) -> bool:
-    """Truth at the last position, or with ``at="first"`` at position 0.
+    """Truth of a formula at one end of a word.
+
+    Args:
+        formula: a formula, or its text.
+        word: as for :func:`evaluate`.
+        alphabet: as for :func:`evaluate`.
+        at: ``"last"`` for the last position, ``"first"`` for position 0.
+
+    Returns:
+        Whether it holds there. Cost O(n * nodes).
 
     Raises:
-        UsageError: neither ``last`` nor ``first``.
+        UsageError: neither ``last`` nor ``first``, or as :func:`evaluate` does.
     """
     if at not in ("last", "first"):
         raise UsageError(f"at={quote(at)} is neither 'last' nor 'first'")
@@ -61,10 +75,16 @@ def satisfies(
 def evaluate_tokens(formula: Formula, tokens: npt.NDArray[np.integer], alphabet: Sequence[str]) -> Truth:
     """Truth at each position of many words of one length.
 
-    ``tokens``: (..., n) indices of ``alphabet``, n >= 1; the result has the same shape.
+    Args:
+        formula: a formula.
+        tokens: integers, shape (..., n), n >= 1: indices into ``alphabet``.
+        alphabet: the symbols.
+
+    Returns:
+        bool, the shape of ``tokens``. Memory: one byte per entry and node that is still needed.
 
     Raises:
-        UsageError: a formula with other symbols. Memory: one byte per entry and node that is still needed.
+        UsageError: a formula with other symbols.
     """
     index = {symbol: at for at, symbol in enumerate(alphabet)}
     unknown = [symbol for symbol in formula.symbols if symbol not in index]

@@ -16,11 +16,17 @@ _BATCH = 2**12
 
 
 def counterexample(model: Model, formula: Formula, length: int, *, at: str = "last") -> tuple[list[str] | None, int]:
-    """A shortest word on which the model and the formula differ (``None``: there is none), and how many were compared.
+    """A shortest word on which a model and a formula differ.
 
-    All words of 1 to ``length`` symbols; ``at`` as in :func:`restrict.logic.compile_formula`.
+    Args:
+        model: a program with one accepting output, over the formula's symbols.
+        formula: what it should compute.
+        length: all words of 1 to ``length`` symbols are compared.
+        at: ``"last"``, ``"first"`` or ``"every"``, as in :func:`restrict.logic.compile_formula`.
 
-    Cost: one run of the model per word.
+    Returns:
+        The word's symbols, or ``None`` where there is none, and how many words were compared (exact). Cost: one run of
+        the model per word.
 
     Raises:
         ResourceLimit: beyond 2^20 words.
@@ -40,13 +46,36 @@ def counterexample(model: Model, formula: Formula, length: int, *, at: str = "la
 
 
 def all_words(symbols: int, n: int, start: int = 0, stop: int | None = None) -> I64:
-    """The words number ``start`` to ``stop - 1`` of length ``n`` in lexicographic order; shape (stop - start, n)."""
+    """Some of the words of one length, in lexicographic order.
+
+    Args:
+        symbols: the size of the alphabet.
+        n: the length, at least 1.
+        start: the number of the first word.
+        stop: one more than the number of the last word; by default ``symbols**n``.
+
+    Returns:
+        Symbol indices, int64, shape (stop - start, n).
+    """
     index = np.arange(start, symbols**n if stop is None else stop, dtype=np.int64)
     return np.stack([index // symbols**p % symbols for p in reversed(range(n))], axis=1)
 
 
 def differs(model: Model, formula: Formula, words: I64, at: str) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """On which of ``words`` (count, n) the model's answer is not the formula's truth; shape (count,)."""
+    """On which words the model's answer is not the formula's truth.
+
+    Args:
+        model: a program with accepting values.
+        formula: a formula over its alphabet.
+        words: int64, shape (count, n), symbol indices.
+        at: ``"last"``, ``"first"`` or ``"every"``, which compares all positions.
+
+    Returns:
+        bool, shape (count,).
+
+    Raises:
+        UsageError: a formula with other symbols.
+    """
     truth = evaluate_tokens(formula, words, model.alphabet)
     values = run_batch(model.at(words.shape[1]), words).values[model.output.variable]
     accepted = np.isin(values, sorted(model.output.accept or ()))

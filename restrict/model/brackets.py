@@ -55,5 +55,13 @@ class Brackets:
         return self.letters or brackets(self.k)
 
     def spec_of(self, name: str, more: str = "") -> str:
-        """The specification of a language over these brackets: ``name:k``, or ``name[SYMBOLS]:k``."""
+        """The specification of a language over these brackets.
+
+        Args:
+            name: the language's name.
+            more: what comes after the number of types.
+
+        Returns:
+            ``name:k``, or ``name[SYMBOLS]:k`` where the letters are not the usual ones.
+        """
         return f"{name}[{' '.join(self.letters)}]:{self.k}{more}" if self.letters else f"{name}:{self.k}{more}"

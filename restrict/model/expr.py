@@ -54,17 +54,35 @@ class Payload:
     flat: I64
 
     def bounds(self) -> Interval:
-        """Least and greatest entry."""
+        """Least and greatest entry.
+
+        Returns:
+            Two Python integers (exact). Cost linear in the table.
+        """
         return int(self.flat.min()), int(self.flat.max())
 
 
 def const(value: int) -> Expr:
-    """A literal."""
+    """A literal.
+
+    Args:
+        value: any integer.
+
+    Returns:
+        A ``const`` node.
+    """
     return Expr("const", value=value)
 
 
 def name(text: str) -> Expr:
-    """A free name."""
+    """A free name.
+
+    Args:
+        text: the name.
+
+    Returns:
+        A ``name`` node.
+    """
     return Expr("name", text=text)
 
 
@@ -85,19 +103,41 @@ def fold_left(op: str, args: list[Expr]) -> Expr:
 
 
 def signed(value: int) -> int:
-    """``value`` modulo 2^64 as a signed 64-bit integer."""
+    """An integer modulo 2^64 as a signed 64-bit integer.
+
+    Args:
+        value: any integer.
+
+    Returns:
+        -2^63 .. 2^63-1.
+    """
     value &= _MASK64
     return value - 2**64 if value >> 63 else value
 
 
 def hash_mix(state: int, argument: int) -> int:
-    """One mixing step on signed 64-bit states."""
+    """One mixing step.
+
+    Args:
+        state: a signed 64-bit integer.
+        argument: a signed 64-bit integer.
+
+    Returns:
+        The new state, a signed 64-bit integer.
+    """
     mixed = (((state ^ argument) & _MASK64) * HASH_MULTIPLIER) & _MASK64
     return signed(mixed ^ (mixed >> 32))
 
 
 def hash_fin(state: int) -> int:
-    """The final step; the result lies in ``0 .. 2^63-1``."""
+    """The final step.
+
+    Args:
+        state: a signed 64-bit integer.
+
+    Returns:
+        The hash, 0 .. 2^63-1.
+    """
     mixed = ((state & _MASK64) * HASH_MULTIPLIER) & _MASK64
     return (mixed ^ (mixed >> 32)) >> 1
 
@@ -128,7 +168,15 @@ SCALAR: dict[str, Callable[..., int]] = {
 
 
 def fold_node(op: str, args: tuple[Expr, ...]) -> Expr:
-    """An operator node, or its value when all arguments are known."""
+    """An operator node, or its value when all arguments are known.
+
+    Args:
+        op: a key of ``SCALAR``.
+        args: as many operands as the operator takes.
+
+    Returns:
+        A ``const``, a simpler tree of the same value, or the node itself.
+    """
     if all(a.op == "const" for a in args):
         return const(SCALAR[op](*(a.value for a in args)))
     if op == "select" and args[0].op == "const":
@@ -141,14 +189,30 @@ def fold_node(op: str, args: tuple[Expr, ...]) -> Expr:
 
 
 def fold_gather(payload: Payload, index: Expr) -> Expr:
-    """A table entry, or its value when the index is known."""
+    """A table entry, or its value when the index is known.
+
+    Args:
+        payload: the flat table.
+        index: its value must lie in the table.
+
+    Returns:
+        A ``const`` or a ``gather`` node.
+    """
     if index.op == "const":
         return const(int(payload.flat[index.value]))
     return Expr("gather", (index,), payload=payload)
 
 
 def substitute(expr: Expr, known: Mapping[str, Expr]) -> Expr:
-    """Replace names by expressions and fold what becomes constant."""
+    """Replace names by expressions and fold what becomes constant.
+
+    Args:
+        expr: an expression.
+        known: name to what replaces it; other names stay.
+
+    Returns:
+        The new tree. Cost linear in the parts of the tree that read a known name.
+    """
     if expr.op == "name":
         return known.get(expr.text, expr)
     if expr.op == "const" or (expr.names and not expr.names & known.keys()):
@@ -160,12 +224,29 @@ def substitute(expr: Expr, known: Mapping[str, Expr]) -> Expr:
 
 
 def bind(expr: Expr, **known: int) -> Expr:
-    """:func:`substitute` with numbers."""
+    """:func:`substitute` with numbers.
+
+    Args:
+        expr: an expression.
+        **known: name to value.
+
+    Returns:
+        The new tree.
+    """
     return substitute(expr, {key: const(value) for key, value in known.items()})
 
 
 def table(flat: I64, shape: tuple[int, ...], axes: list[Expr]) -> Expr:
-    """The entry of a row-major table of ``shape`` at the index expressions ``axes``."""
+    """The entry of a row-major table at some index expressions.
+
+    Args:
+        flat: int64, shape (product of ``shape``,).
+        shape: the size of every axis.
+        axes: the index on every axis, as many as ``shape`` has sizes; each must stay below its size.
+
+    Returns:
+        A ``const`` or a ``gather`` node.
+    """
     index, stride = const(0), 1
     for size, axis in zip(reversed(shape), reversed(axes), strict=True):
         index = fold_node("add", (index, fold_node("mul", (const(stride), axis))))

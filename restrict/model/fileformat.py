@@ -24,19 +24,37 @@ _DTYPES = {"int64", "int32", "int16", "int8", "uint32", "uint16", "uint8"}
 def load(path: str | Path) -> Model:
     """Read a model file.
 
+    Args:
+        path: the file; its tensor files lie beside it.
+
+    Returns:
+        The model, with its path, its bytes and their SHA-256.
+
     Raises:
         UsageError: the file cannot be read.
         ModelError: (file: place: reason) where it breaks a rule.
+        ResourceLimit: a file of more than 64 MiB.
     """
     path = Path(path)
     return loads(read_bytes(path), str(path), path.parent, path)
 
 
 def loads(content: bytes, source: str = "model", folder: Path | None = None, path: Path | None = None) -> Model:
-    """A model from the bytes of a file; ``folder`` is where its tensor files lie.
+    """A model from the bytes of a file.
+
+    Args:
+        content: the bytes.
+        source: what to call them in messages.
+        folder: where its tensor files lie; by default the current folder.
+        path: the file they were read from, if there is one.
+
+    Returns:
+        The model, with these bytes and their SHA-256.
 
     Raises:
         ModelError: the bytes break a rule of the format.
+        UsageError: a tensor file cannot be read.
+        ResourceLimit: a tensor file of more than 64 MiB.
     """
     if content[8:9] == b"{" and content[:1] != b"{":
         raise ModelError(f"{source}: {_weights_message(content)}")
@@ -204,7 +222,17 @@ def _nested(node: Node, depth: int) -> I64:
 
 
 def to_document(model: Model) -> dict[str, Any]:
-    """The JSON object of a model. Raises :class:`UsageError` for a model with Python callables or tensor files."""
+    """The JSON object of a model.
+
+    Args:
+        model: a model of expressions and of tables that do not come from tensor files.
+
+    Returns:
+        The object of docs/format.md.
+
+    Raises:
+        UsageError: a model with Python callables or tensor files.
+    """
     document: dict[str, Any] = {"format": FORMAT, "name": model.name}
     if model.description:
         document["description"] = model.description
@@ -267,11 +295,29 @@ def _dump_table(table: Table, name: str) -> dict[str, Any]:
 
 
 def dumps(document: dict[str, Any]) -> bytes:
-    """The bytes of a model file: one variable a line, the same bytes for the same model."""
+    """The bytes of a model file: one variable a line, the same bytes for the same model.
+
+    Args:
+        document: as :func:`to_document` gives it.
+
+    Returns:
+        UTF-8 text with a line end.
+    """
     return (one_line_lists(document, 2) + "\n").encode()
 
 
 def save(model: Model, path: str | Path) -> Model:
-    """Write a model file and read it back, so that the result carries its digest."""
+    """Write a model file and read it back, so that the result carries its digest.
+
+    Args:
+        model: a model that a file can hold.
+        path: the file; an older one is replaced whole.
+
+    Returns:
+        The model as read back.
+
+    Raises:
+        UsageError: the file cannot be written, or the model has Python callables or tensor files.
+    """
     write_bytes(Path(path), dumps(to_document(model)))
     return load(path)

@@ -94,11 +94,25 @@ class Instance:
         return {h.name: (h.query if "q" in mentions(h) else None, h.key if "k" in mentions(h) else None) for h in heads}
 
     def query(self, head: Head) -> str | None:
-        """The query variable of a head, or ``None`` where its score does not read it."""
+        """The query variable of a head.
+
+        Args:
+            head: a head of the model.
+
+        Returns:
+            A variable's name, or ``None`` where the score does not read it.
+        """
         return self._read[head.name][0]
 
     def key(self, head: Head) -> str | None:
-        """The key variable of a head, or ``None`` where its score does not read it."""
+        """The key variable of a head.
+
+        Args:
+            head: a head of the model.
+
+        Returns:
+            A variable's name, or ``None`` where the score does not read it.
+        """
         return self._read[head.name][1]
 
     def row(self, head: Head, i: int, u: int) -> Expr:
@@ -119,7 +133,14 @@ class Instance:
         return bind_row(rule_of(head), {"n": self.n, "i": i, "q": u}, self.n, self.domains[key] if key else 1)
 
     def shared_code(self, head: Head) -> Code | None:
-        """The score as register code over ``j k i q``, in this order; ``None`` for dot products and callables."""
+        """The score of a head as register code for all of its rows.
+
+        Args:
+            head: a head of the model.
+
+        Returns:
+            Code over ``j k i q``, in this order, compiled once; ``None`` for dot products and callables.
+        """
         if head.name not in self._shared:
             rule = head.score
             plain = bind(expression(rule), n=self.n) if isinstance(rule, Formula | Table) else None
@@ -212,5 +233,12 @@ class Instance:
         return self._map_tables[slot]
 
     def label(self, value: int) -> str:
-        """The label of a value of the output variable."""
+        """The label of a value of the output variable.
+
+        Args:
+            value: 0 .. domain-1.
+
+        Returns:
+            ``accept`` or ``reject``, the listed label, or the number as text.
+        """
         return self.model.output.label(value)

@@ -27,9 +27,15 @@ ROW = 1 << 26
 
 
 class OnDemandRun:
-    """Values on one input, computed on demand and remembered. ``word`` holds symbol indices, without markers.
+    """Values on one input, computed on demand and remembered.
 
-    Raises :class:`ResourceLimit` where ``limit`` scores in all, or ``ROW`` in one row, do not suffice.
+    Args:
+        instance: a model at a length.
+        word: n - markers symbol indices.
+        limit: how many scores it may take in all.
+
+    Raises:
+        UsageError: a word of another length, or a symbol index out of range.
     """
 
     def __init__(self, instance: Instance, word: Sequence[int], limit: int = LIMIT) -> None:
@@ -38,7 +44,19 @@ class OnDemandRun:
         self.known: dict[Node, int] = {}
 
     def value(self, name: str, i: int) -> int:
-        """The value of a node. The nodes that wait for others stand on a stack of our own: programs may be deep."""
+        """The value of a node. The nodes that wait for others stand on a stack of our own: programs may be deep.
+
+        Args:
+            name: a variable, ``token`` or ``position``.
+            i: 0 .. n-1.
+
+        Returns:
+            0 .. domain-1 (exact). Cost: the scores that it rests on, each node once.
+
+        Raises:
+            ResourceLimit: more than ``limit`` scores in all, or more than ``ROW`` in one row.
+            ModelError: a callable gave a wrong value.
+        """
         waiting: list[tuple[Node, Steps]] = []
         node, found = (name, i), self._ready(name, i)
         while found is None or waiting:
@@ -55,7 +73,17 @@ class OnDemandRun:
         return found
 
     def label(self, position: int) -> str:
-        """The output's label at a position."""
+        """The output's label at a position.
+
+        Args:
+            position: 0 .. n-1.
+
+        Returns:
+            The label, as :meth:`restrict.model.variables.Output.label` gives it.
+
+        Raises:
+            ResourceLimit: as :meth:`value` does.
+        """
         return self.instance.label(self.value(self.instance.model.output.variable, position))
 
     def _ready(self, name: str, i: int) -> int | None:

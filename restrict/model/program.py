@@ -67,7 +67,8 @@ class Model:
     """A program for every length ``n``. ``content`` and ``digest`` are the bytes it was read from and their SHA-256,
     or ``None``.
 
-    Raises :class:`ModelError` when the program breaks a rule of docs/format.md.
+    Raises:
+        ModelError: the program breaks a rule of docs/format.md.
     """
 
     name: str

@@ -52,7 +52,11 @@ class Table:
         return frozenset(self.axes)
 
     def expr(self) -> Expr:
-        """The entry at the names of the axes."""
+        """The entry at the names of the axes.
+
+        Returns:
+            An expression over the axes. The table is shared, not copied, where its values are contiguous.
+        """
         return table(self.values.reshape(-1), self.values.shape, [name(a) for a in self.axes])
 
 
@@ -70,7 +74,11 @@ class Dot:
         return (self.query.mentions | self.key.mentions) - {"dim"}
 
     def bound(self) -> int:
-        """A bound on the absolute value of every partial sum."""
+        """A bound on the absolute value of every partial sum.
+
+        Returns:
+            The sum over ``dim`` of the products of both sides' greatest absolute values (certified bound).
+        """
         q = np.abs(self.query.values.reshape(-1, self.query.values.shape[-1]).astype(object)).max(axis=0)
         k = np.abs(self.key.values.reshape(-1, self.key.values.shape[-1]).astype(object)).max(axis=0)
         return int((q * k).sum())
@@ -79,6 +87,12 @@ class Dot:
         """The score for a known query vector, as a table over the key's axes.
 
         Below 2^53 all partial sums are exact in floating point in any order, so BLAS may compute them.
+
+        Args:
+            known: the values of the query's axes, by their names.
+
+        Returns:
+            An expression over the key's axes without ``dim`` (exact). Cost: one matrix-vector product.
         """
         vector = self.query.values[tuple(known[a] for a in self.query.axes[:-1])]
         matrix = self.key.values.reshape(-1, self.key.values.shape[-1])
@@ -98,10 +112,19 @@ class Callback:
     mentions: frozenset[str]
 
     def row(self, known: Mapping[str, int], size: int, domain: int) -> Expr:
-        """The score of one row, tabulated over ``j`` (``size``) and ``k`` (``domain``).
+        """The score of one row, tabulated over ``j`` and ``k``.
+
+        Args:
+            known: ``n``, ``i`` and, where there is a query, ``q``.
+            size: the number of positions ``j``.
+            domain: the number of values of the key.
+
+        Returns:
+            An expression over ``j`` and ``k``. Cost: ``size * domain`` calls.
 
         Raises:
             ResourceLimit: a row of more than 2^26 entries.
+            ModelError: a result that is not a 64-bit integer.
         """
         n, i, q = known["n"], known["i"], known.get("q", 0)
         if size * domain > 2**26:
@@ -130,6 +153,13 @@ Rule = Formula | Table | Dot | Callback
 def int64(value: object, what: str) -> int:
     """An integer result of a callable, checked.
 
+    Args:
+        value: what it gave.
+        what: ``map`` or ``score``, for the message.
+
+    Returns:
+        The number as a Python integer, -2^63 .. 2^63-1.
+
     Raises:
         ModelError: not an integer of 64 bits.
     """
@@ -143,13 +173,37 @@ def int64(value: object, what: str) -> int:
 
 
 def formula(text: str, allowed: frozenset[str]) -> Formula:
-    """Parse a formula over ``allowed`` names."""
+    """Parse a formula.
+
+    Args:
+        text: the expression, at most 10 000 characters.
+        allowed: the names that it may read.
+
+    Returns:
+        The formula, with its text and its tree.
+
+    Raises:
+        ModelError: the first fault, without the place.
+    """
     return Formula(text, parse(text, allowed))
 
 
 def bind_row(rule: Rule, known: Mapping[str, int], size: int, domain: int) -> Expr:
-    """The score as an expression over ``j`` (0 .. size-1) and ``k`` (0 .. domain-1), all of ``n``, ``i``, ``q`` being
-    known."""
+    """The score of one row as an expression over ``j`` and ``k``.
+
+    Args:
+        rule: the score of a head.
+        known: the values of ``n``, ``i`` and ``q``.
+        size: the number of positions: ``j`` is 0 .. size-1.
+        domain: the number of values of the key: ``k`` is 0 .. domain-1.
+
+    Returns:
+        An expression that reads at most ``j`` and ``k``.
+
+    Raises:
+        ResourceLimit: a callable's row of more than 2^26 entries.
+        ModelError: a callable gave no 64-bit integer.
+    """
     if isinstance(rule, Dot):
         return rule.row(known)
     if isinstance(rule, Callback):
@@ -158,8 +212,16 @@ def bind_row(rule: Rule, known: Mapping[str, int], size: int, domain: int) -> Ex
 
 
 def evaluate(expr: Expr, inputs: Mapping[str, I64], total: int) -> I64:
-    """The expression at ``total`` points; ``inputs`` gives every free name's values, shape (total,). Cost: one pass
-    per operator."""
+    """The values of an expression at some points.
+
+    Args:
+        expr: an expression that :func:`restrict.model.interval.interval` found to stay within 64 bits.
+        inputs: every free name's values, int64, shape (total,).
+        total: the number of points.
+
+    Returns:
+        int64, shape (total,) (exact). Cost: one pass per operator.
+    """
     if expr.op == "const":
         return np.full(total, expr.value, dtype=np.int64)
     names = tuple(sorted(expr.names))
@@ -176,14 +238,28 @@ def evaluate(expr: Expr, inputs: Mapping[str, I64], total: int) -> I64:
 
 
 def registers(code: Code, size: int) -> I64:
-    """Registers for blocks of ``size`` elements, the constants filled in."""
+    """Registers for blocks of elements, the constants filled in.
+
+    Args:
+        code: register code.
+        size: the elements of a block.
+
+    Returns:
+        int64, shape (registers, size); rows that hold no constant are not yet set.
+    """
     regs = np.empty((code.registers, size), dtype=np.int64)
     regs[code.constants[:, 0]] = code.constants[:, 1:]
     return regs
 
 
 def run_code(code: Code, regs: I64, m: int) -> None:
-    """Run the code on the first ``m`` elements; hash arithmetic wraps around on purpose."""
+    """Run register code on the first elements of a block; hash arithmetic wraps around on purpose.
+
+    Args:
+        code: register code.
+        regs: int64, shape (registers, size), from :func:`registers`, the inputs filled in; the other rows are written.
+        m: how many elements, at most ``size``.
+    """
     with np.errstate(over="ignore"):
         run_block(code.instructions, code.tables, regs, m)
 
@@ -210,7 +286,14 @@ def run_points(code: Code, points: I64) -> I64:
 
 
 def expression(rule: Rule) -> Expr:
-    """A formula or table as an expression over the names that it mentions."""
+    """A formula or table as an expression over the names that it mentions.
+
+    Args:
+        rule: a formula or a table.
+
+    Returns:
+        The tree.
+    """
     assert isinstance(rule, Formula | Table), "callables and dot products have no expression of their own"
     return rule.expr if isinstance(rule, Formula) else rule.expr()
 

@@ -55,7 +55,14 @@ def load(source: str | Path) -> Model:
 
 
 def is_there(text: str) -> bool:
-    """Whether there is a file of this name; a name that no file can have is not there."""
+    """Whether there is a file of this name; a name that no file can have is not there.
+
+    Args:
+        text: a path.
+
+    Returns:
+        The answer; ``False`` for a folder.
+    """
     try:
         return Path(text).is_file()
     except (OSError, ValueError):
@@ -63,7 +70,13 @@ def is_there(text: str) -> bool:
 
 
 def document_bytes(text: str) -> bytes:
-    """The bytes of the model file that a generator describes; the same text gives the same bytes.
+    """The bytes of the model file that a generator describes.
+
+    Args:
+        text: ``NAME`` or ``NAME:option=integer,...``; a key of ``GENERATORS`` with its options.
+
+    Returns:
+        The bytes; the same for the same text.
 
     Raises:
         UsageError: no such built-in model or option, or a value out of range.

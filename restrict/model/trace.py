@@ -40,7 +40,14 @@ class Trace:
     attended: dict[str, I64]
 
     def label(self, i: int = -1) -> str:
-        """The output's label at position ``i`` (the last by default)."""
+        """The output's label at a position.
+
+        Args:
+            i: 0 .. n-1, or -1 for the last.
+
+        Returns:
+            The label, as :meth:`restrict.model.variables.Output.label` gives it.
+        """
         return self.instance.label(int(self.values[self.instance.model.output.variable][i]))
 
     @property
@@ -74,13 +81,31 @@ class Trace:
 
 
 def run(instance: Instance, word: Sequence[int]) -> Trace:
-    """One input, given by its symbols' indices without the markers."""
+    """Every variable at every position on one input.
+
+    Args:
+        instance: a model at a length.
+        word: the symbols' indices, without the markers.
+
+    Returns:
+        The trace. Cost O(n^2) per head.
+
+    Raises:
+        UsageError: a word of another length, or a symbol index out of range.
+    """
     batch = run_batch(instance, np.asarray([word], dtype=np.int64).reshape(1, -1))
     return Trace(instance, {k: v[0] for k, v in batch.values.items()}, {k: v[0] for k, v in batch.attended.items()})
 
 
 def tokens_of(instance: Instance, words: I64) -> I64:
-    """Insert the markers: (inputs, n - markers) symbol indices to (inputs, n) token values.
+    """Insert the markers.
+
+    Args:
+        instance: a model at a length.
+        words: int64, shape (inputs, n - markers), symbol indices.
+
+    Returns:
+        Token values, int64, shape (inputs, n).
 
     Raises:
         UsageError: an input of another shape, or a symbol index out of range.
@@ -98,10 +123,20 @@ def tokens_of(instance: Instance, words: I64) -> I64:
 
 
 def run_batch(instance: Instance, words: I64) -> Batch:
-    """All variables on all inputs; ``words`` is (inputs, n - markers), symbol indices.
+    """All variables on all inputs.
 
-    Cost per head: one score per position pair and key value for each query value, plus n^2 comparisons an input;
-    memory (inputs, n) per variable.
+    Args:
+        instance: a model at a length.
+        words: int64, shape (inputs, n - markers), symbol indices.
+
+    Returns:
+        The values and the attended positions (exact). Cost per head: one score per position pair and key value for each
+        query value, plus n^2 comparisons an input; memory (inputs, n) per variable.
+
+    Raises:
+        UsageError: inputs of another shape, or a symbol index out of range.
+        ModelError: a callable gave a wrong value.
+        ResourceLimit: a callable's row of more than 2^26 entries.
     """
     tokens = tokens_of(instance, words)
     positions = np.broadcast_to(np.arange(instance.n, dtype=np.int64), tokens.shape)

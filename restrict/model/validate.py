@@ -38,7 +38,15 @@ _CHUNK = 2**16
 
 
 def place_of(model: Model, name: str) -> str:
-    """``variables[3] 'out'``, for messages."""
+    """The place of a variable in the file, for messages.
+
+    Args:
+        model: a model.
+        name: one of its listed variables.
+
+    Returns:
+        For example ``variables[3] 'out'``.
+    """
     at = [v.name for v in model.variables].index(name)
     return f"variables[{at}] {name!r}"
 
@@ -47,7 +55,10 @@ def place_of(model: Model, name: str) -> str:
 
 
 def validate_model(model: Model) -> None:
-    """Everything that does not depend on ``n``.
+    """Check everything that does not depend on ``n``.
+
+    Args:
+        model: a program whose texts and callables are rules.
 
     Raises:
         ModelError: with the first fault.
@@ -71,12 +82,23 @@ def validate_model(model: Model) -> None:
 
 
 def has_control(text: str) -> bool:
-    """Whether a text has a control character (Unicode category Cc)."""
+    """Whether a text has a control character (Unicode category Cc).
+
+    Args:
+        text: any text.
+
+    Returns:
+        The answer.
+    """
     return any(unicodedata.category(c) == "Cc" for c in text)
 
 
 def check_symbol(symbol: object, place: str) -> None:
     """A symbol is a short string without white space and is not ``*``.
+
+    Args:
+        symbol: what to check: a text of 1 to 64 characters, no control characters among them.
+        place: where it stands, for the message.
 
     Raises:
         ModelError: not a symbol.
@@ -207,12 +229,17 @@ def _check_output(model: Model, known: Mapping[str, int]) -> None:
 
 
 def validate_instance(instance: Instance) -> None:
-    """Everything that depends on ``n``; fills ``at.domains``. Cost linear in the program, plus the enumeration of
-    maps whose interval is not enough.
+    """Check everything that depends on ``n``, and fill ``instance.domains``.
+
+    Cost linear in the program, plus the enumeration of maps whose interval is not enough.
+
+    Args:
+        instance: a new instance; its ``domains`` is written.
 
     Raises:
         ModelError: the model is not defined at this length, or breaks a rule there.
         UsageError: a length out of range.
+        ResourceLimit: a map with more than 2^24 combinations to enumerate.
     """
     model, n = instance.model, instance.n
     if isinstance(n, bool) or not isinstance(n, int) or not max(1, len(model.markers)) <= n <= MAX_N:

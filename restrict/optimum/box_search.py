@@ -108,7 +108,15 @@ class BoxSearch:
     # ------------------------------------------------------------ the abstract run
 
     def run(self, symbols: Mapping[int, tuple[int, ...]]) -> tuple[frozenset[str], Symbols, OnDemandState]:
-        """Labels under a box, the part of the box that was read, and the state."""
+        """Labels under a box, the part of the box that was read, and the state.
+
+        Args:
+            symbols: the box: allowed symbol indices by position, not empty.
+
+        Returns:
+            The labels that are possible; the positions of the box that were read, with their symbols; and the state of
+            the run.
+        """
         self.tick()
         state = OnDemandState(self.instance)
         state.share(self.base)
@@ -121,7 +129,14 @@ class BoxSearch:
         return frozenset(self.instance.label(v) for v in state.values(self.output, self.position))
 
     def finished(self, symbols: Symbols) -> FoundBox:
-        """A box with the nodes that prove it."""
+        """A box with the nodes that prove it.
+
+        Args:
+            symbols: the box: allowed symbol indices by position.
+
+        Returns:
+            The box without positions that are not read, its possible labels and its cone. Cost: one run on demand.
+        """
         labels, read, state = self.run(symbols)
         return FoundBox(dict(sorted(read.items())), labels, needed_cone(state, (self.output, self.position)))
 
@@ -130,6 +145,8 @@ class BoxSearch:
     def find(self, node: Open, label: str | None) -> FoundBox | None:
         """A small box that conflicts with nothing at the node and excludes the label.
 
+        Cost: some searches, and a run on demand for each position of what they find.
+
         Args:
             node: chosen positions with their possible symbols.
             label: to be excluded; ``None``: the box is to force some one label.
@@ -137,8 +154,6 @@ class BoxSearch:
         Returns:
             The box with the fewest positions that are not chosen, or ``None`` where none was found: the label is forced
             at the node, or the search was not good enough.
-
-        Cost: some searches, and a run on demand for each position of what they find.
         """
         held = {p: indices(bits) for p, bits in node.symbols.items()}
 
@@ -158,6 +173,14 @@ class BoxSearch:
         """A box that excludes the label without the positions ``used`` by so many others; ``None``: there was none.
 
         So many disjoint boxes prove the optimum of models that are made of blocks, such as AND of ORs, at once.
+
+        Args:
+            label: to be excluded.
+            used: positions that the box must not restrict.
+            boxes: how many boxes use them, at least 0; it sets the width of the search.
+
+        Returns:
+            The box, made small.
         """
 
         def accepts(labels: frozenset[str]) -> bool:
@@ -169,8 +192,17 @@ class BoxSearch:
         return self.finished(self._widened(self._small(box, {}, accepts), accepts))
 
     def forced(self, node: Open, label: str) -> Symbols | None:
-        """Symbols for the node's positions that force the label, by the abstract run; positions not needed are left
-        out."""
+        """Symbols for the node's positions that force the label, by the abstract run.
+
+        Positions that are not needed are left out. Cost: one run on demand.
+
+        Args:
+            node: chosen positions with their possible symbols; the least symbol of each is taken.
+            label: to be forced.
+
+        Returns:
+            One symbol for each position needed, or ``None`` where these symbols do not force the label.
+        """
         fixed = {p: indices(bits)[:1] for p, bits in node.symbols.items()}
         labels, read, _ = self.run(fixed)
         return read if labels == {label} else None

@@ -45,17 +45,40 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 def few_restrictions(instance: Instance) -> bool:
-    """Whether every word is run unasked: it takes some seconds."""
+    """Whether every word is run unasked: it takes some seconds.
+
+    Args:
+        instance: the model at its length.
+
+    Returns:
+        Whether there are at most 2^16 words, 50 million restrictions and 600 million nodes of all words.
+    """
     return words_fit(instance, WORDS, NODES) and _at_most(instance, WORDS, RESTRICTIONS)
 
 
 def few_tables(instance: Instance) -> bool:
-    """Whether a table of all restrictions takes well under a second."""
+    """Whether a table of all restrictions takes well under a second.
+
+    Args:
+        instance: the model at its length.
+
+    Returns:
+        Whether there are at most 2^14 words and 2.5 million restrictions.
+    """
     return _at_most(instance, TABLE_WORDS, TABLE_RESTRICTIONS)
 
 
 def words_fit(instance: Instance, words: int = MOST_WORDS, nodes: int | None = None) -> bool:
-    """Whether there are at most so many words, and nodes of all of them together."""
+    """Whether there are at most so many words, and nodes of all of them together.
+
+    Args:
+        instance: the model at its length.
+        words: the most words.
+        nodes: the most nodes of all words together; ``None``: any number.
+
+    Returns:
+        Whether all words can be run within these bounds; never with more than 30 positions without markers.
+    """
     m, symbols = len(instance.unpinned), len(instance.model.alphabet)
     if m > 30 or symbols**m > words:
         return False
@@ -63,7 +86,14 @@ def words_fit(instance: Instance, words: int = MOST_WORDS, nodes: int | None = N
 
 
 def restrictions_fit(instance: Instance) -> bool:
-    """Whether all restrictions can be tabulated at all."""
+    """Whether all restrictions can be tabulated at all.
+
+    Args:
+        instance: the model at its length.
+
+    Returns:
+        Whether there are at most 2^20 words and 20 million restrictions.
+    """
     return _at_most(instance, MOST_WORDS, MOST_RESTRICTIONS)
 
 
@@ -76,13 +106,30 @@ def _at_most(instance: Instance, words: int, restrictions: int) -> bool:
 
 
 def digits(numbers: I64, base: int, m: int) -> I64:
-    """The ``m`` digits of each number, the first most significant; shape (numbers, m)."""
+    """The ``m`` digits of each number, the first most significant; shape (numbers, m).
+
+    Args:
+        numbers: int64, shape (count,), 0..base^m - 1.
+        base: at least 2.
+        m: the number of digits, at least 0; base^m is below 2^63.
+
+    Returns:
+        int64, shape (count, m), values 0..base - 1.
+    """
     powers = np.array([base**p for p in range(m - 1, -1, -1)], dtype=np.int64)
     return np.asarray(numbers)[:, None] // powers % base
 
 
 def all_words(symbols: int, m: int) -> Iterator[I64]:
-    """All words of ``m`` symbols in the order of their digits, ``CHUNK`` at a time; shape (words, m)."""
+    """All words of ``m`` symbols in the order of their digits, ``CHUNK`` at a time; shape (words, m).
+
+    Args:
+        symbols: the size of the alphabet, at least 1.
+        m: the length without markers, at least 0.
+
+    Returns:
+        Chunks of words: int64, shape (at most ``CHUNK``, m), symbol indices.
+    """
     for start in range(0, symbols**m, CHUNK):
         yield digits(np.arange(start, min(symbols**m, start + CHUNK), dtype=np.int64), symbols, m)
 
@@ -117,8 +164,16 @@ def all_labels(instance: Instance, position: int, deadline: Deadline = NEVER) ->
 def lift(
     table: npt.NDArray[Scalar], star: Callable[[npt.NDArray[Scalar], int], npt.NDArray[Any]], skip: int = -1
 ) -> npt.NDArray[Scalar]:
-    """A table over words as one over restrictions: ``star(table, axis)`` is the entry at ``*``; one axis may be left
-    out."""
+    """A table over words as one over restrictions: ``star(table, axis)`` is the entry at ``*``.
+
+    Args:
+        table: any dtype, shape (s,) * m, one axis for each position without a marker.
+        star: gives the entries at ``*`` along an axis, which keeps size 1 in its result.
+        skip: an axis that is left as it is; -1: none.
+
+    Returns:
+        Shape (s + 1,) * m; index ``s`` stands for ``*``, a position that is not fixed.
+    """
     for axis in range(table.ndim):
         if axis != skip:
             table = np.concatenate([table, star(table, axis)], axis=axis)
@@ -126,7 +181,14 @@ def lift(
 
 
 def constant_labels(labels: Labels) -> Labels:
-    """The label that each restriction forces, or ``MIXED``; shape (s + 1,) * m."""
+    """The label that each restriction forces, or ``MIXED``; shape (s + 1,) * m.
+
+    Args:
+        labels: int16, shape (s,) * m: the label's index of each word (:func:`all_labels`).
+
+    Returns:
+        int16: the index of the forced label, or -1. Exact.
+    """
 
     def star(table: Labels, axis: int) -> Labels:
         first = table.take([0], axis=axis)
@@ -139,6 +201,12 @@ def essential_counts(labels: Labels) -> npt.NDArray[np.int8]:
     """On how many free positions the label depends under each restriction, exactly; shape (s + 1,) * m.
 
     Cost: m passes over the table.
+
+    Args:
+        labels: int16, shape (s,) * m: the label's index of each word (:func:`all_labels`).
+
+    Returns:
+        int8, values 0..m.
     """
     m = labels.ndim
     counts = np.zeros([size + 1 for size in labels.shape], dtype=np.int8)
@@ -151,6 +219,9 @@ def essential_counts(labels: Labels) -> npt.NDArray[np.int8]:
 
 def by_size(mask: npt.NDArray[np.bool_]) -> tuple[I64, I64]:
     """The restrictions of a mask over (s + 1,) * m.
+
+    Args:
+        mask: bool, shape (s + 1,) * m: the restrictions that are wanted.
 
     Returns:
         How many positions each fixes, and its index; the fewest fixed first, then by index.
@@ -167,7 +238,16 @@ def by_size(mask: npt.NDArray[np.bool_]) -> tuple[I64, I64]:
 
 
 def cube_of(index: int, symbols: int, unpinned: Sequence[int]) -> dict[int, int]:
-    """The restriction of an index: symbol indices by position."""
+    """The restriction of an index: symbol indices by position.
+
+    Args:
+        index: the flat index into a table of shape (s + 1,) * m.
+        symbols: s, the size of the alphabet.
+        unpinned: the m positions without markers, ascending.
+
+    Returns:
+        The fixed positions; those at ``*`` are left out.
+    """
     row = digits(np.array([index], dtype=np.int64), symbols + 1, len(unpinned))[0].tolist()
     return {i: a for i, a in zip(unpinned, row, strict=True) if a < symbols}
 
@@ -176,7 +256,15 @@ def cube_of(index: int, symbols: int, unpinned: Sequence[int]) -> dict[int, int]
 
 
 def forcing(instance: Instance, position: int) -> Iterator[dict[int, int]]:
-    """All restrictions that force the output's label at a position, those that fix the fewest positions first."""
+    """All restrictions that force the output's label at a position, those that fix the fewest positions first.
+
+    Args:
+        instance: the model at its length; :func:`restrictions_fit` must hold.
+        position: that of the output.
+
+    Returns:
+        The restrictions, as symbol indices by position. Cost: every word is run, then m passes over the table.
+    """
     labels, _ = all_labels(instance, position)
     _, order = by_size(constant_labels(labels) != MIXED)
     return (cube_of(index, len(instance.model.alphabet), instance.unpinned) for index in order.tolist())
@@ -228,8 +316,22 @@ def confirm_one(task: Task, cubes: Sequence[dict[int, int]]) -> Certificate | No
 
 
 def fewest_fixed(task: Task, c: int, most: int) -> Certificate | None:
-    """A certificate of the smallest restriction below ``most`` fixed positions under which the label depends on at
-    most ``c`` inputs, as far as the checker can confirm it: by the run over all nodes, or case by case."""
+    """A certificate of the smallest restriction under which the label depends on at most ``c`` inputs.
+
+    It is the smallest that the checker can confirm, by the run over all nodes or case by case. Cost: every word is run,
+    m passes over the table of restrictions, and up to ``TRIES`` abstract runs for each size.
+
+    Args:
+        task: the output at one position.
+        c: the most inputs that the label may depend on, at least 0.
+        most: one more than the most fixed positions that are of interest.
+
+    Returns:
+        The certificate, or ``None`` where none below ``most`` was confirmed.
+
+    Raises:
+        OutOfTime: the deadline has passed.
+    """
     labels, _ = all_labels(task.instance, task.one_position("an optimum"), task.deadline)
     counts = essential_counts(labels)
     sizes, order = by_size(counts <= c)
@@ -242,8 +344,21 @@ def fewest_fixed(task: Task, c: int, most: int) -> Certificate | None:
 
 
 def least_depends(task: Task, most: int, below: int) -> Certificate | None:
-    """A certificate with at most ``most`` fixed positions and as few dependencies as the checker can confirm, fewer
-    than ``below``."""
+    """A certificate with few fixed positions and as few dependencies as the checker can confirm.
+
+    Cost: every word is run, m passes over the table of restrictions, and up to ``TRIES`` abstract runs for each ``c``.
+
+    Args:
+        task: the output at one position.
+        most: the most fixed positions.
+        below: one more than the most dependencies that are of interest, at least 0.
+
+    Returns:
+        The certificate, or ``None`` where none with fewer than ``below`` dependencies was confirmed.
+
+    Raises:
+        OutOfTime: the deadline has passed.
+    """
     labels, _ = all_labels(task.instance, task.one_position("an optimum"), task.deadline)
     counts = essential_counts(labels)
     sizes, order = by_size(counts < below)

@@ -73,8 +73,19 @@ class Oracle:
         return self.code.top + 2 * len(self.same)
 
     def find(self, cube: Mapping[int, int], selector: int, more: Iterable[int] = ()) -> Cube | None:
-        """An input (symbols at ``inputs``) that agrees with the cube and is selected, or ``None``. Positions outside
-        ``inputs`` have no influence and are ignored; ``more`` are literals to assume besides."""
+        """An input that agrees with the cube and is selected.
+
+        Args:
+            cube: symbol indices by position; positions outside ``inputs`` have no influence and are ignored.
+            selector: a literal of ``same`` or ``other``.
+            more: literals to assume besides.
+
+        Returns:
+            The symbols at ``inputs``, or ``None`` where there is no such input (exact). Cost: one SAT call.
+
+        Raises:
+            OutOfTime: the deadline has passed.
+        """
         assumed = [self.code.token_lit(i, a) for i, a in cube.items() if ("token", i) in self.code.values]
         if not ask(self.solver, [selector, *assumed, *more], self.deadline):
             return None
@@ -82,13 +93,34 @@ class Oracle:
         return {i: self.code.symbol(i, true) for i in self.inputs}
 
     def core(self, cube: Cube) -> Cube:
-        """The part of the cube that the last negative answer of :meth:`find` used."""
+        """The part of the cube that the last negative answer of :meth:`find` used.
+
+        Args:
+            cube: the cube of that call.
+
+        Returns:
+            A part of the cube, not always minimal, under which the answer is negative, too.
+        """
         used = {self.place[abs(y)] for y in self.solver.get_core() or () if abs(y) in self.place}
         return {i: a for i, a in cube.items() if i in used}
 
     def shrink(self, cube: Cube, selector: int, order: Iterable[int]) -> Cube:
-        """A subset-minimal part of the cube under which nothing is selected (none must be under the cube); positions
-        are given up in ``order``. Cost: one SAT call a position of the first core."""
+        """A subset-minimal part of the cube under which nothing is selected.
+
+        Cost: one SAT call a position of the first core.
+
+        Args:
+            cube: symbol indices by position, under which nothing is selected.
+            selector: a literal of ``same`` or ``other``.
+            order: the positions in the order in which they are given up.
+
+        Returns:
+            The part.
+
+        Raises:
+            ValueError: something is selected under the cube.
+            OutOfTime: the deadline has passed.
+        """
         if self.find(cube, selector) is not None:
             raise ValueError("the cube does not exclude the selector")
         cube = self.core(cube)
@@ -164,18 +196,34 @@ class Problem:
         self.inputs, self.deadline = oracle.inputs, oracle.deadline
 
     def opposing(self, i: int, symbol: int) -> list[int]:
-        """The other symbols at a position."""
+        """The other symbols at a position.
+
+        Args:
+            i: the position.
+            symbol: the symbol's index that is left out.
+
+        Returns:
+            The indices of the other symbols that are possible there.
+        """
         return [a for j, a in self.element if j == i and a != symbol]
 
     def add(self, cube: Cube) -> None:
-        """The restriction must conflict with this cube."""
+        """The restriction must conflict with this cube.
+
+        Args:
+            cube: forces another label; the empty cube shows that the label cannot be forced.
+        """
         self.cubes.append(cube)
         self.solver.add_clause([self.element[i, b] for i, a in cube.items() for b in self.opposing(i, a)])
         if not cube:
             self.lower = len(self.inputs) + 1
 
     def block(self, h: Cube) -> None:
-        """No more hitting set that contains this one."""
+        """No more hitting set that contains this one.
+
+        Args:
+            h: a hitting set, as symbol indices by position.
+        """
         self.solver.add_clause([-self.element[i, a] for i, a in h.items()])
 
     def hit(self) -> Cube | None:
@@ -209,7 +257,7 @@ class _Search:
         return [int(i) for i in self.rng.permutation(sorted(cube))]
 
     def run(self, task: Task) -> None:
-        """Until the bounds meet. Raises :class:`OutOfTime`."""
+        """Until the bounds meet, or :class:`OutOfTime` is raised."""
         while self.best is None or self.lower < self.upper:
             problem = min(self.problems.values(), key=lambda p: p.lower)
             h = problem.hit()
@@ -350,6 +398,17 @@ def recheck(model: Model, found: Exact) -> bool:
 
     Every label that the output may have needs a witness; every cube is checked to force another label, by SAT on a
     fresh encoding; the least hitting set of its cubes is computed by RC2.
+
+    Args:
+        model: the program.
+        found: the result of :func:`exact` with ``c = 0``.
+
+    Returns:
+        Whether the bound is proved. Cost: one SAT call a cube, and one RC2 call a label.
+
+    Raises:
+        UsageError: the target ``all``.
+        ResourceLimit: the cone does not fit.
     """
     task = Task.of(model, found.n, target=found.target)
     position = task.one_position("a bound")
@@ -370,7 +429,16 @@ def recheck(model: Model, found: Exact) -> bool:
 
 
 def least_hitting_set(cubes: Iterable[Cube], symbols: int, limit: int) -> int:
-    """The fewest positions of a restriction that conflicts with every cube (``limit + 1`` if none does), by RC2."""
+    """The fewest positions of a restriction that conflicts with every cube, by RC2.
+
+    Args:
+        cubes: symbol indices by position.
+        symbols: the size of the alphabet, at least 1.
+        limit: the number of positions that could be fixed.
+
+    Returns:
+        The number (exact), or ``limit + 1`` where no restriction conflicts with all of them.
+    """
     cubes = list(cubes)
     places = sorted({i for cube in cubes for i in cube})
     z = {(i, a): t for t, (i, a) in enumerate(itertools.product(places, range(symbols)), 1)}

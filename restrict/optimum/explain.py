@@ -7,7 +7,7 @@ exact cone as by the abstract run: value sets and candidate lists only shrink wh
 - **Minimal** (default): the abstract run on ``x`` itself reads few tokens, at any length; these suffice. Deletion
   makes them subset-minimal for the abstract run, so every such explanation has a certificate. Several orders are
   tried, and the goal-directed search restricted to the symbols of ``x``. On short inputs SAT gives up more, where
-  the abstract run confirms the rest, by cases if need be.
+  the abstract run confirms the rest, where necessary by cases.
 - **Minimum** (``exact``): an explanation must fix a position of every sensitive block of ``x``; a minimum-weight
   hitting set of the blocks found (RC2) is an explanation or misses another block (implicit hitting sets).
 - **Enumeration** (``all``): the same in order of weight when exact; else MARCO (Liffiton et al., Constraints 2016):
@@ -118,7 +118,7 @@ class _Question:
         return {i: a for i, a in cube.items() if i in read}
 
     def certificate(self, fixed: Cube) -> Certificate | None:
-        """The abstract run's confirmation, by cases if need be."""
+        """The abstract run's confirmation, where necessary by cases."""
         found = confirm(self.task, fixed)
         if found is None and self.instance.n <= SAT_LENGTH:
             found = confirm_by_cases(self.task, fixed)
@@ -222,7 +222,16 @@ def _question_of(task: Task, x: str | Sequence[str], given: Iterable[int], weigh
 
 
 def shrink(test: Test, cube: Cube, order: Iterable[int]) -> Cube:
-    """A subset-minimal part that passes a monotone test; ``cube`` passes."""
+    """A subset-minimal part that passes a monotone test; ``cube`` passes.
+
+    Args:
+        test: gives a part of a cube that passes, or ``None``; a larger cube passes where a smaller one does.
+        cube: symbol indices by position; it passes.
+        order: the positions in the order in which they are given up.
+
+    Returns:
+        The part that is left. Cost: one test a position.
+    """
     for i in order:
         if i in cube and (rest := test({j: a for j, a in cube.items() if j != i})) is not None:
             cube = rest

@@ -76,6 +76,9 @@ def lower_bound(
 ) -> Bounds:
     """Prove that few positions do not force the output.
 
+    Cost: a search and some runs on demand for each box, milliseconds once rows are ordered, and the trees, which are
+    exponential in the bound.
+
     Args:
         model, n: the program and its length, markers included.
         target: ``"last"``, or a position for a model with output at every position.
@@ -90,9 +93,6 @@ def lower_bound(
 
     Raises:
         UsageError: a bad argument, or the target ``all``.
-
-    Cost: a search and some runs on demand for each box, milliseconds once rows are ordered, and the trees, which are
-    exponential in the bound.
     """
     task = Task.of(model, n, target=target, seed=seed, time=time, progress=progress)
     position = task.one_position("a lower bound")

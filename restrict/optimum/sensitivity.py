@@ -70,8 +70,16 @@ class Sensitivity:
 def input_of(model: Model, x: str | Sequence[str]) -> tuple[Instance, Cube]:
     """The instance for a word and its symbols' indices by position.
 
+    Args:
+        model: the program.
+        x: a word without markers, as symbols or as a string.
+
+    Returns:
+        The model at the length of the word with its markers; symbol indices by position, markers left out.
+
     Raises:
         UsageError: an empty one.
+        UsageError: a symbol that is not in the alphabet.
     """
     symbols = the_model(model).symbols(x)
     n = len(symbols) + len(model.markers)
@@ -83,8 +91,19 @@ def input_of(model: Model, x: str | Sequence[str]) -> tuple[Instance, Cube]:
 
 
 def label_on(full: OnDemandState, position: int, changes: Mapping[int, int]) -> str:
-    """The label on the input that ``full`` holds, with changes: the abstract run with everything fixed. Cost: the
-    nodes that the target reads."""
+    """The label on the input that ``full`` holds, with changes: the abstract run with everything fixed.
+
+    Cost: the nodes that the target reads.
+
+    Args:
+        full: a state in which every token is fixed; its facts are those of this run afterwards, its tokens are as
+            before.
+        position: that of the output, 0..n - 1.
+        changes: symbol indices by position, laid over the input.
+
+    Returns:
+        The label (exact).
+    """
     before = {i: full.tokens[i] for i in changes}
     full.tokens.update({i: (a,) for i, a in changes.items()})
     full.facts.clear()
@@ -96,8 +115,22 @@ def label_on(full: OnDemandState, position: int, changes: Mapping[int, int]) -> 
 
 
 def sensitive_block(oracle: Oracle, x: Cube, agreed: Collection[int], other: int) -> Cube | None:
-    """The changes of a subset-minimal block off ``agreed``, or ``None`` where there is none. One SAT call a position
-    of the first input found."""
+    """The changes of a subset-minimal block of positions that flips the label.
+
+    Cost: one SAT call a position of the first input found.
+
+    Args:
+        oracle: SAT on the cone of the target.
+        x: the input: symbol indices by position.
+        agreed: positions that may not change.
+        other: the selector for another label than that on ``x``.
+
+    Returns:
+        The new symbols by position, or ``None`` where no change outside ``agreed`` flips the label.
+
+    Raises:
+        OutOfTime: the deadline has passed.
+    """
     found = oracle.find({i: x[i] for i in oracle.inputs if i in agreed}, other)
     if found is None:
         return None
@@ -230,7 +263,19 @@ def force(
     rng: np.random.Generator,
     symbols: Mapping[int, int] | None = None,
 ) -> Cube | None:
-    """What one goal-directed search fixes besides ``pinned`` to meet a goal (only to ``symbols``, where given)."""
+    """What one goal-directed search fixes besides ``pinned`` to meet a goal (only to ``symbols``, where given).
+
+    Args:
+        instance: the model at its length.
+        goal: the values that one node may have.
+        pinned: symbol indices by position that are fixed beforehand.
+        limit: the most further positions to fix, at least 0.
+        rng: the generator.
+        symbols: the only symbol that each position may get; ``None``: any symbol.
+
+    Returns:
+        The further fixed positions, or ``None`` where the search did not meet the goal: that proves nothing.
+    """
     state = ForcingState(instance)
     state.pinned.update({i: (a,) for i, a in pinned.items()})
     state.tokens = dict(state.pinned)

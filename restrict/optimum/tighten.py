@@ -80,8 +80,16 @@ class Tightened:
 
 
 def tighten_formula(code: Encoding, position: int, p: int) -> tuple[list[list[int]], Encoding]:
-    """Clauses that are satisfiable iff a change of input ``p`` alone can change the label at ``where``; the second
-    copy."""
+    """Clauses that are satisfiable iff a change of input ``p`` alone can change the label at ``position``.
+
+    Args:
+        code: the cone of the target.
+        position: the target.
+        p: the free position in question.
+
+    Returns:
+        The clauses of both copies with the condition that their labels differ; and the second copy.
+    """
     other = code.copy([i for i in code.inputs if i != p])
     clauses = [*code.clauses, *other.clauses[1:]]
     for label, literals in code.labels(position).items():
@@ -147,7 +155,19 @@ def _decide(code: Encoding, position: int, p: int, deadline: Deadline) -> Proof 
 
 
 def prove(position: int, clauses: Sequence[Sequence[int]], top: int) -> Proof:
-    """The first solver's refutation that the independent checker accepts; unverified where there is none."""
+    """The first solver's refutation that the independent checker accepts; unverified where there is none.
+
+    Args:
+        position: the position that never matters.
+        clauses: an unsatisfiable formula.
+        top: its largest variable.
+
+    Returns:
+        The proof, with the solver's name where :mod:`restrict.sat.drat_check` has accepted it.
+
+    Raises:
+        AssertionError: a solver finds a model of the formula.
+    """
     for name in PROOF_SOLVERS:
         with Sat(name, bootstrap_with=clauses, with_proof=True) as solver:
             if solver.solve():
@@ -163,6 +183,13 @@ def prove(position: int, clauses: Sequence[Sequence[int]], top: int) -> Proof:
 
 def write_proofs(proofs: Sequence[Proof], folder: Path) -> list[Path]:
     """Write the checked proofs, two files each.
+
+    Args:
+        proofs: the proofs; those without a checked refutation are left out.
+        folder: is made where it does not exist.
+
+    Returns:
+        The files written.
 
     Raises:
         UsageError: the folder cannot be written.

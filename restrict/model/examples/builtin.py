@@ -49,26 +49,44 @@ def _labels(variable: str, labels: list[str], position: str = "last") -> dict[st
 
 
 def contains_one() -> Model:
-    """Accepts the words with at least one 1. The head sees a 1 if there is one."""
+    """Accepts the words with at least one 1. The head sees a 1 if there is one.
+
+    Returns:
+        The object of a model file, for every `n`.
+    """
     seen = _head("seen", "token", "k == 1", key="token")
     return _model("contains-one", "Accepts if some symbol is 1.", BITS, [seen], _accept("seen", 1))
 
 
 def all_ones() -> Model:
-    """Accepts `1*`. The head sees a 0 if there is one."""
+    """Accepts `1*`. The head sees a 0 if there is one.
+
+    Returns:
+        The object of a model file, for every `n`.
+    """
     seen = _head("seen", "token", "k == 0", key="token")
     return _model("all-ones", "Accepts the words of ones, 1*.", BITS, [seen], _accept("seen", 1))
 
 
 def first_symbol() -> Model:
-    """Accepts the words that begin with 1."""
+    """Accepts the words that begin with 1.
+
+    Returns:
+        The object of a model file, for every `n`.
+    """
     first = _head("first", "token", "j == 0")
     return _model("first-symbol", "Accepts if the first symbol is 1.", BITS, [first], _accept("first", 1))
 
 
 def a_n_b_n() -> Model:
-    """Accepts `a^m b^m` for `n = 2m`, `m >= 1`: every position knows which symbol it must have; one head looks for
-    a position that has the other one. At odd `n` every position is wrong."""
+    """Accepts `a^m b^m` for `n = 2m`, `m >= 1`.
+
+    Every position knows which symbol it must have; one head looks for a position that has the other one. At odd `n`
+    every position is wrong.
+
+    Returns:
+        The object of a model file, for every `n`.
+    """
     wrong = _map("wrong", ["token", "position"], 2, "n % 2 == 1 or token != (2 * position >= n)")
     violation = _head("violation", "wrong", "k", key="wrong")
     text = "Accepts a^m b^m with n = 2m and m >= 1; rejects every word of odd length."
@@ -76,7 +94,11 @@ def a_n_b_n() -> Model:
 
 
 def q_then_u() -> Model:
-    """Over the 26 letters: every q is immediately followed by u (so the last letter is no q)."""
+    """Over the 26 letters: every q is immediately followed by u (so the last letter is no q).
+
+    Returns:
+        The object of a model file, for every `n`.
+    """
     letters = [chr(ord("a") + index) for index in range(26)]
     follows = _head("next", "token", "0", mask="strict_future", domain=27, default=26)
     wrong = _map("wrong", ["token", "next"], 2, "token == 16 and next != 20")
@@ -109,20 +131,35 @@ def _square(name: str, inner: str, outer: str) -> Model:
 
 
 def and_of_ors() -> Model:
-    """AND over `m` blocks of the OR of `m` inputs, `n = m * m`. Either output is forced by exactly `m` inputs."""
+    """AND over `m` blocks of the OR of `m` inputs, `n = m * m`. Either output is forced by exactly `m` inputs.
+
+    Returns:
+        The object of a model file, for square `n`.
+    """
     return _square("and-of-ors", "or", "and")
 
 
 def or_of_ands() -> Model:
-    """OR over `m` blocks of the AND of `m` inputs, `n = m * m`. Either output is forced by exactly `m` inputs."""
+    """OR over `m` blocks of the AND of `m` inputs, `n = m * m`. Either output is forced by exactly `m` inputs.
+
+    Returns:
+        The object of a model file, for square `n`.
+    """
     return _square("or-of-ands", "and", "or")
 
 
 def alternating_tree(bottom: int = 8, middle: int = 8) -> Model:
-    """AND of ORs of ANDs: `bottom` inputs per AND, `middle` ANDs per OR, `n // (bottom * middle)` ORs.
+    """AND of ORs of ANDs.
 
     Forcing 1 costs exactly the product of the AND fan-ins, `(n // (bottom * middle)) * bottom`; forcing 0 exactly the
     product of the OR fan-ins, `middle`.
+
+    Args:
+        bottom: inputs per AND, at least 1.
+        middle: ANDs per OR, at least 1. There are `n // (bottom * middle)` ORs.
+
+    Returns:
+        The object of a model file, for multiples of `bottom * middle`.
     """
     size = bottom * middle
     variables = [
@@ -135,8 +172,16 @@ def alternating_tree(bottom: int = 8, middle: int = 8) -> Model:
 
 
 def tribes(width: int = 8) -> Model:
-    """OR over `n // width` tribes of the AND of their `width` members. Forcing 1 costs exactly `width`, forcing 0
-    exactly `n // width`."""
+    """OR over `n // width` tribes of the AND of their members.
+
+    Forcing 1 costs exactly `width`, forcing 0 exactly `n // width`.
+
+    Args:
+        width: members per tribe, at least 1.
+
+    Returns:
+        The object of a model file, for multiples of `width`.
+    """
     variables = [
         _gate("tribe", "token", "and", inside=f"j // {width} == i // {width}"),
         _gate("some", "tribe", "or", leader=f"j % {width} == 0"),
@@ -149,8 +194,14 @@ def tribes(width: int = 8) -> Model:
 
 
 def flip_flop() -> Model:
-    """The bit of the last write (`w0`, `w1`) at or before the last position, 0 if there is none; `i` is ignored and
-    `r` reads. The head takes the rightmost write; with no write it brings an `i` or `r`, which is no 1."""
+    """The bit of the last write (`w0`, `w1`) at or before the last position, 0 if there is none.
+
+    `i` is ignored and `r` reads. The head takes the rightmost write; with no write it brings an `i` or `r`, which is
+    no 1.
+
+    Returns:
+        The object of a model file, for every `n`.
+    """
     last = _head("last", "token", "k <= 1", key="token", mask="past", ties="right")
     bit = _map("bit", ["last"], 2, "last == 1")
     text = "The bit of the last write: w0 and w1 write, i is ignored, r reads; 0 before the first write."
@@ -163,6 +214,12 @@ def induction_head(letters: int = 4) -> Model:
     `previous` is the symbol before each position. The two heads of the second layer attend to the same position: the
     rightmost `j <= i` whose previous symbol is the current one, and the symbol at that `j` is what followed it. If no
     `j` matches, `matched` brings a symbol that is not the current one, which is how the map knows.
+
+    Args:
+        letters: the size of the alphabet, 1 .. 26: the first letters from `a`.
+
+    Returns:
+        The object of a model file, for every `n`.
     """
     alphabet = [chr(ord("a") + index) for index in range(letters)]
     variables = [
@@ -176,7 +233,14 @@ def induction_head(letters: int = 4) -> Model:
 
 
 def tagger(letters: int = 3) -> Model:
-    """Tags every letter `first` (not seen before), `double` (equal to the symbol just before) or `again`."""
+    """Tags every letter `first` (not seen before), `double` (equal to the symbol just before) or `again`.
+
+    Args:
+        letters: the size of the alphabet, 1 .. 26: the first letters from `a`.
+
+    Returns:
+        The object of a model file, for every `n`.
+    """
     alphabet = [chr(ord("a") + index) for index in range(letters)]
     none: dict[str, str | int] = {"mask": "strict_past", "domain": letters + 1, "default": letters}
     variables = [
@@ -219,12 +283,20 @@ def _dyck1(depth: int) -> Model:
 
 
 def dyck1_depth2() -> Model:
-    """A recogniser of Dyck-1 with nesting depth at most 2, at every `n`."""
+    """A recogniser of Dyck-1 with nesting depth at most 2.
+
+    Returns:
+        The object of a model file, for every `n`.
+    """
     return _dyck1(2)
 
 
 def dyck1_depth3() -> Model:
-    """A recogniser of Dyck-1 with nesting depth at most 3, at every `n`."""
+    """A recogniser of Dyck-1 with nesting depth at most 3.
+
+    Returns:
+        The object of a model file, for every `n`.
+    """
     return _dyck1(3)
 
 
@@ -232,7 +304,14 @@ def dyck1_depth3() -> Model:
 
 
 def parity8(width: int = 8) -> Model:
-    """Accepts if the first `width` symbols have an odd number of ones: one head per symbol and one map."""
+    """Accepts if the first symbols have an odd number of ones: one head per symbol and one map.
+
+    Args:
+        width: how many symbols count, 1 .. 2000.
+
+    Returns:
+        The object of a model file, for `n >= width`.
+    """
     bits = [f"bit{index}" for index in range(width)]
     heads = [_head(bit, "token", f"j == {index}") for index, bit in enumerate(bits)]
     odd = _map("odd", bits, 2, f"({' + '.join(bits)}) % 2")
@@ -241,12 +320,18 @@ def parity8(width: int = 8) -> Model:
 
 
 def parity_attempt(layers: int = 4) -> Model:
-    """PARITY tried with `layers` layers: right for `n <= layers + 2` (both markers counted), wrong beyond.
+    """PARITY tried with some layers: right for `n <= layers + 2` (both markers counted), wrong beyond.
 
     `parity0` is the symbol itself (0 at the markers). Layer `l` reads `parity(l-1)` one position to the left, so
     `parity l` at `i` is the parity of the symbols at `i - l .. i`; where nothing is to the left the default is 0, and
     the start marker counts 0. At the end marker the last layer holds the parity of the last `layers` symbols: of the
     whole word if it has at most `layers`; otherwise the first symbol is ignored.
+
+    Args:
+        layers: 1 .. 2000.
+
+    Returns:
+        The object of a model file, for every `n >= 2`.
     """
     variables = [_map("parity0", ["token"], 2, "token == 1")]
     for layer in range(1, layers + 1):

@@ -56,11 +56,18 @@ OPTIMA: dict[str, Formula] = {
 
 
 def known_optimum(model: Model, n: int) -> int | None:
-    """The optimum at length ``n`` (exact), where the model's bytes are those of a built-in one; else ``None``.
+    """The fewest fixed positions that force the label at the last position.
 
-    Source: instances/README.md.
+    Args:
+        model: any model.
+        n: its length, markers included.
+
+    Returns:
+        The optimum (exact) where the model's bytes are those of a built-in one; else ``None``. Source:
+        instances/README.md.
 
     Raises:
+        UsageError: ``n`` is out of range.
         ModelError: the model is not defined at ``n``.
     """
     name, _, rest = model.name.partition(":")
