@@ -9,7 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from restrict.abstract.run import AbstractRun, Cone, abstract_run, positions_of
+from restrict.abstract.run import AbstractRun, Cone, abstract_run, all_but_wide, positions_of
 from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError, quote
 from restrict.files import read_bytes, write_bytes
 from restrict.model.program import MAX_N, Instance, Model
@@ -175,7 +175,10 @@ def certificate_of(
     split: tuple[int, ...] = (),
 ) -> Certificate:
     """Run the abstract run on a restriction and a cone, in every branch of a split, and write down what follows.
-    Cost: that of :func:`abstract_run`, for each branch."""
+    Cost: that of :func:`abstract_run`, for each branch. Of the cone ``"all"`` the nodes of wide maps whose image is too
+    large to compute are left out."""
+    if cone == "all":
+        cone = all_but_wide(at, restriction)
     claim = claim_under(at, restriction, cone, target, split)
     kept = (
         cone if cone == "all" else {v.name: tuple(sorted(cone[v.name])) for v in at.model.variables if cone.get(v.name)}
