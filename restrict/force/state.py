@@ -133,7 +133,7 @@ class ForcingState:
         self.facts: dict[Node, tuple[int, ...]] = {}
         self.reads: dict[Node, set[Node]] = {}
         self.trail: list[tuple[object, object]] = []
-        self.scores = 0
+        self.scores, self.row_charge = 0, 0
         self.work = 0
         self.boxes: dict[object, list[Box]] = {}
         self._lists: dict[tuple[str, int, int], RowList] = {}
@@ -225,12 +225,20 @@ class ForcingState:
         if query:
             self.reads[node].add((query, i))
         everything = self.instance.domains[head.value]
+        if query and self._too_many_rows(head, i, stop - first, query):
+            return tuple(range(everything))
         found: set[int] = set()
         for u in self.values(query, i) if query else (0,):
             found |= self.row_values(head, i, u, everything, self.reads[node])
             if len(found) == everything:
                 break
         return tuple(sorted(found))
+
+    def _too_many_rows(self, head: Head, i: int, positions: int, query: str) -> bool:
+        """Whether to abstain on a head for the rows that its query leaves open, or what one of them costs."""
+        key, queries = self.instance.key(head), len(self.values(query, i))
+        domain = self.instance.domains[key] if key else 1
+        return domain > MANY_VALUES and (queries > MANY_VALUES or (queries > 1 and positions * domain >= COSTLY))
 
     def row_values(self, head: Head, i: int, u: int, enough: int, reads: set[Node]) -> set[int]:
         """R(u) of docs/trusted-base.md; stops when ``enough`` values have been found."""
@@ -271,7 +279,7 @@ class ForcingState:
         rows, same = self._list(head, i, u), self.instance.query(head) == key
         while True:
             if not rows.pairs and not rows.complete:
-                self.scores += rows.extend()
+                self.scores += rows.extend() + self.row_charge
             index = rows.indexed()
             assert index is not None
             apart = {j: v for j, v in self.restricted(key).items() if first <= j < stop}
@@ -291,7 +299,7 @@ class ForcingState:
                 break
             if domain > MANY_VALUES and len(index.j) >= LONGEST_WALK:
                 return set(range(domain))
-            self.scores += rows.extend()
+            self.scores += rows.extend() + self.row_charge
         found: set[int] = set()
         for j, (places, values) in own.items():
             if len(places) and places[0] <= floor and reads is not None and len(apart[j]) < domain:
@@ -326,7 +334,7 @@ class ForcingState:
             if t == len(rows.pairs):
                 if rows.complete:
                     return
-                self.scores += rows.extend()
+                self.scores += rows.extend() + self.row_charge
                 continue
             j, w = rows.pairs[t]
             t += 1
