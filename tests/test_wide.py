@@ -142,9 +142,14 @@ def test_map_points_are_the_table_s() -> None:
                 assert instance.map_points(variable, n - 1, points).tolist() == table.reshape(-1).tolist()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("spec", "n", "most"),
-    [("layers=2,heads=4,states=16", 300, 45), ("layers=2,heads=2,states=64", 2000, 20), ("layers=1,heads=3,states=4,symbols=300", 60, 12)],
+    [
+        ("layers=2,heads=4,states=16", 300, 45),
+        ("layers=2,heads=2,states=64", 2000, 20),
+        ("layers=1,heads=3,states=4,symbols=300", 60, 12),
+    ],
 )
 def test_wide_models_are_forced_by_few_positions(spec: str, n: int, most: int) -> None:
     """Models that were refused for their width; the trusted checker follows, since examined images are small."""

@@ -214,8 +214,7 @@ def all_but_wide(instance: Instance, restriction: Restriction) -> Cone:
         chosen = [
             i
             for i in range(instance.n)
-            if variable.name not in wide
-            or prod(len(run.values(a, i)) for a in wide[variable.name].args) <= MOST_POINTS
+            if variable.name not in wide or prod(len(run.values(a, i)) for a in wide[variable.name].args) <= MOST_POINTS
         ]
         for i in chosen:
             run.examine(variable, i)

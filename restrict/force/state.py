@@ -27,6 +27,8 @@ FIRST_PAIRS, MORE_PAIRS, COSTLY = 48, 512, 2**22
 FEW_FACTS, LONG_WALK = 64, 200
 """With so few nodes known, a walk of so many steps is given up for the row's index; with more known, a walk soon comes
 to the floor."""
+PAIR_CHARGE = 200
+"""Scores that listing one pair counts as, where rows are charged."""
 MANY_VALUES, LONGEST_WALK = 64, 400
 """With more key values than this a row whose floor is not reached after so many pairs is abstained on: its position
 that is completed first lies deep, and the candidates above it have nearly all values."""
@@ -234,6 +236,12 @@ class ForcingState:
                 break
         return tuple(sorted(found))
 
+    def _extend(self, rows: RowList) -> None:
+        """List more pairs of a row, and account for it; sorting a pair takes as long as some hundred scores."""
+        self.scores += rows.extend()
+        if self.row_charge:
+            self.scores += self.row_charge + PAIR_CHARGE * len(rows.pairs)
+
     def _too_many_rows(self, head: Head, i: int, positions: int, query: str) -> bool:
         """Whether to abstain on a head for the rows that its query leaves open, or what one of them costs."""
         key, queries = self.instance.key(head), len(self.values(query, i))
@@ -279,7 +287,7 @@ class ForcingState:
         rows, same = self._list(head, i, u), self.instance.query(head) == key
         while True:
             if not rows.pairs and not rows.complete:
-                self.scores += rows.extend() + self.row_charge
+                self._extend(rows)
             index = rows.indexed()
             assert index is not None
             apart = {j: v for j, v in self.restricted(key).items() if first <= j < stop}
@@ -299,7 +307,7 @@ class ForcingState:
                 break
             if domain > MANY_VALUES and len(index.j) >= LONGEST_WALK:
                 return set(range(domain))
-            self.scores += rows.extend() + self.row_charge
+            self._extend(rows)
         found: set[int] = set()
         for j, (places, values) in own.items():
             if len(places) and places[0] <= floor and reads is not None and len(apart[j]) < domain:
@@ -334,7 +342,7 @@ class ForcingState:
             if t == len(rows.pairs):
                 if rows.complete:
                     return
-                self.scores += rows.extend() + self.row_charge
+                self._extend(rows)
                 continue
             j, w = rows.pairs[t]
             t += 1
