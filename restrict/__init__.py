@@ -17,8 +17,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from restrict.all_lengths.verify import Automaton, Counterexample, Proved, automaton, certify_all_lengths, verify
     from restrict.certificate.certificate import Certificate, Claim, certificate_of, load_certificate
     from restrict.certificate.check import check
+    from restrict.certificate.lower_bound import LowerBound
     from restrict.certificate.refutation import Errors, Refutation
     from restrict.certification import certify
     from restrict.corollary2.refute import refute
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from restrict.model.source import load
     from restrict.optimum.exact import exact
     from restrict.optimum.explain import explain
+    from restrict.optimum.lower_bound import Bounds, lower_bound
     from restrict.optimum.sensitivity import sensitivity
     from restrict.optimum.tighten import tighten
     from restrict.restriction import Restriction
@@ -50,6 +53,12 @@ if TYPE_CHECKING:
 from restrict.version import __version__
 
 _HOME = {
+    "Automaton": "restrict.all_lengths.verify",
+    "Counterexample": "restrict.all_lengths.verify",
+    "Proved": "restrict.all_lengths.verify",
+    "automaton": "restrict.all_lengths.verify",
+    "certify_all_lengths": "restrict.all_lengths.verify",
+    "verify": "restrict.all_lengths.verify",
     "CTransformer": "restrict.depth_reduction.ctransformer",
     "Certificate": "restrict.certificate.certificate",
     "Claim": "restrict.certificate.certificate",
@@ -57,6 +66,9 @@ _HOME = {
     "load_certificate": "restrict.certificate.certificate",
     "certify": "restrict.certification",
     "exact": "restrict.optimum.exact",
+    "Bounds": "restrict.optimum.lower_bound",
+    "LowerBound": "restrict.certificate.lower_bound",
+    "lower_bound": "restrict.optimum.lower_bound",
     "reduce_layer": "restrict.depth_reduction.lemma4",
     "stage1": "restrict.depth_reduction.stage1",
     "stage2": "restrict.depth_reduction.stage2",
@@ -97,15 +109,19 @@ _HOME = {
 }
 
 __all__ = [
+    "Automaton",
+    "Bounds",
     "CTransformer",
     "Certificate",
     "Claim",
+    "Counterexample",
     "Dot",
     "Errors",
     "Head",
     "Immune",
     "Imported",
     "Language",
+    "LowerBound",
     "Map",
     "Model",
     "ModelError",
@@ -113,6 +129,7 @@ __all__ = [
     "NotEstablished",
     "Output",
     "Predicate",
+    "Proved",
     "Refutation",
     "ResourceLimit",
     "RestrictError",
@@ -120,9 +137,11 @@ __all__ = [
     "Table",
     "UsageError",
     "__version__",
+    "automaton",
     "certificate_of",
     "certify",
     "certify_all",
+    "certify_all_lengths",
     "check",
     "compile_formula",
     "exact",
@@ -134,6 +153,7 @@ __all__ = [
     "language",
     "load",
     "load_certificate",
+    "lower_bound",
     "pareto",
     "reduce_layer",
     "refute",
@@ -143,6 +163,7 @@ __all__ = [
     "stage3",
     "theorem_bounds",
     "tighten",
+    "verify",
 ]
 
 

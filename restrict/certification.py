@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from restrict.arguments import least_free, the_integer, the_share
 from restrict.certificate.certificate import Certificate, certified
@@ -17,9 +18,12 @@ from restrict.errors import InternalError, NotEstablished, ResourceLimit, UsageE
 from restrict.force.release import relax
 from restrict.force.search import Best, Search
 from restrict.model.program import Model
-from restrict.optimum.enumeration import by_enumeration, few_restrictions
+from restrict.optimum.enumeration import by_enumeration, few_restrictions, few_tables, fewest_fixed, least_depends
 from restrict.restriction import Restriction
 from restrict.task import Target, Task
+
+if TYPE_CHECKING:
+    from restrict.depth_reduction.theorem1 import Method
 
 
 def certify(
@@ -29,6 +33,7 @@ def certify(
     target: Target = "last",
     c: int | None = None,
     free: float | Fraction | None = None,
+    method: Method = "auto",
     seed: int = 0,
     time: float | None = None,
     restriction: Restriction | None = None,
@@ -48,6 +53,8 @@ def certify(
             many positions as it can.
         free: instead of ``c``, a fraction in [0, 1] of the positions that must stay free; the search then makes ``c``
             as small as it can.
+        method: for the target ``"all"``, how it is searched for: ``"lemma"``, ``"exchange"``, ``"repeating"`` or
+            ``"auto"``, the best of these.
         seed: 0 .. 2^63 - 1; the same seed gives the same certificate, byte for byte (without ``time``).
         time: seconds to go on improving; by default a fixed budget of work.
         restriction: certify this one instead of searching.
@@ -67,20 +74,30 @@ def certify(
     if restriction is not None:
         return _given(task, restriction)
     if task.position is None:
-        from restrict.depth_reduction.theorem1 import certify_all
+        from restrict.depth_reduction.theorem1 import everywhere
 
-        return certify_all(
-            task.instance,
-            free=None if free is None else float(free),
-            c=c,
-            seed=seed,
-            time=task.deadline.left,
-            progress=progress,
-        ).certificate
-    found = force_output(task)
+        return everywhere(task, free=free, c=c, method=method).certificate
+    if method != "auto":
+        raise UsageError(f"method = {quote(method)} is for target='all'")
+    found = force_output(task if not c and free is None else task.until(task.deadline.share(0.6)))
     if c or (free is not None and found.free < least_free(len(task.instance.unpinned), free)):
-        found = relax(task, found, c or 0, free)  # keeps its best on Ctrl-C where that meets the wish
+        found = _released(task, found, c or 0, free)
     return found
+
+
+def _released(task: Task, start: Certificate, c: int, free: float | Fraction | None) -> Certificate:
+    """The trade of c for free positions: by enumeration where that is quick, else by search.
+
+    After Ctrl-C it is the best so far that meets the wish.
+    """
+    found = relax(task, start, c, free)
+    if not few_tables(task.instance) or found.provenance.get("stopped") == "interrupted":
+        return found
+    noted = task.noting(strategy="enumeration")
+    if free is None:
+        return fewest_fixed(noted, c, len(found.restriction.fixed)) or found
+    most = len(task.instance.unpinned) - least_free(len(task.instance.unpinned), free)
+    return least_depends(noted, most, found.c) or found
 
 
 def check_wish(c: int | None, free: float | Fraction | None) -> None:
@@ -126,7 +143,8 @@ def force_output(task: Task) -> Certificate:
     if stopped != "interrupted" and best.fixed and few_restrictions(task.instance):
         optimum, smaller = by_enumeration(task.noting(strategy="enumeration"), len(best.fixed))
         found = smaller or found
-        found = replace(found, provenance={**found.provenance, "optimum": optimum})
+        if optimum is not None:
+            found = replace(found, provenance={**found.provenance, "optimum": optimum})
     return found
 
 

@@ -25,9 +25,10 @@ def read_bytes(path: Path) -> bytes:
         # Without O_NONBLOCK the opening of a pipe waits for somebody to write into it.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
         with open(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
                 raise UsageError(f"{path}: cannot read: it is not a regular file")
-            content = file.read(MAX_BYTES + 1)
+            content = file.read(min(status.st_size, MAX_BYTES) + 1)
     except (OSError, ValueError) as error:  # ValueError: a name that no file can have
         raise UsageError(f"{path}: cannot read: {getattr(error, 'strerror', None) or error}") from None
     if len(content) > MAX_BYTES:

@@ -13,12 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from restrict.errors import ModelError, UsageError, quote
+from restrict.errors import ModelError, ResourceLimit, UsageError, quote
 from restrict.model.program import Instance, Model
 from restrict.strictjson import Node
 
 FREE = "*"
 PINNED = "."
+EXPANDED = 20_000_000
+"""Positions of a file that are held one by one: about 2 GiB."""
+Span = tuple[int, int]
+"""The positions ``start .. start + count - 1``."""
 
 
 def runs(positions: Iterable[int]) -> list[list[int]]:
@@ -32,18 +36,69 @@ def runs(positions: Iterable[int]) -> list[list[int]]:
     return out
 
 
-def read_runs(node: Node, n: int) -> tuple[int, ...]:
-    """The positions of a run list of docs/format.md, all below ``n``."""
-    positions: list[int] = []
+def read_spans(node: Node, n: int) -> tuple[Span, ...]:
+    """The ``[start, count]`` runs of docs/format.md, all below ``n`` and in order; none is expanded.
+
+    Raises:
+        ModelError: they are not of this form, with the place.
+    """
+    spans: list[Span] = []
+    end = 0
     for item in node.items():
         pair = item.items()
         if len(pair) != 2:
             item.fail("expected [start, count]")
         start, count = pair[0].integer(0, n - 1), pair[1].integer(1, n)
-        if start + count > n or (positions and start <= positions[-1]):
+        if start < end or start + count > n:
             item.fail(f"the run {start}, {count} leaves 0..{n - 1} or is not after the one before it")
-        positions.extend(range(start, start + count))
-    return tuple(positions)
+        end = start + count
+        spans.append((start, count))
+    return tuple(spans)
+
+
+def read_symbol_spans(node: Node, n: int) -> tuple[tuple[int, int, str], ...]:
+    """The ``[start, count, symbol]`` runs of docs/format.md, like :func:`read_spans`.
+
+    Raises:
+        ModelError: they are not of this form, with the place.
+    """
+    spans: list[tuple[int, int, str]] = []
+    end = 0
+    for item in node.items():
+        parts = item.items()
+        if len(parts) != 3:
+            item.fail("expected [start, count, symbol]")
+        start, count, symbol = parts[0].integer(0, n - 1), parts[1].integer(1, n), parts[2].text()
+        if start < end or start + count > n:
+            item.fail(f"the run {start}, {count} leaves 0..{n - 1} or is not after the one before it")
+        end = start + count
+        spans.append((start, count, symbol))
+    return tuple(spans)
+
+
+def expanded(spans: Sequence[Span], place: str) -> tuple[int, ...]:
+    """The positions of runs, after a look at how many they are.
+
+    Raises:
+        ResourceLimit: more than ``EXPANDED``.
+    """
+    check_expansion(sum(count for _, count in spans), place)
+    return tuple(i for start, count in spans for i in range(start, start + count))
+
+
+def check_expansion(positions: int, place: str) -> None:
+    """Refuse to hold more than ``EXPANDED`` positions one by one.
+
+    Raises:
+        ResourceLimit: there are more.
+    """
+    if positions > EXPANDED:
+        raise ResourceLimit(f"{place}: {positions} positions are more than the {EXPANDED} that are held one by one")
+
+
+def read_runs(node: Node, n: int) -> tuple[int, ...]:
+    """The positions of a run list of docs/format.md, all below ``n``."""
+    return expanded(read_spans(node, n), node.place)
 
 
 @dataclass(frozen=True)
@@ -67,7 +122,11 @@ class Restriction:
 
     @staticmethod
     def of(at: Instance, fixed: Mapping[int, str | int] | None = None) -> Restriction:
-        """A restriction for a model at a length; symbols may be given as indices. Checks them against the alphabet."""
+        """A restriction for a model at a length; symbols may be given as indices. Checks them against the alphabet.
+
+        Raises:
+            UsageError: a symbol outside the alphabet, or a position out of range.
+        """
         alphabet, out = at.model.alphabet, {}
         for i, symbol in (fixed or {}).items():
             text = alphabet[symbol] if isinstance(symbol, int | np.integer) and 0 <= symbol < len(alphabet) else symbol
@@ -130,7 +189,11 @@ class Restriction:
 
     @staticmethod
     def parse(at: Instance, text: str) -> Restriction:
-        """Read the text form back. Raises :class:`UsageError` with the position of the fault."""
+        """Read the text form back.
+
+        Raises:
+            UsageError: with the position of the fault.
+        """
         bare = text.strip()
         spaced = any(c.isspace() for c in bare) or (len(bare) != at.n and any(len(s) > 1 for s in at.model.alphabet))
         cells = text.split() if spaced else list(text.strip())
@@ -156,18 +219,14 @@ class Restriction:
 
     @staticmethod
     def from_json(node: Node, n: int, pinned: frozenset[int] = frozenset()) -> Restriction:
-        """Read the JSON form. Raises :class:`ModelError` with the place."""
-        fixed: dict[int, str] = {}
-        end = 0
-        for item in node.items():
-            parts = item.items()
-            if len(parts) != 3:
-                item.fail("expected [start, count, symbol]")
-            start, count, symbol = parts[0].integer(0, n - 1), parts[1].integer(1, n), parts[2].text()
-            if start < end or start + count > n:
-                item.fail(f"the run {start}, {count} leaves 0..{n - 1} or is not after the one before it")
-            end = start + count
-            fixed.update((i, symbol) for i in range(start, end))
+        """Read the JSON form.
+
+        Raises:
+            ModelError: with the place.
+        """
+        spans = read_symbol_spans(node, n)
+        check_expansion(sum(count for _, count, _ in spans), node.place)
+        fixed = {i: symbol for start, count, symbol in spans for i in range(start, start + count)}
         try:
             return Restriction(n, fixed, pinned)
         except UsageError as error:

@@ -15,7 +15,11 @@ MAX_DEPTH = 64
 
 
 def parse(content: bytes, source: str) -> Any:
-    """The JSON value in ``content``. Raises :class:`ModelError` that names ``source``."""
+    """The JSON value in ``content``.
+
+    Raises:
+        ModelError: that names ``source``.
+    """
     try:
         value = json.loads(
             content.decode("utf-8"),
@@ -66,7 +70,11 @@ class Node:
     place: str
 
     def fail(self, reason: str) -> NoReturn:
-        """Raise :class:`ModelError` at this place."""
+        """Raise :class:`ModelError` at this place.
+
+        Raises:
+            ModelError: always.
+        """
         raise ModelError(f"{self.place}: {reason}")
 
     def expect(self, kind: type, what: str) -> Any:

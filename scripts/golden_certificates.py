@@ -1,7 +1,7 @@
 """Same input, same certificate: 60 command lines whose certificates must not change by a refactoring.
 
     python scripts/golden_certificates.py            # compare with tests/golden.json, say which lines differ
-    python scripts/golden_certificates.py --record   # write tests/golden.json anew
+    python scripts/golden_certificates.py --record   # write tests/golden.json anew (with --match: these lines of it)
 
 A line is what follows ``restrict``; ``-o`` is added. What is kept is the exit code and the SHA-256 of the certificate
 without its provenance, which says how it was found. A change of the engine that finds better restrictions records them
@@ -124,10 +124,11 @@ def main() -> int:
     chosen = [line for line in lines() if arguments.match in line]
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(2) as pool:
         found = list(pool.map(lambda line: outcome(line, Path(name)), chosen))
-    if arguments.record:
-        GOLDEN.write_text(json.dumps(found, indent=1) + "\n")
-        return 0
     known = {row["line"]: row for row in json.loads(GOLDEN.read_text())}
+    if arguments.record:
+        known |= {row["line"]: row for row in found}
+        GOLDEN.write_text(json.dumps([known[line] for line in lines() if line in known], indent=1) + "\n")
+        return 0
     wrong = [row["line"] for row in found if known.get(row["line"]) != row]
     print(f"{len(found) - len(wrong)} of {len(found)} lines as recorded", *wrong, sep="\n")
     return bool(wrong)

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.random import Generator
 
 from restrict.abstract.run import abstract_run
+from restrict.certificate.cases import read_cases
 from restrict.certificate.certificate import Certificate, certificate_of, check_fast, read_certificate
 from restrict.errors import ModelError, NotEstablished, RestrictError
 from restrict.model.fileformat import loads
@@ -87,8 +88,26 @@ def certified(rng: Generator, model: Document, n: int, fixed: dict[int, str], co
     free = [i for i in range(n) if i not in fixed and i not in at.pinned]
     some = target != "all" and free and rng.random() < 0.4
     split = tuple(sorted(int(i) for i in rng.permutation(free)[: 1 + int(rng.integers(3))])) if some else ()
-    pair = sealed(model, json.loads(certificate_of(at, rho, cone, target, split=split).to_bytes()))
+    cases = None
+    if split and rng.random() < 0.5:
+        split, tree = (), random_cases(rng, free, pair_of(rng, model, n), len(model["alphabet"]), 2)
+        cases = read_cases(Node(tree, "cases"), n, cone)
+    pair = sealed(model, json.loads(certificate_of(at, rho, cone, target, split=split, cases=cases).to_bytes()))
     return pair if inputs(pair) <= MOST_INPUTS else None
+
+
+def pair_of(rng: Generator, model: Document, n: int) -> list[Any]:
+    """Two cones for the leaves of a tree, in the form of a file."""
+    return [random_programs.random_cone(rng, model, n), "all"]
+
+
+def random_cases(rng: Generator, free: list[int], cones: list[Any], symbols: int, depth: int) -> Document:
+    """A random tree of cases over free positions; a third of the leaves have a cone of their own."""
+    if not free or depth == 0 or rng.random() < 0.2:
+        return {"cone": pick(rng, cones)} if rng.random() < 0.35 else {}
+    at = pick(rng, free)
+    rest = [p for p in free if p != at]
+    return {"position": at, "children": [random_cases(rng, rest, cones, symbols, depth - 1) for _ in range(symbols)]}
 
 
 def forcing(rng: Generator, at: Instance, target: Target) -> dict[int, str]:
@@ -141,6 +160,7 @@ WEIGHTS = {
     "move a fixed position": 4,
     "drop a cone node": 3,
     "change the split": 5,
+    "change the cases": 6,
     "change the target": 2,
     "shift positions": 2,
     "change n": 3,
@@ -325,6 +345,28 @@ def change_n(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
         claim |= {"dependencies": joined(kept), "c": len(kept)}
     changed = {**certificate, "n": m, "target": target, "cone": cone}
     return with_fixed(Pair(pair.model, changed), fixed, **claim)
+
+
+@operator
+def change_the_cases(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
+    """A node becomes a leaf, a leaf loses or gets a cone, another position is asked, or two children change places."""
+    if not (tree := copy.deepcopy(pair.certificate.get("cases"))):
+        return None
+    nodes = [tree]
+    for node in nodes:
+        nodes += node.get("children", [])
+    node, turn = pick(rng, nodes), rng.random()
+    if "position" not in node:
+        node.clear()
+        node.update({"cone": {}} if turn < 0.7 else {})
+    elif turn < 0.4:
+        node.clear()
+        node.update({"cone": {}} if turn < 0.2 else {})
+    elif turn < 0.7:
+        node["position"] = int(rng.integers(pair.certificate["n"]))
+    else:
+        node["children"].reverse()
+    return Pair(pair.model, {**pair.certificate, "cases": tree})
 
 
 @operator

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from restrict.abstract import all_positions as bulk
-from restrict.abstract.all_positions import BulkRun, supported
+from restrict.abstract.all_positions import AllPositions, supported
 from restrict.abstract.run import abstract_run, positions_of
 from restrict.certificate.certificate import certificate_of, check_fast, claim_of
 from restrict.errors import ModelError
@@ -18,7 +18,7 @@ from tests.random_programs import random_program
 
 def assert_same(at: Instance, rho: Restriction) -> None:
     """V and D of every node, and D of every label, by both runs."""
-    slow, fast = abstract_run(at, rho, "all"), BulkRun(at, rho)
+    slow, fast = abstract_run(at, rho, "all"), AllPositions(at, rho)
     labels = fast.label_sets()
     for i in range(at.n):
         for v in at.model.variables:

@@ -13,7 +13,7 @@ import pytest
 
 import restrict
 from restrict import Certificate, Claim, Restriction, certificate_of, load_certificate
-from restrict.certificate.certificate import check_fast
+from restrict.certificate.certificate import check_fast, read_certificate
 from restrict.errors import ModelError, NotEstablished, ResourceLimit, RestrictError, UsageError
 from restrict.model.fileformat import loads
 from tests import naive, random_programs
@@ -250,3 +250,31 @@ def test_a_file_that_cannot_be_read_or_written_is_named(tmp_path: Path) -> None:
             act(tmp_path / "none" / "c.json")
         assert str(tmp_path / "none" / "c.json") in str(caught.value)
         assert caught.value.exit_code == 2
+
+
+def test_a_picture_of_a_hundred_million_positions_takes_no_memory(tmp_path: Path) -> None:
+    """Runs are drawn as runs; to hold every position would take 13 GiB."""
+    import tracemalloc
+
+    from restrict.certificate.outline import read_outline
+    from restrict.report.text import certificate_picture
+    from restrict.strictjson import Node
+
+    n = 10**8
+    document = {
+        "format": "restrict-certificate/1",
+        "model": {"name": "m", "sha256": None},
+        "n": n,
+        "target": "last",
+        "fixed": [[0, n // 2, "a"], [n // 2, n // 4, "b"]],
+        "cone": {"h": [[0, n]]},
+        "claim": {"free": n // 4, "c": n // 4, "dependencies": [[3 * n // 4, n // 4]], "values": [0, 1]},
+    }
+    tracemalloc.start()
+    picture = certificate_picture(read_outline(Node(document, "top level")))
+    assert tracemalloc.get_traced_memory()[1] < 2**20
+    tracemalloc.stop()
+    assert "|" + "#" * 48 + " " * 16 + "|" in picture
+    assert "h at 0-99999999" in picture
+    with pytest.raises(ResourceLimit, match="more than the 20000000"):
+        read_certificate(Node(document, "top level"))

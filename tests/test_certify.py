@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -191,7 +195,7 @@ def test_a_given_restriction_is_certified_as_it_is() -> None:
     ("more", "reason"),
     [
         ({"target": 10}, "target 10 is neither last, all nor a position 0..9"),
-        ({"c": -1}, "c = -1 must be at least 0"),
+        ({"c": -1}, "c = -1 must be an integer of at least 0"),
         ({"free": 1.5}, "the free fraction 1.5 must be between 0 and 1"),
         ({"free": float("nan")}, "the free fraction nan"),
     ],
@@ -301,3 +305,13 @@ def test_a_random_transformer_of_twenty_thousand_positions_is_forced(seed: int) 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_random_transformer_with_labels_at_a_short_length_is_forced(seed: int) -> None:
     forced(restrict.load(f"random:layers=3,heads=1,states=3,classes=3,symbols=3,seed={seed}"), 40)
+
+
+def test_the_same_seed_gives_the_same_bytes_however_strings_hash(tmp_path: Path) -> None:
+    written = []
+    for hashed in ("0", "1", "3"):
+        path = tmp_path / f"{hashed}.json"
+        command = [sys.executable, "-m", "restrict.cli", "certify", "parity-attempt", "-n", "60", "-o", str(path)]
+        subprocess.run(command, env=os.environ | {"PYTHONHASHSEED": hashed}, check=True, capture_output=True)
+        written.append(path.read_bytes())
+    assert len(set(written)) == 1

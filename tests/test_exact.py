@@ -11,6 +11,7 @@ import pytest
 
 from restrict import Model, ResourceLimit, Restriction, certify, load
 from restrict.certificate.certificate import check_fast
+from restrict.errors import UsageError
 from restrict.model.examples.builtin import BUILTINS
 from restrict.model.fileformat import dumps, loads
 from restrict.optimum.exact import Exact, exact, least_hitting_set, recheck
@@ -161,5 +162,5 @@ def test_every_restriction_of_the_answer_is_for_the_model() -> None:
     found = exact(model, 4, target=2)
     assert isinstance(found.restriction, Restriction)
     assert found.optimal
-    with pytest.raises(ValueError, match="target all"):
+    with pytest.raises(UsageError, match="target all"):
         exact(model, 4, target="all")

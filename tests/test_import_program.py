@@ -108,9 +108,9 @@ def test_no_score_of_pairs_gives_the_printed_rule() -> None:
 def test_argmax_is_exact(base: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Random weights with many digits and near ties, all combinations of feature values."""
     monkeypatch.setattr(readout, "BASES", (base,))
-    for seed in range(12):
+    for seed in range(14):
         rng = np.random.default_rng(seed)
-        classes, count, digits = 1 + seed % 5, 1 + seed % 4, [0, 1, 9, 20][seed % 4]
+        classes, count, digits = [1, 2, 3, 4, 5, 13, 29][seed % 7], 1 + seed % 4, [0, 1, 9, 20][seed % 4]
 
         def number(rng: np.random.Generator = rng, digits: int = digits) -> Fraction:
             high, low = int(rng.integers(-3, 4)), int(rng.integers(-2, 3))
@@ -137,8 +137,24 @@ def test_argmax_says_when_it_is_too_large() -> None:
     features = [Feature(f"f{t}", rows) for t in range(10)]
     with pytest.raises(ResourceLimit, match=r"the exact read-out needs \d+ maps and 100 are left"):
         argmax(features, [Fraction(0)] * 6, "o_", 100)
-    with pytest.raises(ResourceLimit, match="13 output classes; the importer compares at most 12"):
-        argmax([], [Fraction(0)] * 13, "o_", 4000)
+    with pytest.raises(ResourceLimit, match="the exact read-out of 13 classes needs 112 maps; 90 are left"):
+        argmax([], [Fraction(0)] * 13, "o_", 90)
+    with pytest.raises(ResourceLimit, match="257 output classes; the importer compares at most 256"):
+        argmax([], [Fraction(0)] * 257, "o_", 4000)
+
+
+@pytest.mark.parametrize(
+    ("ending", "reason"),
+    [
+        ("pooled = logits.mean(0)", r":4: the logits of all positions are averaged \(pooled\): .*Theorem 1"),
+        ("return logits", r":1: the words are read through an embedding module \(words_embeddings\), a variant"),
+    ],
+)
+def test_the_variant_with_embeddings_is_declined_for_what_it_is(tmp_path: Path, ending: str, reason: str) -> None:
+    path = tmp_path / "words.py"
+    path.write_text(f"from words_embeddings import Emb0\ndef run(tokens):\n    logits = tokens\n    {ending}\n")
+    with pytest.raises(ModelError, match=reason):
+        import_transformer_program(path)
 
 
 # ---------------------------------------------------------------- the example

@@ -22,6 +22,7 @@ from restrict.languages.protocol import Language, check_alphabet, pattern_of, re
 from restrict.languages.regular import Regular, dfa_document, from_dfa
 from restrict.languages.shuffle import ShuffleDyck, _splits, _two_types
 from restrict.languages.source import language, listing
+from restrict.model.brackets import brackets
 from restrict.restriction import Restriction
 
 Cells = tuple[str | None, ...]
@@ -269,7 +270,7 @@ def test_matching_by_chart_kernel_and_greedy() -> None:
             if pairs is not None:
                 word = dyck.typed(codes, pairs)
                 assert all(c in (0, w) for c, w in zip(codes, word, strict=True))
-                assert Dyck(kinds).contains(dyck.symbols(dyck.brackets(kinds), word))
+                assert Dyck(kinds).contains(dyck.symbols(brackets(kinds), word))
         met[0] += whole is None
         met[1] += whole is not None and quick is None
         met[2] += kernel is not None and len(kernel[0]) < len(codes)
@@ -560,3 +561,35 @@ def test_bounded_dyck_is_dyck_cut_off() -> None:
             for w in itertools.product(whole.alphabet, repeat=n):
                 heights = itertools.accumulate(1 if s in "([{" else -1 for s in w)
                 assert found.contains(w) == (whole.contains(w) and max(heights, default=0) <= depth)
+
+
+@pytest.mark.parametrize("kind", ["dyck", "shuffle-dyck"])
+def test_dyck_languages_over_any_brackets_are_the_usual_ones_renamed(kind: str) -> None:
+    for k, letters in ((1, "aA"), (2, "<[ ]> begin end"), (2, "pqrs")):
+        found, usual = language(f"{kind}[{letters}]:{k}"), language(f"{kind}:{k}")
+        assert language(found.spec).alphabet == found.alphabet
+        rename = dict(zip(usual.alphabet, found.alphabet, strict=True))
+        for n in range(6 if k == 1 else 5):
+            for word in itertools.product(usual.alphabet, repeat=n):
+                assert found.contains([rename[s] for s in word]) == usual.contains(word)
+            assert found.count(Restriction(n)) == usual.count(Restriction(n))
+            for member in (True, False):
+                ours, theirs = found.forcing_cost(n, member), usual.forcing_cost(n, member)
+                assert (ours is None) == (theirs is None)
+                if ours is not None and theirs is not None:
+                    assert ours.cost == theirs.cost
+    assert language("dyck[aA]:1,depth=2").contains("aaAA")
+    assert not language("dyck[aA]:1,depth=2").contains("aaaAAA")
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("dyck[ab]:2", "take 4 different symbols"),
+        ("dyck[aa]:1", "take 2 different"),
+        ("dyck[a*]:1", "'\\*' means free"),
+    ],
+)
+def test_wrong_brackets_are_refused(spec: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        language(spec)

@@ -26,7 +26,7 @@ CASES = sorted(
 # Too large for the corpus; tested below with a file made for the occasion.
 EXEMPT = {"larger than 64 MiB"}
 TABLES = ("MODEL", "OUTPUT", "MAP", "HEAD", "CERTIFICATE", "CLAIM", "CLAIM_ALL", "LEAF", "CASE", "INLINE", "STORED")
-TABLES += ("HEADER", "TABLE", "DOT", "REFUTATION", "LANGUAGE", "DFA")
+TABLES += ("HEADER", "TABLE", "DOT", "REFUTATION", "LANGUAGE", "DFA", "BOUND", "BOX")
 
 
 def files(case: str) -> tuple[Path, Path]:
@@ -117,6 +117,13 @@ def test_the_good_refutation_is_verified(capsys: pytest.CaptureFixture[str]) -> 
     assert check.main.main([str(path) for path in files("good-refutation")]) == 0
     digest = hashlib.sha256(files("good")[0].read_bytes()).hexdigest()
     line = f"s VERIFIED n=5 target=last free=4 c=0 values=1 refutes=parity errors>=8 {digest}\n"
+    assert capsys.readouterr() == (line, "")
+
+
+def test_the_good_lower_bound_is_verified(capsys: pytest.CaptureFixture[str]) -> None:
+    assert check.main.main([str(path) for path in files("good-bound")]) == 0
+    digest = hashlib.sha256(files("good")[0].read_bytes()).hexdigest()
+    line = f"s VERIFIED n=5 target=last at_least=1 labels=accept:1,reject:5 {digest}\n"
     assert capsys.readouterr() == (line, "")
 
 
@@ -220,7 +227,7 @@ def code_of(model: bytes, certificate: bytes) -> int:
     return 0
 
 
-@pytest.mark.parametrize("case", ["good", "good-refutation"])
+@pytest.mark.parametrize("case", ["good", "good-refutation", "good-bound"])
 def test_a_mutated_certificate_never_crashes(case: str) -> None:
     model, certificate = (path.read_bytes() for path in files(case))
     codes = {code_of(model, mutate(certificate, random.Random(seed))) for seed in SEEDS}

@@ -439,7 +439,7 @@ def test_a_callable_that_returns_nothing_is_refused() -> None:
 def test_the_gate_of_the_format_page_tells_no_match_from_nothing_visible() -> None:
     """The example of docs/format.md: the symbol before the last 1; 2: nothing before it; 3: no 1."""
     page = (Path(__file__).parents[1] / "docs" / "format.md").read_text()
-    block = re.search(r"```json\n(\{\"name\": \"before\".*?)\n```", page, re.DOTALL)
+    block = re.search(r"```text\n(\{\"name\": \"before\".*?)\n```", page, re.DOTALL)
     assert block is not None
     document = {
         "format": "restrict-model/1",

@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 ROOT = Path(__file__).resolve().parent.parent
 SCHEMAS = {
     kind: json.loads((ROOT / f"docs/schema/restrict-{kind}-1.schema.json").read_text(encoding="utf-8"))
-    for kind in ("model", "certificate", "refutation")
+    for kind in ("model", "certificate", "refutation", "lower-bound")
 }
 INSTANCES = sorted((ROOT / "instances").glob("*.json"))
 
@@ -22,7 +22,7 @@ def documented(kind: str) -> dict[str, Any]:
     text = (ROOT / "docs/format.md").read_text(encoding="utf-8")
     blocks = [json.loads(block) for block in re.findall(r"^```json\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)]
     (example,) = [block for block in blocks if block.get("format") == f"restrict-{kind}/1"]
-    if kind == "certificate":
+    if kind in ("certificate", "lower-bound"):
         assert example["model"]["sha256"] == "..."
         example["model"]["sha256"] = "0123456789abcdef" * 4
     return example
@@ -208,6 +208,53 @@ def test_certificate_is_accepted(path: str, value: Any) -> None:
 @pytest.mark.parametrize(("path", "value"), CERTIFICATE_CHANGES_REFUSED)
 def test_certificate_is_refused(path: str, value: Any) -> None:
     assert not accepts("certificate", changed("certificate", path, value))
+
+
+BOUND_CHANGES_ALLOWED = [
+    ("model/sha256", None),
+    ("target", 3),
+    ("boxes", []),
+    ("boxes/0/cone", {}),
+    ("boxes/0/only", []),
+    ("claim", {"labels": {}, "others": 2}),
+    ("claim/others", 2),
+    ("provenance", {"seed": 0}),
+]
+
+BOUND_CHANGES_REFUSED = [
+    ("format", "restrict-certificate/1"),
+    ("comment", ""),
+    ("n", 0),
+    ("target", "all"),
+    ("boxes", {}),
+    ("boxes/0/fixed", []),
+    ("boxes/0/only", [[0, 1]]),
+    ("boxes/0/only", [[0, 1, []]]),
+    ("boxes/0/only", [[0, 1, ["0", "0"]]]),
+    ("boxes/0/cone", "all"),
+    ("boxes/0/cone", {"seen": []}),
+    ("boxes/0/cone", {"token": [[0, 1]]}),
+    ("claim", {"labels": {}}),
+    ("claim/labels", {"accept": 0}),
+    ("claim/labels", {"accept": True}),
+    ("claim/others", "2"),
+    ("claim/c", 0),
+]
+
+
+@pytest.mark.parametrize(("path", "value"), BOUND_CHANGES_ALLOWED)
+def test_lower_bound_is_accepted(path: str, value: Any) -> None:
+    assert accepts("lower-bound", changed("lower-bound", path, value))
+
+
+@pytest.mark.parametrize(("path", "value"), BOUND_CHANGES_REFUSED)
+def test_lower_bound_is_refused(path: str, value: Any) -> None:
+    assert not accepts("lower-bound", changed("lower-bound", path, value))
+
+
+@pytest.mark.parametrize("key", ["format", "model", "n", "target", "boxes", "claim", "claim/labels"])
+def test_lower_bound_key_is_required(key: str) -> None:
+    assert not accepts("lower-bound", without("lower-bound", key))
 
 
 REFUTATION_CHANGES_ALLOWED = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from restrict.checker import formats, kernel, main, read, refutation, rules, tensors
+from restrict.checker import formats, kernel, lower_bound, main, read, refutation, rules, tensors
 from restrict.checker.formats import Certificate, read_pair
 from restrict.checker.kernel import Nodes, Run
 from restrict.checker.main import DEFAULT_LIMIT, check_files, verify
@@ -13,7 +13,7 @@ from restrict.checker.read import JSON_BYTES, Meter, Place, Reject, Task, read_j
 from restrict.checker.rules import bind, function, interval
 
 FOLDER = Path(str(main.__file__)).parent
-MODULES = (read, tensors, rules, formats, kernel, refutation, main)
+MODULES = (read, tensors, rules, formats, kernel, refutation, lower_bound, main)
 FILES = tuple(Path(str(module.__file__)) for module in MODULES)
 __all__ = [
     "DEFAULT_LIMIT",

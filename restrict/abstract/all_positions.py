@@ -105,7 +105,7 @@ def _supported(instance: Instance, variable: Head | Map) -> bool:
     return "i" not in mentions(variable) and not reads
 
 
-class BulkRun:
+class AllPositions:
     """V and D of every node under a restriction, all nodes examined. Cost: O(n) scores a head and query value, and
     the total size of the sets (as runs)."""
 
@@ -208,7 +208,7 @@ def _with_default(head: Head, n: int, values: I64, sets: Sets) -> tuple[I64, Set
 class _Sweeps:
     """The rows of one head: for a query value, what the candidates of every position give."""
 
-    def __init__(self, run: BulkRun, head: Head) -> None:
+    def __init__(self, run: AllPositions, head: Head) -> None:
         instance = run.instance
         self.instance, self.head, self.n = instance, head, instance.n
         key, query = instance.key(head), instance.query(head)
@@ -305,13 +305,12 @@ class _Sweeps:
             sets, arrays = sets.reversed(), tuple(a[::-1].copy() for a in arrays)  # type: ignore[assignment]
         keys, gives, floor, equal = arrays
         flags = np.array([inclusive, self.right != backwards, self.copies, answers], dtype=np.int64)
+        offered = kernel.Candidates(keys, gives, sets.ids, sets.ptr, sets.runs, floor, equal, flags)
         work = _Work(n, self.domain)
         for first in range(0, n, BLOCK):
             stop = min(n, first + BLOCK)
             scores = self._block(u, n - stop, n - first)[::-1].copy() if backwards else self._block(u, first, stop)
-            while why := kernel.sweep(
-                first, scores, keys, gives, sets.ids, sets.ptr, sets.runs, floor, equal, flags, *work.arrays()
-            ):
+            while why := kernel.sweep(first, scores, offered, work.levels(), work.answers()):
                 work.grow(why)
         values, found = work.answer()
         return (values[::-1].copy(), found.reversed()) if backwards else (values, found)
@@ -331,11 +330,14 @@ class _Work:
         self.values, self.ids = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
         self.ptr, self.runs = np.zeros(n + 2, dtype=np.int64), np.empty((n + 64, 2), dtype=np.int64)
 
-    def arrays(self) -> tuple[I64, ...]:
-        """In the order of :func:`restrict.kernels.sweep.sweep`."""
-        return (
-            self.state, self.order, self.level, self.level_runs, self.room, self.values, self.ids, self.ptr, self.runs,
-        )  # fmt: skip
+    def levels(self) -> kernel.Levels:
+        """What a sweep works in, as the kernel takes it."""
+        score, sizes, values = self.level
+        return kernel.Levels(self.state, self.order, score, sizes, values, self.level_runs, self.room)
+
+    def answers(self) -> kernel.Answers:
+        """What it answers with, as the kernel takes it."""
+        return kernel.Answers(self.values, self.ids, self.ptr, self.runs)
 
     def grow(self, why: int) -> None:
         """Double what was too small. Raises :class:`ResourceLimit` where that would not fit in memory."""

@@ -181,17 +181,18 @@ class Row:
 
     def _hash_blocks(self, keys: Values, state: I64, stop: int, track: int, wanted: int) -> Iterator[I64]:
         """A hashed score: one fused kernel (:mod:`restrict.kernels.hashscan`), about ``wanted`` survivors at a time."""
-        from restrict.kernels.hashscan import CHUNK, scan_hash
+        from restrict.kernels.hashscan import CHUNK, KeyValues, scan_hash
 
         seed = self.expr.args[0].args[0].args[0].value
         bounds = np.array([stop, *self.own, self.right, track], dtype=np.int64)
         most = max(keys.domain, int(np.diff(keys.ptr).max(initial=1)))
         out = np.empty((3, max(most, min(wanted, BLOCK // 4))), dtype=np.int64)
+        possible = KeyValues(keys.domain, keys.positions, keys.ptr, keys.flat)
         chunk = max(1, min(CHUNK, 8 * BLOCK // keys.domain))
         base, scores = np.empty(chunk, dtype=np.int64), np.empty((keys.domain, chunk), dtype=np.int64)
         while state[scan.NEXT_J] < stop:
             with np.errstate(over="ignore"):
-                m = scan_hash(seed, keys.domain, keys.positions, keys.ptr, keys.flat, bounds, state, base, scores, out)
+                m = scan_hash(seed, possible, bounds, state, base, scores, out)
             yield out[:, :m].copy()
 
     def _compact(self, pairs: I64, count: int | None, state: I64) -> I64:

@@ -3,24 +3,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from restrict.abstract.run import AbstractRun, Cone, abstract_run, all_but_wide, positions_of
+from restrict.certificate.cases import Case, Leaf, cases_to_json, leaves, read_cases
+from restrict.certificate.outline import FORMAT, read_outline
+from restrict.checker.formats import Model as Reading
+from restrict.checker.main import DEFAULT_LIMIT
+from restrict.checker.read import Meter, Place, Reject
+from restrict.checker.read import Task as Trial
 from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError, quote
 from restrict.files import read_bytes, write_bytes
-from restrict.model.program import MAX_N, Instance, Model
-from restrict.restriction import Restriction, read_runs, runs
+from restrict.model.program import Instance, Model
+from restrict.restriction import Restriction, check_expansion, expanded, runs
 from restrict.strictjson import Node, one_line_lists, parse
 from restrict.task import Target, Task, position_of
 
-FORMAT = "restrict-certificate/1"
 MAX_VALUES = 2**24
-MAX_SPLIT = 12
-"""Positions that a certificate may be split over."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,8 @@ class Claim:
 @dataclass(frozen=True, eq=False)
 class Certificate:
     """``(model, n, restriction, cone, claim)``; ``sha256`` is ``None`` for a model without a file (checked in this
-    process only). With ``split``, the claim is established for every way to fill these free positions."""
+    process only). With ``split``, the claim is established for every way to fill these free positions, with ``cases``
+    at every leaf of a tree, whose cones then stand in it."""
 
     model_name: str
     sha256: str | None
@@ -52,6 +57,7 @@ class Certificate:
     claim: Claim
     provenance: Mapping[str, Any] = field(default_factory=dict)
     split: tuple[int, ...] = ()
+    cases: Case | None = None
 
     @property
     def c(self) -> int:
@@ -66,7 +72,10 @@ class Certificate:
     @property
     def cone_size(self) -> int | None:
         """The number of examined nodes; ``None`` for all."""
-        return None if self.cone == "all" else sum(len(p) for p in self.cone.values())
+        cones = [self.cone] if self.cases is None else [cone for _, cone in leaves(self.cases)]
+        if "all" in cones:
+            return None
+        return sum(len(p) for cone in cones if cone != "all" for p in cone.values())
 
     def to_bytes(self) -> bytes:
         """The bytes of the file; the same for the same certificate."""
@@ -82,6 +91,7 @@ class Certificate:
             "fixed": self.restriction.to_json(),
             "cone": cone,
             **({"split": list(self.split)} if self.split else {}),
+            **({} if self.cases is None else {"cases": cases_to_json(self.cases)}),
             "claim": claim,
             "provenance": dict(self.provenance),
         }
@@ -113,17 +123,20 @@ class Certificate:
 
 
 def claim_under(
-    at: Instance, restriction: Restriction, cone: Cone, target: Target, split: tuple[int, ...] = ()
-) -> Claim:
+    at: Instance, restriction: Restriction, cone: Cone, target: Target, split: tuple[int, ...] = (),
+    cases: Case | None = None,
+) -> Claim:  # fmt: skip
     """The strongest claim that the abstract run over a cone supports, by the run at all positions at once where the
-    cone is everything and the program is of that kind; with ``split``, over all ways to fill these positions."""
-    from restrict.abstract.all_positions import BulkRun, supported
+    cone is everything and the program is of that kind; with ``split``, over all ways to fill these positions, with
+    ``cases``, over the leaves of a tree."""
+    from restrict.abstract.all_positions import AllPositions, supported
 
-    if split:
-        return _split_claim(at, restriction, cone, target, split)
+    if split or cases is not None:
+        each = _split(at, split, cone) if cases is None else leaves(cases)
+        return _claim_by_cases(at, restriction, each, target)
     if cone != "all" or not supported(at):
         return claim_of(abstract_run(at, restriction, cone), target)
-    where, run = position_of(at, target), BulkRun(at, restriction)
+    where, run = position_of(at, target), AllPositions(at, restriction)
     sets = run.label_sets()
     if where is None:
         return Claim(restriction.free, int(sets.sizes().max()), None, None)
@@ -132,25 +145,36 @@ def claim_under(
     return Claim(restriction.free, len(depends), depends, tuple(v for v in range(62) if values >> v & 1))
 
 
-def _split_claim(at: Instance, restriction: Restriction, cone: Cone, target: Target, split: tuple[int, ...]) -> Claim:
-    """Theorem A' of docs/trusted-base.md: the output is a function of the split positions and, in each branch, of
-    what it depends on there."""
+def _claim_by_cases(
+    at: Instance, restriction: Restriction, cases: Iterable[tuple[dict[int, int], Cone]], target: Target
+) -> Claim:
+    """Theorem A' of docs/trusted-base.md: the output is a function of the positions that are filled in and, in each
+    case, of what it depends on there."""
     values: set[int] = set()
-    depends = set(split)
-    for symbols in product(range(len(at.model.alphabet)), repeat=len(split)):
-        branch = restriction | Restriction.of(at, dict(zip(split, symbols, strict=True)))
-        found = claim_under(at, branch, cone, target)
+    depends: set[int] = set()
+    for path, cone in cases:
+        found = claim_under(at, restriction | Restriction.of(at, dict(path)), cone, target)
         assert found.values is not None
         assert found.dependencies is not None
         values.update(found.values)
-        depends.update(found.dependencies)
+        depends.update(path, found.dependencies)
     if len({at.label(v) for v in values}) == 1:
         depends = set()
     return Claim(restriction.free, len(depends), tuple(sorted(depends)), tuple(sorted(values)))
 
 
+def _split(at: Instance, split: tuple[int, ...], cone: Cone) -> Iterator[tuple[dict[int, int], Cone]]:
+    """Every way to fill the positions of a split."""
+    for symbols in product(range(len(at.model.alphabet)), repeat=len(split)):
+        yield dict(zip(split, symbols, strict=True)), cone
+
+
 def claim_of(run: AbstractRun, target: Target) -> Claim:
-    """The strongest claim that an abstract run supports."""
+    """The strongest claim that an abstract run supports.
+
+    Raises:
+        ResourceLimit: the output has more than 2^24 values.
+    """
     where = position_of(run.instance, target)
     output = run.instance.model.output.variable
     if run.instance.domains[output] > MAX_VALUES and output != "position":
@@ -166,6 +190,27 @@ def claim_of(run: AbstractRun, target: Target) -> Claim:
     )
 
 
+@lru_cache(maxsize=64)
+def _read_by_the_checker(content: bytes, source: Path | None, n: int) -> None:
+    """Raise :class:`ModelError` where the trusted checker refuses a model; what it cannot decide is left to it."""
+    place, folder = Place(str(source or "model")), source.parent if source else Path()
+    try:
+        Reading(Trial(None, place, content, place, folder, Meter(DEFAULT_LIMIT)), n)
+    except Reject as reject:
+        if reject.code == 4:
+            raise ModelError(str(reject)) from None
+
+
+def trusted_reading(at: Instance) -> None:
+    """No certificate is made for a model that the trusted checker calls malformed. Cost: one reading of the model.
+
+    Raises:
+        ModelError: it does, with the line that it gives.
+    """
+    if at.model.content is not None:
+        _read_by_the_checker(at.model.content, at.model.source, at.n)
+
+
 def certificate_of(
     at: Instance,
     restriction: Restriction,
@@ -173,20 +218,46 @@ def certificate_of(
     target: Target = "last",
     provenance: Mapping[str, Any] | None = None,
     split: tuple[int, ...] = (),
+    cases: Case | None = None,
 ) -> Certificate:
-    """Run the abstract run on a restriction and a cone, in every branch of a split, and write down what follows.
-    Cost: that of :func:`abstract_run`, for each branch. Of the cone ``"all"`` the nodes of wide maps whose image is too
-    large to compute are left out."""
+    """Run the abstract run on a restriction and a cone, in every branch of a split or at every leaf of a tree, and
+    write down what follows.
+
+    Of the cone ``"all"`` the nodes of wide maps whose image is too large to compute are left out.
+
+    Cost: that of :func:`restrict.abstract.run.abstract_run`, for each branch or leaf.
+
+    Args:
+        at: the model at one length.
+        restriction: what is fixed.
+        cone: the nodes to examine, by variable, or ``"all"``.
+        target: ``"last"``, ``"all"`` or a position.
+        provenance: what the file says about its origin; the checker ignores it.
+        split: free positions over which all symbols are gone through (one position only).
+        cases: a tree of cases in place of the split.
+
+    Returns:
+        The certificate of the strongest claim that follows.
+
+    Raises:
+        UsageError: the model has no output at the target.
+        ResourceLimit: the output has too many values to list.
+    """
+    trusted_reading(at)
     if cone == "all":
         cone = all_but_wide(at, restriction)
-    claim = claim_under(at, restriction, cone, target, split)
+    claim = claim_under(at, restriction, cone, target, split, cases)
     kept = (
         cone if cone == "all" else {v.name: tuple(sorted(cone[v.name])) for v in at.model.variables if cone.get(v.name)}
     )
-    return Certificate(at.model.name, at.model.digest, at.n, target, restriction, kept, claim, provenance or {}, split)
+    return Certificate(
+        at.model.name, at.model.digest, at.n, target, restriction, kept, claim, provenance or {}, split, cases
+    )
 
 
-def certified(task: Task, fixed: Mapping[int, int | str], cone: Cone, split: tuple[int, ...] = ()) -> Certificate:
+def certified(
+    task: Task, fixed: Mapping[int, int | str], cone: Cone, split: tuple[int, ...] = (), cases: Case | None = None
+) -> Certificate:
     """The certificate of a task for a restriction, from a fresh abstract run.
 
     Cost: that of :func:`certificate_of`.
@@ -196,16 +267,18 @@ def certified(task: Task, fixed: Mapping[int, int | str], cone: Cone, split: tup
         fixed: symbols (or their indices) by position.
         cone: the nodes to examine.
         split: free positions to go through case by case.
+        cases: instead, a tree of cases with its own cones.
     """
     rho = Restriction.of(task.instance, dict(fixed))
-    return certificate_of(task.instance, rho, cone, task.target, task.provenance, split)
+    return certificate_of(task.instance, rho, cone, task.target, task.provenance, split, cases)
 
 
 def check_fast(model: Model, certificate: Certificate) -> str:
     """The checker's verdict by the fast abstract run: the success line without the digest.
 
-    Raises :class:`ModelError` where the certificate is for another model and :class:`NotEstablished` where the claim
-    does not follow.
+    Raises:
+        ModelError: the certificate is for another model.
+        NotEstablished: the claim does not follow.
     """
     if certificate.sha256 != model.digest:
         raise ModelError(
@@ -217,7 +290,11 @@ def check_fast(model: Model, certificate: Certificate) -> str:
         position_of(at, certificate.target)
     except UsageError as error:
         raise ModelError(f"certificate: {error}") from None
-    unknown = next((v for v in certificate.cone if v not in model.by_name), None) if certificate.cone != "all" else None
+    cones = [certificate.cone]
+    if certificate.cases is not None:
+        _check_cases(at, rho, certificate.cases)
+        cones += [cone for _, cone in leaves(certificate.cases)]
+    unknown = next((v for cone in cones if cone != "all" for v in cone if v not in model.by_name), None)
     if unknown is not None:
         raise ModelError(f"cone: {quote(unknown)} is no map or head of the model")
     size = at.domains[model.output.variable]
@@ -227,12 +304,12 @@ def check_fast(model: Model, certificate: Certificate) -> str:
     bound = next((p for p in claim.dependencies or () if p in rho.fixed or p in rho.pinned), None)
     if bound is not None:
         raise ModelError(f"claim.dependencies: position {bound} is not free")
-    if certificate.split and certificate.target == "all":
-        raise ModelError("split: only a certificate for one position can be split")
+    if (certificate.split or certificate.cases is not None) and certificate.target == "all":
+        raise ModelError("split: only a certificate for one position can be split, or have cases")
     bound = next((p for p in certificate.split if p in rho.fixed or p in rho.pinned), None)
     if bound is not None:
         raise ModelError(f"split: position {bound} is not free")
-    found = claim_under(at, rho, certificate.cone, certificate.target, certificate.split)
+    found = claim_under(at, rho, certificate.cone, certificate.target, certificate.split, certificate.cases)
     output = f"{model.output.variable} at {certificate.target}"
     if found.free != claim.free:
         raise NotEstablished(f"claim.free: {claim.free} claimed, {found.free} positions are free")
@@ -249,12 +326,36 @@ def check_fast(model: Model, certificate: Certificate) -> str:
     return claim.text(certificate.n, certificate.target)
 
 
+def _check_cases(at: Instance, rho: Restriction, tree: Case) -> None:
+    """Every question is about a free position not asked before, and has a child for every symbol."""
+    todo: list[tuple[Case, frozenset[int]]] = [(tree, frozenset())]
+    while todo:
+        case, asked = todo.pop()
+        if isinstance(case, Leaf):
+            continue
+        p = case.position
+        if p in asked or p in rho.fixed or p in rho.pinned:
+            raise ModelError(f"cases: position {p} is not free, or is asked before")
+        if len(case.children) != len(at.model.alphabet):
+            raise ModelError(f"cases: {len(case.children)} children for {len(at.model.alphabet)} symbols")
+        todo.extend((child, asked | {p}) for child in case.children)
+
+
 # ---------------------------------------------------------------- reading
 
 
 def load_certificate(path: str | Path) -> Certificate:
-    """Read a certificate file; it is not checked against a model here. Raises :class:`ModelError` (file: place:
-    reason)."""
+    """Read a certificate file; it is not checked against a model here.
+
+    Args:
+        path: the file.
+
+    Returns:
+        The certificate.
+
+    Raises:
+        ModelError: malformed; the message is file: place: reason.
+    """
     path = Path(path)
     try:
         return read_certificate(Node(parse(read_bytes(path), str(path)), "top level"))
@@ -264,46 +365,23 @@ def load_certificate(path: str | Path) -> Certificate:
 
 
 def read_certificate(root: Node) -> Certificate:
-    """A certificate from its JSON form. Raises :class:`ModelError` with the place."""
-    fields = root.fields(("format", "model", "n", "target", "fixed", "cone", "claim"), ("split", "provenance"))
-    if fields["format"].text() != FORMAT:
-        fields["format"].fail(f"this is {quote(fields['format'].value)}, not {FORMAT!r}")
-    model = fields["model"].fields(("name", "sha256"))
-    n = fields["n"].integer(1, MAX_N)
-    target: Target = fields["target"].value
-    if target not in ("last", "all"):
-        target = fields["target"].integer(0, n - 1)
+    """A certificate from its JSON form.
+
+    Raises:
+        ModelError: it is malformed, with the place.
+        ResourceLimit: it has more positions than can be held one by one.
+    """
+    outline = read_outline(root)
+    place = "" if root.place == "top level" else f"{root.place}."
+    check_expansion(outline.positions, f"{place}certificate")
+    rho = Restriction(outline.n, {i: s for start, count, s in outline.fixed for i in range(start, start + count)})
     cone: Cone = "all"
-    if fields["cone"].value != "all":
-        names = fields["cone"].expect(dict, '"all" or an object')
-        cone = {name: read_runs(node, n) for name, node in fields["cone"].fields(names).items()}
-    provenance = fields["provenance"].expect(dict, "an object") if "provenance" in fields else {}
-    digest = None if model["sha256"].value is None else model["sha256"].text()
-    rho = Restriction.from_json(fields["fixed"], n)
-    claim = _claim(fields["claim"], n, target)
-    split = _split(fields["split"], n) if "split" in fields else ()
-    return Certificate(model["name"].text(), digest, n, target, rho, cone, claim, provenance, split)
-
-
-def _split(node: Node, n: int) -> tuple[int, ...]:
-    positions = tuple(p.integer(0, n - 1) for p in node.items())
-    if list(positions) != sorted(set(positions)):
-        node.fail("expected a strictly increasing list")
-    if len(positions) > MAX_SPLIT:
-        node.fail(f"more than {MAX_SPLIT} positions")
-    return positions
-
-
-def _claim(node: Node, n: int, target: Target) -> Claim:
-    if target == "all":
-        fields = node.fields(("free", "c"))
-        return Claim(fields["free"].integer(0, n), fields["c"].integer(0, n), None, None)
-    fields = node.fields(("free", "c", "dependencies", "values"))
-    values = tuple(v.integer(0) for v in fields["values"].items())
-    if not values or list(values) != sorted(set(values)):
-        fields["values"].fail("expected a non-empty increasing list")
-    dependencies = read_runs(fields["dependencies"], n)
-    c = fields["c"].integer(0, n)
-    if c != len(dependencies):
-        fields["c"].fail(f"c is {c}, but {len(dependencies)} dependencies are listed")
-    return Claim(fields["free"].integer(0, n), c, dependencies, values)
+    if outline.cone != "all":
+        cone = {name: expanded(spans, f"{place}cone.{name}") for name, spans in outline.cone.items()}
+    c = outline.claim
+    depends = None if c.dependencies is None else expanded(c.dependencies, f"{place}claim.dependencies")
+    claim = Claim(c.free, c.c, depends, c.values)
+    return Certificate(
+        outline.model_name, outline.sha256, outline.n, outline.target, rho, cone, claim, outline.provenance,
+        outline.split, None if outline.cases is None else read_cases(outline.cases, outline.n, cone),
+    )  # fmt: skip

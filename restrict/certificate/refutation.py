@@ -129,7 +129,11 @@ class Refutation:
 
     @staticmethod
     def load(path: str | Path) -> Refutation:
-        """Read a file; it is not checked here. Raises :class:`ModelError` (file: place: reason)."""
+        """Read a file; it is not checked here.
+
+        Raises:
+            ModelError: malformed; the message is file: place: reason.
+        """
         path = Path(path)
         try:
             return _read(Node(parse(read_bytes(path), str(path)), "top level"))
@@ -154,8 +158,8 @@ def language_document(language: Language) -> dict[str, Any]:
     from restrict.languages.regular import Regular, dfa_document
 
     alphabet, spec = list(language.alphabet), language.spec
-    name, _, rest = spec.partition(":")
-    _, deep, depth = rest.partition(",depth=")
+    name, _, rest = spec.partition("[" if spec.startswith(("dyck[", "shuffle-dyck[")) else ":")
+    _, deep, depth = rest.rpartition("]:" if "[" in spec[:13] else ":")[2].partition(",depth=")
     if name in BUILT_IN:
         return {"name": name, "alphabet": alphabet} | ({"depth": int(depth)} if deep else {})
     if isinstance(language, Regular):

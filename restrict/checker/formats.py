@@ -10,7 +10,7 @@ import hashlib
 import math
 import re
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise, product
 from typing import Any, NamedTuple
@@ -167,7 +167,7 @@ class Model:
     """A model at length ``n``: parsed, every domain known, intervals analysed; ``pending`` is what is left to try."""
 
     def __init__(self, task: Task, n: int) -> None:
-        top, self.meter = task.model_place, task.meter
+        top, self.meter, self.task = task.model_place, task.meter, task
         fields = record(read_json(task.model, top, task.meter), MODEL, top)
         self.n, self.name = n, fields["name"]
         self.read_symbols(fields, top)
@@ -275,6 +275,7 @@ class Model:
         self.every = fields["position"] == "every"
         domain, self.accept = self.domains[self.output], None
         self.labels: array[int] | None = None
+        self.label_names: dict[str, int] = {}
         self.single: dict[Values, bool] = {}
         if "accept" in fields and "labels" in fields:
             malformed(place, "at most one of accept and labels")
@@ -287,7 +288,7 @@ class Model:
             if len(self.accept) < len(values):
                 malformed(place.key("accept"), "a value occurs twice")
         if "labels" in fields:
-            names, numbers = fields["labels"], dict[str, int]()
+            names, numbers = fields["labels"], self.label_names
             if len(names) != domain:
                 malformed(place.key("labels"), f"expected one label for each of the {domain} values")
             self.meter.hold(150 * domain)
@@ -314,6 +315,30 @@ class Model:
             self.meter.charge(len(values) if self.accept is None else len(self.accept))
             self.single[values] = self.same_label(values)
         return self.single[values]
+
+    def label_of(self, value: int) -> int:
+        """The number of a value's label."""
+        if self.labels is not None:
+            return self.labels[value]
+        return value if self.accept is None else +(value in self.accept)
+
+    def label_number(self, name: str) -> int | None:
+        """The number of a label that some value has."""
+        domain = self.domains[self.output]
+        if self.labels is not None:
+            return self.label_names.get(name)
+        if self.accept is not None:
+            there = {"accept": len(self.accept) > 0, "reject": len(self.accept) < domain}
+            return +(name == "accept") if there.get(name) else None
+        number = int(name) if re.fullmatch("0|[1-9][0-9]{0,9}", name) else domain
+        return number if number < domain else None
+
+    def label_count(self) -> int:
+        """How many labels the values have."""
+        domain = self.domains[self.output]
+        if self.labels is not None:
+            return len(self.label_names)
+        return domain if self.accept is None else (len(self.accept) > 0) + (len(self.accept) < domain)
 
     def same_label(self, values: Values) -> bool:
         if self.labels is not None:
@@ -343,6 +368,7 @@ class Certificate:
 
     def __init__(self, value: Any, top: Place) -> None:
         self.top, self.fields = top, record(value, CERTIFICATE, top)
+        self.runner: Callable[..., Any] | None = None
         self.n, self.model_digest = self.fields["n"], self.fields["model"]["sha256"]
 
     def read(self, model: Model) -> None:
@@ -478,6 +504,7 @@ def read_pair(task: Task, document: Any, top: Place) -> Certificate:
     if hashlib.sha256(task.model).hexdigest() != certificate.model_digest:
         malformed(top.key("model").key("sha256"), "not the SHA-256 of the model file")
     certificate.read(Model(task, certificate.n))
+    certificate.runner = task.runner
     task.meter.place = top.key("cone")
     return certificate
 

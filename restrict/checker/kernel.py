@@ -384,8 +384,8 @@ class Run:
             self.meter.charge(NODE + head.rule.size)
             score = function(head.rule.bind({"n": self.model.n, "i": i, "q": u}, slots))
             row = Row(head, i, u, low, high, score, keys, self.meter)
-            candidates = row.candidates()
-            found = row.winners(candidates) if head.key == head.value else self.collected(row, candidates.bounds)
+            candidates = self.candidates(row)
+            found = self.winners(row, candidates) if head.key == head.value else self.collected(row, candidates.bounds)
             if found not in results:
                 self.meter.hold(100 + (0 if isinstance(found, range) else 100 * len(found)))
                 results.add(found)
@@ -397,6 +397,12 @@ class Run:
         if head.query and len(values) > 1:
             dependencies = self.joined(dependencies, self.states[head.query].depends((i, i + 1)))
         return values, dependencies
+
+    def candidates(self, row: Row) -> Candidates:
+        return row.candidates()
+
+    def winners(self, row: Row, found: Candidates) -> Values:
+        return row.winners(found)
 
     def joined(self, first: int, second: int) -> int:
         """The union of two sets of positions; all free ones are always the same object, which saves comparing them."""
@@ -461,7 +467,7 @@ def decide_all(certificate: Certificate) -> None:
     """The claim for every position: in a stretch of equal ``V`` all nodes have equally many dependencies."""
     model, n = certificate.model, certificate.n
     branch = next(branches(certificate))
-    state = Run(model, *branch).states[model.output]
+    state = (certificate.runner or Run)(model, *branch).states[model.output]
     model.meter.charge(state.count(0, n)[0])
     for at, _, values in state.segments(0, n):
         if len(values) > 1 and (found := label_depends(model, state, at).bit_count()) > certificate.c:
@@ -478,7 +484,7 @@ def label_depends(model: Model, state: State, at: int) -> int:
 def branches(certificate: Certificate) -> Iterator[tuple[Fixed, int, Cone]]:
     """The restriction, its free positions and the cone in every case; each case is charged before it is made."""
     model, meter = certificate.model, certificate.model.meter
-    each = NODE * (1 + len(model.variables)) + 6 * len(certificate.fixed.symbols) + model.n // 64
+    each = 2 * NODE * (1 + len(model.variables)) + 12 * len(certificate.fixed.symbols) + model.n // 64
     if "cases" in certificate.fields:
         # All cases are read before any is examined.
         meter.expect(each * sum(1 for _ in certificate.leaves()))
@@ -500,7 +506,7 @@ def outcome(certificate: Certificate, at: int) -> Node:
     model, meter = certificate.model, certificate.model.meter
     found, dependencies, before = set[Values](), 0, meter.held
     for fixed, free, cone in branches(certificate):
-        state = Run(model, fixed, free, cone).states[model.output]
+        state = (certificate.runner or Run)(model, fixed, free, cone).states[model.output]
         values = state.values(at)
         more = label_depends(model, state, at)
         meter.charge(1 + more.bit_length() // 2048)

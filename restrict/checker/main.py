@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -16,7 +16,12 @@ from .read import JSON_BYTES, Meter, Place, Reject, Task, read_file, read_json, 
 USAGE = "usage: python -m restrict.checker MODEL CERTIFICATE [--limit STEPS]"
 DEFAULT_LIMIT = 2_000_000_000
 CERTIFICATE = "restrict-certificate/1"
-PROOFS = {CERTIFICATE: "kernel", "restrict-refutation/1": "refutation"}
+PROOFS = {
+    CERTIFICATE: "kernel",
+    "restrict-refutation/1": "refutation",
+    "restrict-automaton/1": "all_lengths",
+    "restrict-lower-bound/1": "lower_bound",
+}
 """The module of this package with ``verify(task)`` for each format of a proof."""
 OUT_OF_MEMORY = b"restrict.checker: out of memory or stack\n"
 
@@ -29,18 +34,20 @@ def verify(
     model_name: str = "model",
     certificate_name: str = "certificate",
     limit: int = DEFAULT_LIMIT,
+    runner: Callable[..., Any] | None = None,
 ) -> str:
     """The success line, if the certificate or refutation proves its claim about the model; raises ``Reject`` in every
     other case.
 
-    ``folder`` holds the model's safetensors files, ``limit`` is the largest number of steps. The cost is at most about
-    half a microsecond for each step and 2 GiB of memory. Source: docs/trusted-base.md.
+    ``folder`` holds the model's safetensors files, ``limit`` is the largest number of steps, ``runner`` replaces the
+    kernel's abstract run (``restrict check --fast``). The cost is at most about half a microsecond for each step and
+    2 GiB of memory. Source: docs/trusted-base.md.
     """
     top, meter = Place(certificate_name), Meter(limit)
     document = read_json(certificate_bytes, top, meter)
     proof = document.get("format") if isinstance(document, dict) else None
     name = PROOFS.get(proof if isinstance(proof, str) else "", PROOFS[CERTIFICATE])
-    task = Task(document, top, model_bytes, Place(model_name), Path(folder), meter)
+    task = Task(document, top, model_bytes, Place(model_name), Path(folder), meter, runner)
     return str(import_module(f".{name}", __package__).verify(task))
 
 
@@ -61,7 +68,7 @@ def arguments(argv: Sequence[str]) -> tuple[str, str, int]:
     return paths[0], paths[1], limit
 
 
-def check_files(argv: Sequence[str]) -> str:
+def check_files(argv: Sequence[str], runner: Callable[..., Any] | None = None) -> str:
     model, certificate, limit = arguments(argv)
     names = [path if len(path) <= 300 else "..." + path[-297:] for path in (model, certificate)]
     return verify(
@@ -70,6 +77,7 @@ def check_files(argv: Sequence[str]) -> str:
         model_name=names[0],
         certificate_name=names[1],
         limit=limit,
+        runner=runner,
     )
 
 
@@ -85,10 +93,10 @@ def say(stream: Any, text: str) -> bool:
     return True
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None, runner: Callable[..., Any] | None = None) -> int:
     """Check the files named by ``argv``; returns the exit code (docs/checker.md)."""
     try:
-        line = check_files(sys.argv[1:] if argv is None else argv)
+        line = check_files(sys.argv[1:] if argv is None else argv, runner)
         if say(sys.stdout, line):
             return 0
         # Nobody has read the line: no success. A closed pipe must not be flushed again at exit, with a traceback.

@@ -124,7 +124,8 @@ class Meter:
 
 
 class Task(NamedTuple):
-    """What the module of a proof format is given; ``top`` and ``model_place`` name the two files in errors."""
+    """What the module of a proof format is given; ``top`` and ``model_place`` name the two files in errors,
+    ``runner`` is another abstract run in place of the kernel's (never from the command line)."""
 
     document: Any
     top: Place
@@ -132,6 +133,7 @@ class Task(NamedTuple):
     model_place: Place
     folder: Path
     meter: Meter
+    runner: Callable[..., Any] | None = None
 
 
 # ---------------------------------------------------------------- JSON

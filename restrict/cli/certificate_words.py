@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from restrict.certificate.certificate import Certificate
     from restrict.model.program import Model
     from restrict.optimum.exact import Exact
+    from restrict.optimum.lower_bound import Bounds
 
 
 def report(
@@ -21,8 +22,10 @@ def report(
     line: str | None,
     as_json: bool,
     optimum: Exact | None = None,
+    bounds: Bounds | None = None,
 ) -> None:
     """Print a certificate, in words or as JSON, with where it went and what the trusted checker says."""
+    from restrict.report.lower_bound import bound_document, bounds_below
     from restrict.report.text import summary
 
     if as_json:
@@ -33,11 +36,15 @@ def report(
         }
         if optimum is not None:
             document["exact"] = exact_document(optimum)
+        if bounds is not None:
+            document["lower_bound"] = bound_document(program, bounds, found, optimum)
         click.echo(json.dumps(document))
         return
     click.echo(summary(program, found))
     if optimum is not None:
         click.echo(exact_lines(program, optimum))
+    if bounds is not None:
+        click.echo(bounds_below(program, found, bounds, output, optimum))
     if line is not None:
         click.echo(f"  checked by the trusted checker: {line}")
     else:

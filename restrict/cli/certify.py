@@ -11,7 +11,8 @@ import click
 
 from restrict.cli import common
 from restrict.cli.certificate_words import report
-from restrict.cli.common import check_writable, leave_interrupted, make_folder, progress_on, trusted_line
+from restrict.cli.common import check_writable, leave_interrupted, progress_on, result_folder, trusted_line
+from restrict.cli.every_length import STATES, certify_pattern
 from restrict.cli.everywhere import certify_everywhere
 from restrict.errors import UsageError
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from restrict.certificate.certificate import Certificate
     from restrict.model.program import Model
     from restrict.optimum.exact import Exact
+    from restrict.optimum.lower_bound import Bounds
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ class Wish:
     pareto: bool
     figure: Path | None
     trace: bool
+    lower_bound: bool
+    method: str
     as_json: bool
 
     @property
@@ -54,6 +58,8 @@ class Wish:
         """
         if self.c is not None and self.free is not None:
             raise UsageError("give -c or --free, not both: -c bounds the dependencies, --free the free positions")
+        if self.method != "auto" and not self.everywhere:
+            raise UsageError("--method is for --target all without --restriction")
         if self.trace and not self.everywhere:
             raise UsageError("--trace is for --target all without --restriction")
         if self.everywhere and (self.exact or self.pareto or self.figure is not None):
@@ -66,11 +72,13 @@ class Wish:
             raise UsageError("--figure draws the front: give --pareto, too")
         if self.exact and (self.rho is not None or self.free is not None):
             raise UsageError("--exact is for -c; leave out --free and --restriction")
+        if self.lower_bound and (self.everywhere or self.pareto or self.c or self.free is not None):
+            raise UsageError("--lower-bound is for c = 0 at one position; leave out -c, --free, --pareto, --target all")
 
 
 @click.command()
 @common.MODEL
-@common.LENGTH
+@common.length_or_all
 @click.option(
     "--target",
     type=common.TargetType(),
@@ -114,21 +122,40 @@ class Wish:
     type=click.Path(dir_okay=False, path_type=Path),
     help="With --pareto: draw the front (needs matplotlib).",
 )
+@click.option(
+    "--method",
+    type=click.Choice(["auto", "lemma", "exchange", "repeating"]),
+    default="auto",
+    show_default=True,
+    help="With --target all: Stages 1 to 3 of the Depth Reduction Lemma, exchange of fixed inputs, a restriction that "
+    "repeats, or the best of these.",
+)
 @click.option("--trace", is_flag=True, help="With --target all: print what each removed layer came to.")
+@click.option(
+    "--lower-bound",
+    is_flag=True,
+    help="Also prove how many positions it takes at least, at any length; with -o FILE.json, the proof goes to "
+    "FILE.lower.json.",
+)
+@STATES
 @common.JSON
-def certify(model: str, **options: Any) -> None:
-    """Find a restriction under which MODEL's output depends on at most c inputs, and certify it."""
+def certify(model: str, all_lengths: bool, states: int, **options: Any) -> None:
+    """Find a restriction under which MODEL's output depends on at most c inputs, and certify it.
+
+    With --all-lengths: a pattern of fixed symbols that forces the output at every length, with a proof.
+    """
     from restrict.model.source import load
 
+    if all_lengths:
+        certify_pattern(load(model), states, options["output"], options["as_json"])
+        return
     wish = Wish(**options)
     wish.check()
     if not wish.pareto:
         check_writable(wish.output)
     program = load(model)
     if wish.everywhere:
-        certify_everywhere(
-            program, wish.n, wish.c, wish.free, wish.output, wish.seed, wish.time, wish.trace, wish.as_json
-        )
+        certify_everywhere(program, wish)
     elif wish.pareto:
         _pareto(program, wish)
     else:
@@ -141,7 +168,7 @@ def _one_position(program: Model, wish: Wish) -> None:
     from restrict.restriction import Restriction
 
     given = Restriction.parse(program.at(wish.n), wish.rho) if wish.rho is not None else None
-    optimum = None
+    optimum, bounds = None, None
     with progress_on(f"{program.name[:40]}, n = {wish.n}") as progress:
         found = run(
             program,
@@ -156,12 +183,28 @@ def _one_position(program: Model, wish: Wish) -> None:
         )
         if wish.exact:
             found, optimum = _exact(program, found, wish.c or 0, wish.time, wish.seed, progress)
+        if wish.lower_bound and found.provenance.get("stopped") != "interrupted":
+            found, bounds = _bounded(program, found, wish, progress)
         if wish.output is not None:
             found.save(wish.output)
         line = trusted_line(program, found)
-    report(program, found, wish.output, line, wish.as_json, optimum)
-    if found.provenance.get("stopped") == "interrupted":
+    report(program, found, wish.output, line, wish.as_json, optimum, bounds)
+    if "interrupted" in (found.provenance.get("stopped"), bounds and bounds.stopped):
         leave_interrupted(wish.output)
+
+
+def _bounded(program: Model, found: Certificate, wish: Wish, progress: Any) -> tuple[Certificate, Bounds]:
+    """The lower bound, its file, and the better certificate of the one given and the one met on the way."""
+    from restrict.optimum.lower_bound import lower_bound
+    from restrict.report.lower_bound import bound_path, has_claim
+
+    upper = len(found.restriction.fixed) if found.c == 0 else None
+    bounds = lower_bound(
+        program, wish.n, target=wish.target, upper=upper, seed=wish.seed, time=wish.time, progress=progress
+    )
+    if wish.output is not None and has_claim(bounds.bound):
+        bounds.bound.save(bound_path(wish.output))
+    return (found if bounds.forcing is None or wish.rho is not None else bounds.forcing), bounds
 
 
 def _pareto(program: Model, wish: Wish) -> None:
@@ -174,9 +217,7 @@ def _pareto(program: Model, wish: Wish) -> None:
             import matplotlib as _  # noqa: F401
         except ImportError:
             raise UsageError("--figure needs matplotlib: pip install 'restrict[report]'") from None
-    if folder is not None:
-        make_folder(folder)
-    with progress_on(f"{program.name[:40]}, n = {wish.n}") as progress:
+    with result_folder(folder), progress_on(f"{program.name[:40]}, n = {wish.n}") as progress:
         front = pareto(program, wish.n, target=wish.target, seed=wish.seed, time=wish.time, progress=progress)
     for point in front.points if folder is not None else ():
         assert folder is not None

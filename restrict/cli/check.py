@@ -16,26 +16,30 @@ from restrict.cli import common
 @click.option("--fast", is_flag=True, help="Use the numba twin of the checker: for very large n; not the trusted base.")
 @click.option("--limit", type=click.IntRange(min=1), default=None, help="Give up (exit 5) beyond this many steps.")
 def check(model: str, certificate: Path, fast: bool, limit: int | None) -> None:
-    """Verify CERTIFICATE, or a refutation, against MODEL.
+    """Verify CERTIFICATE, a refutation or a lower bound against MODEL.
 
     Exit 0 and one line `s VERIFIED ...`, or a reason on standard error.
     """
 
-    from restrict.certificate.certificate import load_certificate
     from restrict.certificate.check import check as verify
-    from restrict.certificate.check import trusted_check
-    from restrict.certificate.refutation import Refutation, is_refutation
+    from restrict.certificate.check import load_any, trusted_check
+    from restrict.certificate.lower_bound import is_lower_bound
+    from restrict.checker.main import main
     from restrict.files import read_bytes
     from restrict.model.source import is_there, load
 
-    if not fast and is_there(model):
-        from restrict.checker.main import main
-
-        sys.exit(main([model, str(certificate), *(["--limit", str(limit)] if limit else [])]))
-    program = load(model)
+    # A pipe can be read only once; and the checker is to be the first to read what may be malformed.
+    likely = fast and certificate.is_file() and b'"restrict-lower-bound/1"' in read_bytes(certificate)
+    if likely and is_lower_bound(certificate):
+        click.echo(verify(load(model), load_any(certificate), fast=True, limit=limit))
+        return
+    runner = None
     if fast:
-        found = Refutation.load(certificate) if is_refutation(certificate) else load_certificate(certificate)
-        click.echo(verify(program, found, fast=True, limit=limit))
-    else:
-        assert program.content is not None
-        click.echo(trusted_check(program.content, read_bytes(certificate), None, str(certificate), limit))
+        from restrict.certificate.fast import FAST_LIMIT, FastRun
+
+        runner, limit = FastRun, limit or FAST_LIMIT
+    if is_there(model):
+        sys.exit(main([model, str(certificate), *(["--limit", str(limit)] if limit else [])], runner))
+    program = load(model)
+    assert program.content is not None
+    click.echo(trusted_check(program.content, read_bytes(certificate), None, str(certificate), limit, runner))

@@ -20,8 +20,7 @@ import click
 from restrict.deadline import Progress
 
 if TYPE_CHECKING:
-    from restrict.certificate.certificate import Certificate
-    from restrict.certificate.refutation import Refutation
+    from restrict.certificate.check import Claimed
     from restrict.model.program import Model
 
 AUTOMATIC_CHECK = 20_000_000
@@ -109,6 +108,28 @@ class Share(click.ParamType):  # type: ignore[type-arg]
 
 MODEL = click.argument("model", metavar="MODEL")
 LENGTH = click.option("-n", "n", type=click.IntRange(1, LONGEST), required=True, help="Length, markers included.")
+
+
+def length_or_all(command: Any) -> Any:
+    """The options ``-n`` and ``--all-lengths``, one of which must be given."""
+
+    def given(context: click.Context, parameter: click.Parameter, n: int | None) -> int | None:
+        if n is None and not context.params.get("all_lengths"):
+            raise click.MissingParameter(ctx=context, param=parameter)
+        return n
+
+    everything = click.option(
+        "--all-lengths",
+        is_flag=True,
+        is_eager=True,
+        help="Every length at once, instead of -n (order-only models).",
+    )
+    length = click.option(
+        "-n", "n", type=click.IntRange(1, LONGEST), default=None, callback=given, help="Length, markers included."
+    )
+    return length(everything(command))
+
+
 TARGET = click.option("--target", type=TargetType(), default="last", show_default=True, help="last, or a position.")
 SEED = click.option(
     "--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Same seed, same answer."
@@ -129,7 +150,11 @@ def output_option(what: str) -> Callable[[Any], Any]:
 
 
 def check_writable(path: Path | None) -> Path | None:
-    """Refuse an output that cannot be written before the work starts, not after."""
+    """Refuse an output that cannot be written before the work starts, not after.
+
+    Raises:
+        UsageError: the file cannot be written there.
+    """
     from restrict.errors import UsageError
 
     if path is None:
@@ -145,14 +170,36 @@ def check_writable(path: Path | None) -> Path | None:
     return path
 
 
-def make_folder(path: Path) -> None:
-    """Make a folder that results are to go to."""
+@contextmanager
+def result_folder(path: Path | None) -> Iterator[None]:
+    """Make a folder that results are to go to; where the work fails it goes away again.
+
+    Raises:
+        UsageError: the folder cannot be made.
+    """
     from restrict.errors import UsageError
 
+    made: list[Path] = []
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        for folder in () if path is None else [*reversed(path.parents), path]:
+            if not folder.is_dir():
+                folder.mkdir()
+                made.append(folder)
     except (OSError, ValueError) as error:
+        _remove(made)
         raise UsageError(f"{path}: cannot make the folder: {getattr(error, 'strerror', None) or error}") from None
+    try:
+        yield
+    except BaseException:
+        _remove(made)
+        raise
+
+
+def _remove(folders: list[Path]) -> None:
+    """Remove folders, the last one first; what has something in it stays."""
+    with suppress(OSError):
+        for folder in reversed(folders):
+            folder.rmdir()
 
 
 # ---------------------------------------------------------------- while it runs, and after
@@ -193,7 +240,7 @@ def progress_on(title: str) -> Iterator[Progress]:
         yield tell
 
 
-def trusted_line(program: Model, found: Certificate | Refutation) -> str | None:
+def trusted_line(program: Model, found: Claimed) -> str | None:
     """The trusted checker's line, where it can be had quickly."""
     from restrict.certificate.check import check
     from restrict.certificate.refutation import Refutation

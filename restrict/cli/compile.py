@@ -10,17 +10,27 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from restrict.cli import common
+from restrict.cli.compile_back import compile_back
 
 if TYPE_CHECKING:
     from restrict.model.program import Model
 
 
 @click.command("compile")
-@click.argument("formula", metavar="FORMULA", type=common.Text())
+@click.argument("formula", metavar="FORMULA", type=common.Text(), required=False)
+@click.option(
+    "--language",
+    "-L",
+    "spec",
+    type=common.Text(),
+    default=None,
+    help="A star-free language instead of a formula.",
+)
+@click.option("--to", "to", type=click.Choice(["ltl"]), default=None, help="FORMULA is a model: a formula for it.")
 @click.option(
     "--alphabet",
     type=common.Text(),
-    required=True,
+    default=None,
     help="The symbols, separated by commas, or by spaces where there are any: 0,1 or '( )'.",
 )
 @click.option(
@@ -41,7 +51,15 @@ if TYPE_CHECKING:
 )
 @click.option("--json", "as_json", is_flag=True, help="With -o: print the summary as JSON.")
 def compile_command(
-    formula: str, alphabet: str, at: Any, name: str | None, output: Path | None, verify: int | None, as_json: bool
+    formula: str | None,
+    spec: str | None,
+    to: str | None,
+    alphabet: str | None,
+    at: Any,
+    name: str | None,
+    output: Path | None,
+    verify: int | None,
+    as_json: bool,
 ) -> None:
     """Compile FORMULA of temporal logic with past and future to a hard-attention program, one head per operator.
 
@@ -50,7 +68,13 @@ def compile_command(
     always, until, release look right, the current position included unless `strict` stands before; weak and strong
     variants, and first, last, true, false. The usual signs and letters work too: ! & | -> Y O H S X F G U R.
     FORMULA `-` is read from standard input.
+
+    With --language: a model of a star-free language such as 'regex:(ab)*' or dfa:FILE.json, proved right at every
+    length before it is written. With --to ltl MODEL: a formula that is true at the last position of what MODEL accepts.
     """
+    if spec is not None or to is not None:
+        compile_back(formula, spec, to, name, output, as_json)
+        return
     from restrict.errors import NotEstablished, UsageError
     from restrict.files import write_bytes
     from restrict.logic import compile_formula, parse
@@ -58,6 +82,8 @@ def compile_command(
 
     if as_json and output is None:
         raise UsageError("--json prints a summary beside the model file; name that file with -o")
+    if formula is None or alphabet is None:
+        raise UsageError("give FORMULA and its --alphabet, or --language LANGUAGE, or --to ltl MODEL")
     symbols = _symbols(alphabet)
     parsed = parse(_text(formula), symbols)
     model = compile_formula(parsed, symbols, at=at, name=name)

@@ -8,11 +8,14 @@ import sys
 from contextlib import suppress
 from typing import NoReturn
 
+LEAST = 480_000_000
 INTERRUPTED = b"restrict: interrupted\n"
 
 
 def main() -> NoReturn:
     """The process ``restrict``: the command line with all its imports under one handler."""
+    if _address_space() < LEAST and not {"-h", "--help", "--version"} & set(sys.argv):
+        leave(b"restrict: out of memory: less than 480 MB of address space (ulimit -v) is too little for numba\n", 5)
     try:
         from restrict.cli.main import main as run
 
@@ -25,6 +28,16 @@ def main() -> NoReturn:
     except MemoryError as error:
         error.__traceback__ = None
         leave(b"restrict: out of memory; try a smaller n\n", 5)
+
+
+def _address_space() -> float:
+    """How many bytes of address space the process may have; with too little, libraries in C end it in their own way."""
+    try:
+        import resource
+    except ImportError:
+        return float("inf")
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return float("inf") if soft == resource.RLIM_INFINITY else float(soft)
 
 
 def leave(line: bytes, code: int) -> NoReturn:

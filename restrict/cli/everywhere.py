@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,39 +12,32 @@ from restrict.cli.certificate_words import report
 from restrict.cli.common import leave_interrupted, progress_on, trusted_line
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
+    from restrict.depth_reduction.layers import LayerTrace
     from restrict.depth_reduction.theorem1 import Everywhere
     from restrict.model.program import Model
 
 
-def certify_everywhere(
-    program: Model, n: int, c: int | None, free: Fraction | None, output: Path | None, seed: int, time: float | None,
-    trace: bool, as_json: bool,
-) -> None:  # fmt: skip
+def certify_everywhere(program: Model, wish: Any) -> None:
     """Search, write, print."""
     from restrict.depth_reduction.theorem1 import certify_all
 
-    with progress_on(f"{program.name[:40]}, n = {n}") as progress:
+    with progress_on(f"{program.name[:40]}, n = {wish.n}") as progress:
         found = certify_all(
-            program.at(n), free=None if free is None else float(free), c=c, seed=seed, time=time, progress=progress
-        )
-        if output is not None:
-            found.certificate.save(output)
+            program, wish.n, free=wish.free, c=wish.c, method=wish.method, seed=wish.seed, time=wish.time,
+            progress=progress,
+        )  # fmt: skip
+        if wish.output is not None:
+            found.certificate.save(wish.output)
         line = trusted_line(program, found.certificate)
-    if as_json:
-        click.echo(json.dumps(_document(found, output, line)))
+    if wish.as_json:
+        click.echo(json.dumps(_document(found, wish.output, line)))
     else:
-        report(program, found.certificate, output, line, False)
-        if trace:
-            if found.plan is not None:
-                click.echo(
-                    f"  plan    {found.plan.text()} (share of the inputs left, what is pressed, scale; per layer)"
-                )
-            click.echo(f"  mean    {found.mean:.1f} (certified bounds on the dependencies, mean over the positions)")
-            click.echo(found.lines())
+        report(program, found.certificate, wish.output, line, False)
+        click.echo(f"  method  {found.method}")
+        if wish.trace:
+            click.echo("\n".join(_trace(found)))
     if found.certificate.provenance.get("stopped") == "interrupted":
-        leave_interrupted(output)
+        leave_interrupted(wish.output)
 
 
 def _document(found: Everywhere, output: Path | None, line: str | None) -> dict[str, object]:
@@ -52,6 +45,45 @@ def _document(found: Everywhere, output: Path | None, line: str | None) -> dict[
         "certificate": json.loads(found.certificate.to_bytes()),
         "file": str(output) if output else None,
         "checked": line,
+        "method": found.method,
         "mean": found.mean,
         "trace": [vars(layer) for layer in found.trace],
+        "stages": [step.document() for step in found.stages],
     }
+
+
+def _trace(found: Everywhere) -> list[str]:
+    """What was chosen, the stages of the lemma with their bounds, and the layers as in the paper's Figure 1."""
+    out = [f"  how     {found.how}"]
+    out.append(f"  mean    {found.mean:.1f} (certified bounds on the dependencies, mean over the positions)")
+    for layer, step in enumerate(found.stages, 1):
+        out.extend(_stage_lines(layer, step.document()))
+    if found.trace:
+        out.append("layer  heads  captured  constant  values  dependencies: mean   99 %    max  fixed for it")
+        out.extend(_row(layer) for layer in found.trace)
+    return out
+
+
+def _row(t: LayerTrace) -> str:
+    return (
+        f"{t.layer:>5}  {t.heads:>5}  {t.captured:>8}  {t.constant:>8}  {t.values:>6.2f}  {t.mean:>18.1f}"
+        f"  {t.quantile:>5.0f}  {t.most:>5}  {t.fixed:>12}"
+    )
+
+
+def _stage_lines(layer: int, step: dict[str, Any]) -> list[str]:
+    """Stages 1 to 3 of a layer: what was measured, the lemma's bound in brackets."""
+    a, b, d = step["stage1"], step["stage2"], step["stage3"]
+    lemma = {None: "not examined", True: "holds", False: "does not hold"}[d["local_lemma"]]
+    neighbours = "not counted" if b["neighbours_after"] is None else b["neighbours_after"]
+    return [
+        f"layer {layer}, Stage 1: eta = {a['eta']:g}, fixed {a['fixed']} inputs (bound {a['fixed_bound']}); an input "
+        f"feeds {a['degree_before']}, then {a['degree_after']} activations (bound {a['degree_bound']})",
+        f"layer {layer}, Stage 2: k = {b['k']}, fixed {b['fixed']} inputs in {b['rounds']} rounds (bound "
+        f"{b['rounds_bound']}); captured {b['captured_before']}, then {b['captured_after']} of {b['pairs']} pairs; "
+        f"dependents {b['dependents_before']}, then {b['dependents_after']} (bound {b['dependents_bound']}); "
+        f"neighbours {neighbours} (bound {b['neighbours_bound']})",
+        f"layer {layer}, Stage 3: {d['pairs']} pairs captured with {d['spent']} of {d['budget']} inputs, by "
+        f"{d['method']} after {d['resamplings']} redraws; local lemma {lemma}",
+        f"layer {layer} removed: c' = {step['c']} (bound {step['c_bound']}), {step['free']} free",
+    ]

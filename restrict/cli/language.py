@@ -38,6 +38,7 @@ def language(name: str | None, length: int | None, pre: tuple[str, ...], listing
 
     LANGUAGE is for instance parity, dyck:2,depth=3, 'regex:(ab)*', dfa:FILE.json or cfg:FILE.
     """
+    from restrict.all_lengths.verify import named
     from restrict.errors import ResourceLimit, UsageError
     from restrict.languages import source
     from restrict.languages.facts import Unknown, facts
@@ -49,7 +50,7 @@ def language(name: str | None, length: int | None, pre: tuple[str, ...], listing
         return
     if name is None or length is None:
         raise UsageError("name a language and a length, such as `restrict language parity -n 100`; --list lists them")
-    found = source.language(name)
+    found = named(name)
     known = facts(found, length, read_pre(found, length, pre))
     click.echo(json.dumps(document(known)) if as_json else text(known))
     for what, answer in (("membership", known.into), ("non-membership", known.out)):

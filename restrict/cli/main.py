@@ -10,6 +10,7 @@ from typing import NoReturn
 
 import click
 
+from restrict.cli.automaton import automaton
 from restrict.cli.bounds import bounds
 from restrict.cli.certify import certify
 from restrict.cli.check import check
@@ -18,17 +19,43 @@ from restrict.cli.compile import compile_command
 from restrict.cli.explain import explain
 from restrict.cli.import_ import import_
 from restrict.cli.language import language
+from restrict.cli.lower_bound import lower_bound
 from restrict.cli.new import new
 from restrict.cli.refute import refute
 from restrict.cli.run import run
 from restrict.cli.show import show
+from restrict.cli.soft import soft
 from restrict.cli.tighten import tighten
+from restrict.cli.verify import verify
 from restrict.errors import RestrictError
 from restrict.version import __version__
 
-COMMANDS = (bounds, certify, check, compile_command, explain, import_, language, new, refute, run, show, tighten)
+COMMANDS = (
+    automaton,
+    bounds,
+    certify,
+    check,
+    compile_command,
+    explain,
+    import_,
+    language,
+    lower_bound,
+    new,
+    refute,
+    run,
+    show,
+    soft,
+    tighten,
+    verify,
+)
 OUT_OF_MEMORY = "out of resources ({}); try a smaller n"
-MEMORY_WORDS = ("failed to map segment", "Cannot allocate memory", "out of memory", "can't start new thread")
+MEMORY_WORDS = (
+    "failed to map segment",
+    "Cannot allocate memory",
+    "out of memory",
+    "can't start new thread",
+    "shared object file",
+)
 """What libraries say in other errors where memory has run out."""
 
 
@@ -74,7 +101,7 @@ def _run(words: list[str]) -> int:
     except BrokenPipeError:
         return _silent()
     except OSError as error:
-        return _system(error)
+        return _bug(error) if error.errno is None else _system(error)
     except Exception as error:
         return _bug(error)
 

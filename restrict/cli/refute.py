@@ -10,6 +10,7 @@ import click
 
 from restrict.cli import common
 from restrict.cli.common import progress_on, trusted_line
+from restrict.cli.every_length import STATES, refute_everywhere
 
 if TYPE_CHECKING:
     from restrict.certificate.refutation import Refutation
@@ -22,18 +23,21 @@ if TYPE_CHECKING:
 @click.option(
     "--language", "-L", "spec", type=common.Text(), required=True, help="The language: parity, dyck:1, regex:(ab)*, ..."
 )
-@common.LENGTH
+@common.length_or_all
 @common.TARGET
 @click.option("-c", "c", type=click.IntRange(min=0), default=0, help="Let the label depend on up to C inputs.")
 @click.option("--exact", is_flag=True, help="The most free positions possible, with proof (n up to about 14).")
 @common.SEED
 @common.TIME
+@STATES
 @common.output_option("the refutation")
 @common.JSON
 def refute(
     model: str,
     spec: str,
     n: int,
+    all_lengths: bool,
+    states: int,
     target: Any,
     c: int,
     exact: bool,
@@ -46,7 +50,7 @@ def refute(
     under it of which exactly one is in the language.
 
     Exit 0 where a refutation was found. Where there is none (immune), exit 3 and the reason; `proved` says whether that
-    is a proof.
+    is a proof. With --all-lengths: the exact set of lengths at which MODEL is wrong, and a shortest word.
     """
     from restrict.certificate.refutation import Refutation
     from restrict.corollary2.refute import refute as run
@@ -54,6 +58,9 @@ def refute(
     from restrict.model.source import load
 
     program = load(model)
+    if all_lengths:
+        refute_everywhere(program, spec, states, output, as_json)
+        return
     with progress_on(f"{program.name[:40]}, n = {n}") as progress:
         found = run(program, spec, n, target=target, c=c, seed=seed, time=time, exact=exact, progress=progress)
         line = trusted_line(program, found) if isinstance(found, Refutation) else None
@@ -91,7 +98,7 @@ def summary(program: Model, found: Refutation, line: str | None) -> str:
         *witness_lines(found),
         f"  they differ at {differences(found)} of the free positions; {how}",
     ]
-    if found.certificate.split:
+    if found.certificate.split or found.certificate.cases is not None:
         lines.append(cases_line(found.certificate))
     if found.errors is not None:
         lines.append(f"  errors  {found.errors.text()}")

@@ -3,28 +3,66 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from restrict.certificate.lower_bound import LowerBound
+
+EXAMINED = 1_000_000
+"""Positions and nodes up to which the nodes of a certificate are examined again for a picture."""
 
 
 @click.command()
 @click.argument("certificate", type=click.Path(path_type=Path))
 @click.option("--model", default=None, metavar="MODEL", help="Also show what each examined node comes to.")
 def show(certificate: Path, model: str | None) -> None:
-    """Draw a certificate, or a refutation: the witnesses, the restriction and the cone."""
-    from restrict.certificate.certificate import load_certificate
+    """Draw a certificate, a refutation or a lower bound: the witnesses, the restriction and the cone; the boxes."""
+    from restrict.certificate.certificate import read_certificate
+    from restrict.certificate.lower_bound import LowerBound, is_lower_bound
+    from restrict.certificate.outline import read_outline
     from restrict.certificate.refutation import Refutation, is_refutation
     from restrict.errors import ModelError
+    from restrict.files import read_bytes
     from restrict.report.text import certificate_picture, witness_lines
+    from restrict.strictjson import Node, parse
 
+    if is_lower_bound(certificate):
+        _show_bound(certificate, LowerBound.load(certificate), model)
+        return
     refutation = Refutation.load(certificate) if is_refutation(certificate) else None
-    found, program = refutation.certificate if refutation else load_certificate(certificate), None
+    root = Node(parse(read_bytes(certificate), str(certificate)), "top level")
+    if refutation is not None:
+        root = root.fields(root.value)["certificate"]
+    try:
+        outline = read_outline(root)
+    except ModelError as error:
+        raise ModelError(f"{certificate}: {error}") from None
+    program, found = None, None
     if model is not None:
         from restrict.model.source import load
 
         program = load(model)
-        if program.digest != found.sha256:
+        if program.digest != outline.sha256:
             raise ModelError(f"{certificate}: model.sha256: the certificate is for another model than {model}")
+        nodes = outline.n * len(program.variables) if outline.cone == "all" else 0
+        if outline.positions + nodes <= EXAMINED:
+            found = read_certificate(root)
     if refutation is not None:
         click.echo("\n".join([f"refutation of {refutation.language}", *witness_lines(refutation)]))
-    click.echo(certificate_picture(found, program))
+    click.echo(certificate_picture(outline, program, found))
+
+
+def _show_bound(path: Path, bound: LowerBound, model: str | None) -> None:
+    from restrict.errors import ModelError
+    from restrict.report.lower_bound import bound_picture
+
+    program = None
+    if model is not None:
+        from restrict.model.source import load
+
+        program = load(model)
+        if program.digest != bound.sha256:
+            raise ModelError(f"{path}: model.sha256: the lower bound is for another model than {model}")
+    click.echo(bound_picture(bound, program))

@@ -32,9 +32,8 @@ def tighten(model: str, certificate: Path, proofs: Path | None, time: float | No
 
     program = load(model)
     start = load_certificate(certificate)
-    if proofs is not None:
-        common.make_folder(proofs)
-    found = run(program, start, folder=proofs, time=time)
+    with common.result_folder(proofs):
+        found = run(program, start, folder=proofs, time=time)
     if as_json:
         document = {
             "c": found.c,

@@ -1,8 +1,8 @@
 """The strongest refutation: the restriction with the most free positions under which the label is constant and
 membership is not; or the proof that there is none.
 
-Where there are few, every restriction is looked at: a table over ``{0 .. s-1, *}^m`` is filled axis by axis, the entry
-at ``*`` from those at the symbols (constant where they are equal; open where any is, or where both kinds occur).
+Where there are few words, every one is run and tested; :mod:`restrict.optimum.faces` finds
+the most free positions.
 
 Beyond that, implicit hitting sets (:mod:`restrict.optimum.exact`): a restriction of at most ``k`` positions that
 conflicts with every known cube of another label is proposed by SAT. If it decides membership, a minimal part of it that
@@ -13,41 +13,27 @@ label is added. Otherwise it is the answer; where nothing is proposed, ``k`` gro
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import groupby, islice
 
 import numpy as np
 import numpy.typing as npt
 
-from restrict.arrays import I64
 from restrict.certificate.certificate import Certificate
 from restrict.corollary2.verdict import Immune
-from restrict.deadline import NEVER, Deadline
+from restrict.deadline import NEVER, Deadline, OutOfTime
 from restrict.errors import NotEstablished
-from restrict.force.cases import confirm, confirm_by_cases
+from restrict.force.cases import confirm
 from restrict.languages.protocol import Language
 from restrict.languages.regular import Regular
 from restrict.model.program import Instance
 from restrict.optimum.cnf import encode
-from restrict.optimum.enumeration import (
-    MIXED,
-    Labels,
-    all_labels,
-    all_words,
-    by_size,
-    constant_labels,
-    cube_of,
-    digits,
-    lift,
-    restrictions_fit,
-)
+from restrict.optimum.enumeration import KEPT, Labels, all_labels, all_words, confirm_one, digits, words_fit
 from restrict.optimum.exact import Cube, Oracle, Problem
+from restrict.optimum.faces import largest_faces
 from restrict.restriction import Restriction
 from restrict.task import Task
 
 TRIES = 200
 """Restrictions of one size that the abstract run is asked to confirm."""
-CASES = 8
-"""Restrictions of one size that it is asked to confirm case by case, where it confirms none as they are."""
 Found = tuple[Certificate, int]
 
 
@@ -61,29 +47,57 @@ def refute_exact(task: Task, language: Language) -> Found | Immune:
         OutOfTime: the task's deadline has passed.
         ResourceLimit: a completion is not known.
     """
-    return by_table(task, language) if restrictions_fit(task.instance) else by_sat(task, language)
+    return by_table(task, language) if words_fit(task.instance) else by_sat(task, language)
 
 
 # ---------------------------------------------------------------- every restriction
 
 
 def by_table(task: Task, language: Language) -> Found | Immune:
-    """By enumeration. Cost: every word is run and tested, and one pass over ``(s+1)^m`` entries for each position."""
-    instance, symbols = task.instance, len(task.instance.model.alphabet)
+    """By enumeration. Cost: every word is run and tested, then :func:`restrict.optimum.faces.largest_faces`.
+
+    Raises:
+        NotEstablished: the optimum is known, but no certificate of it is confirmed.
+    """
+    instance = task.instance
     labels, names = all_labels(instance, task.one_position("a refutation"), task.deadline)
     members = all_members(instance, language, task.deadline)
-    sizes, order = open_cubes(labels, members)
-    if not len(order):
+    if not _mixed(labels, members, len(names)) or not _open_edge(labels, members):
         return _immune_by_table(instance, language, labels.reshape(-1), names, members.reshape(-1))
-    restrictions = (cube_of(index, symbols, instance.unpinned) for index in order.tolist())
-    found = _first_confirmed(task, restrictions)
-    free = len(instance.unpinned) - int(sizes[0])
+    faces = largest_faces(labels, members, keep=KEPT, deadline=task.deadline)
+    if faces.largest < 0 and not faces.complete:
+        raise OutOfTime
+    if faces.largest < 0:
+        return _immune_by_table(instance, language, labels.reshape(-1), names, members.reshape(-1))
+    found = confirm_one(task, faces.cubes(instance.unpinned))
     if found is None:
         raise NotEstablished(
-            f"a restriction with {free} free positions refutes the model on all words, but the abstract run "
-            "confirms none, so there is no certificate"
+            f"a restriction with {faces.largest} free positions refutes the model on all words, but no certificate of "
+            "it is within the limits: the abstract run does not confirm it, and a tree of cases would be too large"
         )
-    return found, free
+    return found, faces.most
+
+
+def _mixed(labels: Labels, members: npt.NDArray[np.bool_], count: int) -> list[int]:
+    """The labels that both a member and another word get."""
+    kinds = [set(members[labels == t].tolist()) for t in range(count)]
+    return [t for t, found in enumerate(kinds) if len(found) == 2]
+
+
+def _open_edge(labels: Labels, members: npt.NDArray[np.bool_]) -> bool:
+    """Whether two words that differ at one position have one label and only one of them is a member.
+
+    If a restriction has one label and leaves membership open, then so does one that fixes all positions but one: walk
+    from a member to another word under it, changing one position at a time; membership changes at some step. (Over
+    more than two symbols the one free position may need two of them only, so the label is compared pair by pair.)
+    """
+    for axis in range(labels.ndim):
+        for a in range(labels.shape[axis]):
+            for b in range(a):
+                one, other = (members.take(t, axis=axis) for t in (a, b))
+                if bool(((one != other) & (labels.take(a, axis=axis) == labels.take(b, axis=axis))).any()):
+                    return True
+    return False
 
 
 def all_members(instance: Instance, language: Language, deadline: Deadline = NEVER) -> npt.NDArray[np.bool_]:
@@ -106,34 +120,6 @@ def all_members(instance: Instance, language: Language, deadline: Deadline = NEV
                 np.array([language.contains([alphabet[a] for a in w]) for w in words.tolist()], dtype=np.bool_)
             )
     return np.concatenate(parts).reshape((len(alphabet),) * m)
-
-
-def open_cubes(labels: Labels, members: npt.NDArray[np.bool_]) -> tuple[I64, I64]:
-    """How many positions each restriction fixes under which the label is constant and membership is not, and its
-    index (:mod:`restrict.optimum.enumeration`); the fewest first. Both tables have shape (s,) * m."""
-    kinds = lift(
-        np.where(members, np.uint8(2), np.uint8(1)),
-        lambda table, axis: np.bitwise_or.reduce(table, axis=axis, keepdims=True),
-    )
-    return by_size((constant_labels(labels) != MIXED) & (kinds == 3))
-
-
-def _first_confirmed(task: Task, restrictions: Iterator[Cube]) -> Certificate | None:
-    """A certificate with the most free positions: of each size ``TRIES`` restrictions as they are, some by cases."""
-    for _, group in groupby(restrictions, key=len):
-        task.deadline.check()
-        found = _confirmed_one(task, list(islice(group, TRIES)))
-        if found is not None:
-            return found
-    return None
-
-
-def _confirmed_one(task: Task, cubes: list[Cube]) -> Certificate | None:
-    for cube in cubes:
-        if (found := confirm(task, cube)) is not None:
-            return found
-    by_cases = (confirm_by_cases(task, cube) for cube in cubes[:CASES])
-    return next((found for found in by_cases if found is not None), None)
 
 
 def _immune_by_table(
@@ -168,7 +154,11 @@ def _immune_by_table(
 
 
 def by_sat(task: Task, language: Language) -> Found | Immune:
-    """By implicit hitting sets. Cost: SAT calls, which grow steeply with the number of fixed positions needed."""
+    """By implicit hitting sets. Cost: SAT calls, which grow steeply with the number of fixed positions needed.
+
+    Raises:
+        NotEstablished: the optimum is known, but the abstract run confirms no certificate of it.
+    """
     instance, position = task.instance, task.one_position("a refutation")
     oracle = Oracle(encode(instance, Restriction.of(instance), [position]), position, task.deadline)
     problems = [Problem(oracle, label) for label in oracle.same]
@@ -183,7 +173,7 @@ def by_sat(task: Task, language: Language) -> Found | Immune:
         if len(seen) == TRIES:
             break
     if optimum is not None:
-        found = _confirmed_one(task, seen)
+        found = confirm_one(task, seen)
         if found is not None:
             return found, optimum
         raise NotEstablished(

@@ -38,7 +38,9 @@ SHORT = 300
 
 def is_dyck(language: Language) -> bool:
     """Whether the members are the balanced words over brackets, of any depth."""
-    return language.spec.startswith(("dyck:", "shuffle-dyck:")) and not isinstance(language, Regular)
+    return language.spec.startswith(("dyck:", "dyck[", "shuffle-dyck:", "shuffle-dyck[")) and not isinstance(
+        language, Regular
+    )
 
 
 class Openness:

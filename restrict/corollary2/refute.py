@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 
 import numpy as np
 
@@ -31,9 +32,11 @@ from restrict.force.search import Search
 from restrict.force.state import ForcingState
 from restrict.languages.pre import corollary2
 from restrict.languages.protocol import Language, Word, check_alphabet
+from restrict.languages.regular import Regular
 from restrict.model.on_demand import OnDemandRun
 from restrict.model.program import Head, Instance, Model
 from restrict.model.trace import run_batch
+from restrict.optimum.enumeration import few_restrictions
 from restrict.restriction import Restriction
 from restrict.task import Target, Task
 
@@ -43,10 +46,12 @@ SHARE = 5
 """The pre-restriction fixes one position in so many at either end."""
 FULL = 40_000_000
 """Scores (n^2 a head) up to which a witness is run in full."""
+COUNTED = 20_000
+"""Lengths up to which the members are counted before the search."""
 ASSIGNMENTS = 256
 """Values of the dependencies that are tried for c > 0."""
-SMALL_WORDS, SMALL_CELLS = 4_096, 2_000_000
-"""Up to so many words and restrictions every one is looked at, whether asked for or not."""
+EVERY_LENGTH = 20_000
+"""States of the automaton that may turn "not found" into a proof for all lengths."""
 
 
 def refute(
@@ -74,8 +79,8 @@ def refute(
         seed: the same seed gives the same answer (without ``time``).
         time: seconds for everything together; by default a fixed budget of work.
         exact: the restriction with the most free positions under which the label is constant and membership is open,
-            by looking at all restrictions or by SAT (meant for n up to about 14). Short lengths are always done
-            exactly. Half of ``time`` is for this; where it does not do, the search takes over.
+            by running every word (up to 2^20 of them) or by SAT. Short lengths (up to 65 536 words, where that takes
+            seconds) are always done exactly. Half of ``time`` is for this; where it does not do, the search takes over.
         progress: called with (what is being done, best number of fixed positions so far).
 
     Returns:
@@ -96,18 +101,30 @@ def refute(
     trivial = _trivial(task.instance, language)
     if trivial is not None:
         return trivial
-    if exact or (c == 0 and _small(task.instance)):
+    if exact or (c == 0 and few_restrictions(task.instance)):
         found = _exact(task, language)
         if found is not None:
             return found
         task = task.noting(exact="out of time")
-    return _search(task, language, c)
+    answer = _search(task, language, c)
+    return _every_length(task, language, answer) if isinstance(answer, NoRefutation) else answer
 
 
-def _small(instance: Instance) -> bool:
-    """Whether every word and restriction is looked at unasked."""
-    symbols, m = len(instance.model.alphabet), len(instance.unpinned)
-    return m <= 30 and symbols**m <= SMALL_WORDS and (symbols + 1) ** m <= SMALL_CELLS
+def _every_length(task: Task, language: Language, found: NoRefutation) -> Immune | NoRefutation:
+    """A proof instead of "not found", where the model recognises the language at every length."""
+    from restrict.all_lengths.verify import Proved, verify
+
+    if not isinstance(language, Regular) or task.instance.model.output.position != "last":
+        return found
+    try:
+        proof = verify(task.instance.model, language, states=EVERY_LENGTH)
+    except (NotEstablished, ResourceLimit, UsageError):
+        return found
+    if not isinstance(proof, Proved):
+        return found
+    checked = "" if proof.line is None else ", verified by the trusted checker"
+    reason = f"recognises {language.name} at every length (proved: its automaton is the language's{checked})"
+    return Immune(found.model_name, found.language, found.n, reason, True, found.example)
 
 
 def _exact(task: Task, language: Language) -> Refutation | Immune | None:
@@ -125,9 +142,9 @@ def _exact(task: Task, language: Language) -> Refutation | Immune | None:
 def _language(given: Language | str) -> Language:
     if not isinstance(given, str):
         return given
-    from restrict.languages.source import language
+    from restrict.all_lengths.verify import named
 
-    return language(given)
+    return named(given)
 
 
 def _trivial(instance: Instance, language: Language) -> Immune | None:
@@ -150,10 +167,12 @@ def _trivial(instance: Instance, language: Language) -> Immune | None:
 def _search(task: Task, language: Language, c: int) -> Refutation | Immune | NoRefutation:
     """Without a pre-restriction, then with each: each gets half of the time that is left."""
     refused, stopped = 0, None
-    for base, strategy in _bases(task.instance, language, task.seed):
+    single = _single(task.instance, language)
+    bases = _bases(task.instance, language, task.seed)
+    for base, strategy in islice(bases, 1) if single else bases:
         guard = Openness(language, task.instance, base)
         part = task.until(task.deadline.share(0.5))
-        search = Search(part, base=base, guard=guard, patience=PATIENCE - bool(base))
+        search = Search(part, base=base, guard=guard, patience=1 if single else PATIENCE - bool(base))
         try:
             search.run()
         except KeyboardInterrupt:
@@ -168,6 +187,16 @@ def _search(task: Task, language: Language, c: int) -> Refutation | Immune | NoR
                 found = _relaxed(noted, language, found, c)
             return _refutation(noted, language, found)
     return _immune(task, language, refused)
+
+
+def _single(instance: Instance, language: Language) -> bool:
+    """Whether one word of this length is a member, or one is not: every open restriction then agrees with that word.
+
+    What is fixed is fixed to its symbols, so one pass of the search says as much as several, and the ends of a member
+    are nothing new.
+    """
+    count = language.count(Restriction.of(instance)) if instance.n <= COUNTED else None
+    return count is not None and count in (1, len(instance.model.alphabet) ** len(instance.unpinned) - 1)
 
 
 def _bases(instance: Instance, language: Language, seed: int) -> Iterator[tuple[dict[int, int], str]]:
@@ -333,7 +362,7 @@ def count_errors(instance: Instance, language: Language, certificate: Certificat
 def _immune(task: Task, language: Language, refused: int) -> NoRefutation:
     """What the plain search finds is an example of a forcing restriction that decides membership."""
     instance = task.instance
-    search = Search(task.noting(strategy="goal"), patience=PATIENCE)
+    search = Search(task.noting(strategy="goal"), patience=1)
     with suppress(KeyboardInterrupt):
         search.run()
     example, late = None, task.deadline.passed

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from restrict.arrays import I64, offsets
+from restrict.kernels.cover_state import Cubes, Literals
 
 if TYPE_CHECKING:
     from restrict.cover.problem import CoverProblem
@@ -20,7 +21,7 @@ class Core:
 
     Literal ``l = input * symbols + symbol``. ``pairs`` are the problem's pair numbers; a pair may be left with no cube
     at all: then nothing captures it. ``single``: every cube is one literal. The other arrays: module
-    :mod:`restrict.kernels.cover`; ``scope`` lists the distinct inputs of each pair.
+    :mod:`restrict.kernels.cover_state`; ``scope`` lists the distinct inputs of each pair.
     """
 
     inputs: int
@@ -50,12 +51,20 @@ class Core:
         return offsets(np.bincount(key // width, minlength=len(self.pairs))), members
 
     @cached_property
-    def literals(self) -> tuple[I64, I64, I64, I64]:
+    def literals(self) -> Literals:
         """The arrays of the one-literal kernels."""
-        return self.pair_ptr, self.cube_lit, self.lit_ptr, self.cube_pair[self.lit_cube]
+        return Literals(self.symbols, self.pair_ptr, self.cube_lit, self.lit_ptr, self.cube_pair[self.lit_cube])
+
+    @cached_property
+    def cubes(self) -> Cubes:
+        """The arrays of the kernels for cubes of any size."""
+        return Cubes(
+            self.symbols, self.pair_ptr, self.cube_ptr, self.cube_lit, self.cube_pair, self.lit_ptr, self.lit_cube
+        )
 
 
 def core_of(problem: CoverProblem) -> Core:
+    """The problem after the prior assignment is substituted. Cost linear in the literals."""
     s, cubes = problem.symbols, len(problem.cube_ptr) - 1
     prior = problem.fixed[problem.cube_input]
     cube_of = np.repeat(np.arange(cubes), np.diff(problem.cube_ptr))

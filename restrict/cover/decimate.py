@@ -13,7 +13,7 @@ from restrict.cover.greedy import greedy_symbols
 from restrict.cover.problem import CoverProblem
 from restrict.cover.solution import CoverSolution, solution_of
 from restrict.cover.workspace import Workspace
-from restrict.kernels import cover as kernels
+from restrict.kernels import cover_belief as kernels
 
 PRICE, ROUNDS, SWEEPS_FIRST, SWEEPS = 6.0, 200, 20, 2
 """The price of a set input (in nats), the rounds, the sweeps before the first and in each round."""
@@ -35,7 +35,8 @@ def decimate(problem: CoverProblem, budget: int | None = None, seed: int = 0, ro
 
 
 def decimated_symbols(core: Core, rng: np.random.Generator, size: int, rounds: int) -> I64:
-    pair_ptr, pair_lit, lit_ptr, lit_pair = core.literals
+    """One decimation: per input the symbol that is set, or -1."""
+    _, pair_ptr, pair_lit, lit_ptr, lit_pair = core.literals
     s, out = core.symbols, np.full(core.inputs, -1, np.int64)
     captured, decided = np.zeros(len(core.pairs), np.int64), np.zeros(core.inputs, np.int64)
     absent, others = rng.uniform(0.9, 0.95, len(pair_lit)), np.full(len(pair_lit), np.exp(-1.0))

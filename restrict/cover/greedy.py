@@ -9,7 +9,8 @@ from restrict.cover.core import Core
 from restrict.cover.problem import CoverProblem
 from restrict.cover.solution import CoverSolution, solution_of
 from restrict.cover.workspace import Workspace
-from restrict.kernels import cover as kernels
+from restrict.kernels.cover_cubes import greedy_cubes
+from restrict.kernels.cover_literals import greedy_literals
 
 
 def greedy(problem: CoverProblem, budget: int | None = None, seed: int = 0) -> CoverSolution:
@@ -22,20 +23,17 @@ def greedy(problem: CoverProblem, budget: int | None = None, seed: int = 0) -> C
 
 
 def greedy_symbols(core: Core, rng: np.random.Generator, budget: int | None) -> I64:
+    """One greedy run: per input the symbol that is set, or -1."""
     limit = core.inputs if budget is None else budget
     if core.single:
         chosen = np.zeros(core.inputs, np.int64)
         order = rng.permutation(core.inputs * core.symbols)
-        chosen = chosen[: kernels.greedy_literals(*core.literals, core.symbols, order, limit, chosen)]
+        chosen = chosen[: greedy_literals(core.literals, order, limit, chosen)]
         out = np.full(core.inputs, -1, np.int64)
         out[chosen // core.symbols] = chosen % core.symbols
         return out
     space = Workspace.of(core, np.full(core.inputs, -1, np.int64))
     order = rng.permutation(len(core.cube_pair))
-    lit_ptr, lit_cube, cube_pair, missing, lits, pairs = space.cubes()
-    kernels.greedy_cubes(
-        core.pair_ptr, core.cube_ptr, core.cube_lit, lit_ptr, lit_cube, cube_pair, core.symbols, order, limit,
-        missing, lits, pairs, space.state,
-    )  # fmt: skip
+    greedy_cubes(core.cubes, space.arrays, order, limit)
     space.prune(rng)
     return space.symbols()

@@ -12,7 +12,9 @@ from restrict.cover.greedy import greedy_symbols
 from restrict.cover.problem import CoverProblem
 from restrict.cover.solution import CoverSolution, Statistics, solution_of
 from restrict.cover.workspace import Workspace
-from restrict.kernels import cover as kernels
+from restrict.kernels import cover_state as kernels
+from restrict.kernels.cover_cubes import exchange_cubes
+from restrict.kernels.cover_literals import exchange_literals
 
 BLOCK = 2048
 """Steps between two looks at the clock."""
@@ -67,12 +69,6 @@ def _start(problem: CoverProblem, rng: np.random.Generator, budget: int | None, 
 def _exchange(space: Workspace, random: I64, best: I64) -> None:
     core = space.core
     if core.single:
-        kernels.exchange_literals(
-            *core.literals, core.symbols, SAMPLE, random, best, space.lits, space.pairs, space.state
-        )
-        return
-    lit_ptr, lit_cube, cube_pair, missing, lits, pairs = space.cubes()
-    kernels.exchange_cubes(
-        core.pair_ptr, core.cube_ptr, core.cube_lit, lit_ptr, lit_cube, cube_pair, core.symbols, SAMPLE, random, best,
-        missing, lits, pairs, space.state,
-    )  # fmt: skip
+        exchange_literals(core.literals, space.arrays, SAMPLE, random, best)
+    else:
+        exchange_cubes(core.cubes, space.arrays, SAMPLE, random, best)

@@ -18,8 +18,8 @@ from restrict.arrays import F64, I64
 from restrict.cover.core import Core
 from restrict.cover.problem import CoverProblem
 from restrict.errors import UsageError
-from restrict.kernels import cover as kernels
-from restrict.kernels.cover import OUTWARD
+from restrict.kernels import cover_bounds as kernels
+from restrict.kernels.cover_bounds import OUTWARD
 
 ITERATIONS = 200
 SLACK = 1e-7

@@ -17,7 +17,7 @@ from restrict.arrays import I64
 from restrict.cover.core import Core
 from restrict.cover.problem import CoverProblem
 from restrict.errors import UsageError
-from restrict.kernels import cover as kernels
+from restrict.kernels import cover_bounds as kernels
 
 SCALE = 1 << 20
 SHARES = 5040

@@ -19,7 +19,8 @@ from restrict.cover.problem import CoverProblem
 from restrict.cover.solution import CoverSolution, Statistics, solution_of
 from restrict.cover.workspace import Workspace
 from restrict.errors import UsageError
-from restrict.kernels import cover as kernels
+from restrict.kernels import cover_state as kernels
+from restrict.kernels.cover_cubes import resample as resample_pairs
 
 PER_PAIR = 5
 """Default cap: redraws per pair."""
@@ -60,16 +61,12 @@ def moser_tardos(
     core, rng = problem.core, np.random.default_rng(seed)
     free = problem.fixed < 0
     space = Workspace.of(core, np.where(free, draw(core, q, rng, core.inputs), -1))
-    lit_ptr, lit_cube, cube_pair, missing, lits, pairs = space.cubes()
     counts, (scope_ptr, scope) = np.zeros(len(core.pairs), np.int64), core.scope
     block = max(1 << 14, int(np.diff(scope_ptr).max(initial=0)))
     limit = 0 if len(core.dead) else cap
     while space.state[kernels.OPEN] > 0 and space.state[kernels.STEP] < limit:
         outcomes = draw(core, q, rng, block)
-        kernels.resample(
-            scope_ptr, scope, core.symbols, outcomes, limit, counts, lit_ptr, lit_cube, cube_pair, missing, lits, pairs,
-            space.state,
-        )  # fmt: skip
+        resample_pairs(core.cubes, space.arrays, scope_ptr, scope, outcomes, limit, counts)
     drawn, done = space.symbols(), bool(space.state[kernels.OPEN] == 0)
     over = int(np.count_nonzero(drawn >= 0)) > (1 + Fraction(delta)) * Fraction(q) * int(free.sum())
     if done:

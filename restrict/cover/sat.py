@@ -26,6 +26,7 @@ def sat(
 
     Raises:
         ResourceLimit: ``time`` seconds have passed; nothing is known.
+        NotEstablished: the solver calls the budget impossible and its proof does not check.
     """
     from pysat.solvers import Solver
 

@@ -171,10 +171,10 @@ def check_truth(truth: Truth, n: int, symbols: int, domain: int) -> None:
         raise UsageError("a truth table over c inputs has symbols^c entries")
     if len(truth.inputs) and not 0 <= truth.inputs.min() <= truth.inputs.max() < n:
         raise UsageError(f"a truth table reads an input outside 0..{n - 1}")
-    for i in range(n):
-        mine = truth.inputs[truth.ptr[i] : truth.ptr[i + 1]]
-        if len(np.unique(mine)) != len(mine):
-            raise UsageError(f"the truth table at position {i} reads an input twice")
+    read = np.sort(np.repeat(np.arange(n), sizes) * n + truth.inputs)
+    twice = np.flatnonzero(read[1:] == read[:-1])
+    if len(twice):
+        raise UsageError(f"the truth table at position {read[twice[0]] // n} reads an input twice")
     if len(truth.tables) and not 0 <= truth.tables.min() <= truth.tables.max() < domain:
         raise UsageError(f"a truth table leaves the domain 0..{domain - 1}")
 
@@ -297,14 +297,11 @@ def attended_activation(instance: Instance, source: Attended, base: Mapping[str,
     if not lists.complete.all():
         raise ResourceLimit(f"head {head.name!r}: a truncated list cannot be collapsed")
     several, counts = np.zeros(lists.rows, np.int64), np.zeros(n, np.int64)
-    pairs = lists.start, lists.stop, lists.j, lists.w
     by_key, by_query = int(head.value == source.key), int(head.value == source.query)
+    gives = kernels.SetArrays(value.values.ptr, value.values.flat)
 
     def values_into(flat: I64, fill: int) -> None:
-        kernels.head_values(
-            lists.row_ptr, lists.row_list, lists.row_u, *pairs, by_key, by_query, value.values.ptr, value.values.flat,
-            head.default, domain, counts, several, flat, fill,
-        )  # fmt: skip
+        kernels.head_values(lists.arrays, by_key, by_query, gives, head.default, domain, counts, several, flat, fill)
 
     values_into(np.empty(0, np.int64), 0)
     flat = np.empty(int(counts.sum()), np.int64)
@@ -313,7 +310,7 @@ def attended_activation(instance: Instance, source: Attended, base: Mapping[str,
     depends = np.zeros((n, words_of(n)), np.int64)
     shared = 8 * len(lists.start) <= n
     kernels.head_depends(
-        lists.row_ptr, lists.row_list, several, counts, *pairs[:3],
+        lists.arrays, several, counts,
         base[source.query].depends if source.query else none, base[source.key].depends if source.key else none,
         none if head.value == source.key else value.depends,
         np.zeros((len(lists.start) if shared else 0, words_of(n)), np.int64), depends,

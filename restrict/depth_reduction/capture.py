@@ -8,23 +8,22 @@ one cube makes other activations constant, too.
 
 from __future__ import annotations
 
-import time as clock
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from restrict.arrays import F64, I64
+from restrict.deadline import Deadline
 from restrict.depth_reduction.activations import possible_values
 from restrict.depth_reduction.ctransformer import CTransformer
 from restrict.depth_reduction.exchange import Exchange, Rows, exponential, walled
 from restrict.depth_reduction.forcing import Cubes, forcing_cubes
 from restrict.depth_reduction.lists import Lists
-from restrict.kernels import balance as kernels
+from restrict.kernels import force_keys as kernels
 from restrict.restriction import Restriction
+from restrict.task import Task
 
-Progress = Callable[[str, int | None], None]
 LONGEST_LIST, MOST_PAIRS = 512, 24_000_000
 """Pairs of a row, and of a layer, that the search looks at."""
 
@@ -34,15 +33,27 @@ BELOW = 8
 
 
 @dataclass(frozen=True)
-class Aim:
-    """What a capture presses: ``kind`` "long" the long lists (with scale ``tau``), "short" the number of positions with
-    short or no lists (layers below the last one: constant keys are cheap anchors for the next layer)."""
+class LayerObjective:
+    """What a capture makes small.
+
+    Attributes:
+        kind: "long": the long lists; "short": the number of positions that have lists at all (for layers below the last
+            one, since constant keys are cheap anchors for the next layer).
+        tau: the scale, in inputs.
+    """
 
     kind: Literal["long", "short"] = "long"
     tau: float = 20.0
 
     def phi(self, size: int) -> F64:
-        """The objective's table."""
+        """The objective of a position by the number of inputs that it depends on.
+
+        Args:
+            size: the length of the table.
+
+        Returns:
+            float64, shape (size,), rising.
+        """
         if self.kind == "long":
             return exponential(self.tau, size)
         table: F64 = 1.0 - np.exp(-np.arange(size, dtype=np.float64) / self.tau)
@@ -50,13 +61,26 @@ class Aim:
 
 
 def capture(
-    t: CTransformer, budget: int, aim: Aim, *, seed: int = 0, steps: int = 6000, rounds: int = 6, power: float = 8.0,
-    deadline: float | None = None, progress: Progress | None = None,
+    task: Task, t: CTransformer, budget: int, objective: LayerObjective, *, seed: int = 0, steps: int = 6000,
+    rounds: int = 6, power: float = 8.0,
 ) -> Restriction:  # fmt: skip
-    """A refinement of ``t``'s restriction that fixes at most ``budget`` more inputs so that layer-1 lists are short.
+    """A refinement of ``t``'s restriction that fixes a few more inputs so that the lists of layer 1 are short.
 
-    Arguments: ``steps`` of the exchange; ``rounds`` and ``power`` of the greedy forcing (it presses the sum over the
-    positions of (dependencies)^power); ``deadline`` a reading of the monotonic clock. Same seed, same answer.
+    Args:
+        task: its deadline ends the search, its progress is told.
+        t: the c-transformer.
+        budget: how many more inputs may be fixed.
+        objective: what the exchange makes small.
+        seed: same seed, same answer (where the deadline never comes).
+        steps: of the exchange.
+        rounds: of the greedy forcing.
+        power: of the greedy forcing, which makes the sum over the positions of (dependencies)^power small.
+
+    Returns:
+        The refined restriction.
+
+    Raises:
+        ResourceLimit: the candidate lists hold too many pairs.
     """
     if budget <= 0 or not t.heads:
         return t.restriction
@@ -65,12 +89,11 @@ def capture(
     enough = 1.3 * np.log(rows + 2) * len(t.symbols) * t.restriction.free / budget
     limit = int(max(16, min(enough, LONGEST_LIST, MOST_PAIRS // rows)))
     lists = [t.lists(head, limit) for head in t.heads]
-    if progress is not None:
-        progress("capturing", None)
+    task.tell("capturing")
     if all(single(t, cubes, lists)):
-        symbols = _exchange(t, cubes, lists, budget, aim, seed, steps, deadline)
+        symbols = _exchange(t, cubes, lists, budget, objective, seed, steps, task.deadline)
         return refined(t, symbols)
-    return _forcing(t, lists, budget, rounds, power, deadline)
+    return _forcing(t, lists, budget, rounds, power, task.deadline)
 
 
 def widest_query(t: CTransformer) -> int:
@@ -99,8 +122,8 @@ def single(t: CTransformer, cubes: dict[str, Cubes], lists: list[Lists]) -> list
 
 
 def _exchange(
-    t: CTransformer, cubes: dict[str, Cubes], lists: list[Lists], budget: int, aim: Aim, seed: int, steps: int,
-    deadline: float | None,
+    t: CTransformer, cubes: dict[str, Cubes], lists: list[Lists], budget: int, objective: LayerObjective, seed: int,
+    steps: int, deadline: Deadline,
 ) -> I64:  # fmt: skip
     parts = []
     for head, found in zip(t.heads, lists, strict=True):
@@ -117,10 +140,10 @@ def _exchange(
     search = Exchange(rows, budget, rng)
     search.load(rows.start(budget, k, rng))
     size = rows.longest + 2
-    if aim.kind != "long":
-        return search.run(aim.phi(size), steps, deadline)
-    # First the maximum is pressed; then the mean, under a wall a little below the maximum that was reached.
-    search.load(search.run(aim.phi(size), steps // 2, deadline))
+    if objective.kind != "long":
+        return search.run(objective.phi(size), steps, deadline)
+    # First the maximum is made small; then the mean, under a wall a little below the maximum that was reached.
+    search.load(search.run(objective.phi(size), steps // 2, deadline))
     return search.run(walled(int(search.total.max()) - BELOW, size), steps - steps // 2, deadline)
 
 
@@ -130,7 +153,7 @@ def _literals(cubes: Cubes) -> I64:
 
 
 def _forcing(
-    t: CTransformer, lists: list[Lists], budget: int, rounds: int, power: float, deadline: float | None
+    t: CTransformer, lists: list[Lists], budget: int, rounds: int, power: float, deadline: Deadline
 ) -> Restriction:
     left, now = budget, t
     for turn in range(rounds):
@@ -145,7 +168,7 @@ def _forcing(
         left -= spent
         now = now.restrict(refined(now, assignment))
         lists = [_again(now, at, found) for at, found in enumerate(lists)]
-        if left <= 0 or (deadline is not None and clock.monotonic() > deadline):
+        if left <= 0 or deadline.passed:
             break
     return now.restriction
 
@@ -180,8 +203,13 @@ def _cover(
     for head in t.heads:
         if t.instance.key(head) == key and head.value != key:
             weight = np.maximum(weight, t.base[head.value].degrees)
-    spent = kernels.cover_pairs(
-        len(t.symbols), domain, rows.row_ptr, rows.row_lit, rows.group, *rows.occurrences(), *rows.guarded(),
-        known.literal.reshape(t.n * domain, -1), known.length.reshape(-1), weight, power, budget, assignment,
-    )  # fmt: skip
-    return int(spent)
+    arrays = rows.arrays
+    state = kernels.Lengths(
+        np.zeros(rows.count, np.int64),
+        np.zeros(rows.count, np.int64),
+        np.zeros(len(arrays.group_ptr) - 1),
+        weight,
+        power,
+    )
+    flat = kernels.KeyCubes(len(t.symbols), known.literal.reshape(t.n * domain, -1), known.length.reshape(-1))
+    return int(kernels.force_keys(arrays, flat, state, budget, assignment))

@@ -200,22 +200,26 @@ def theorem_bounds(
     For every hard-attention transformer with these sizes and every ``n >= n0`` there is a restriction with at least
     ``fraction * n`` free positions under which each output is a function of at most ``c`` inputs.
 
-    Arguments:
-        layers: ``L``, 1 .. 64. heads: ``H`` per layer, 1 .. 10^9. alphabet: ``s`` symbols, 2 .. 10^9.
-        fraction: ``C``, at least 10^-9 and at most 1 - 10^-9; a float counts as the decimal that Python prints for it.
-        choices: ``"best"``, or ``"paper"`` for the paper's own choices of weights and thresholds (``layers = 1``).
-
-    Returns a :class:`TheoremBounds`; ``c``, ``n0`` and the other integers are certified bounds, each a
-    :class:`restrict.depth_reduction.tower.Tower` with exact order and ``str``. That the split of ``C`` over the layers
-    is the best is an estimate; that the inequalities hold for it is exact
-    (:func:`restrict.depth_reduction.inequalities.verify`).
-
-    Raises :class:`UsageError` for arguments outside their ranges, with the nearest that is inside.
-
     >>> theorem_bounds(1, 2, 0.9).c < theorem_bounds(1, 2, 0.9, choices="paper").c
     True
 
     Cost: about a second at worst. Source: Hahn (2020), Theorem 1 and Lemma 4.
+
+    Args:
+        layers: ``L``, 1 .. 64.
+        heads: ``H`` per layer, 1 .. 10^9.
+        alphabet: ``s`` symbols, 2 .. 10^9.
+        fraction: ``C``, at least 10^-9 and at most 1 - 10^-9; a float counts as the decimal that Python prints for it.
+        choices: ``"best"``, or ``"paper"`` for the paper's own choices of weights and thresholds (``layers = 1``).
+
+    Returns:
+        A :class:`TheoremBounds`; ``c``, ``n0`` and the other integers are certified bounds, each a
+        :class:`restrict.depth_reduction.tower.Tower` with exact order and ``str``. That the split of ``C`` over the
+        layers is the best is an estimate; that the inequalities hold for it is exact
+        (:func:`restrict.depth_reduction.inequalities.verify`).
+
+    Raises:
+        UsageError: arguments outside their ranges, with the nearest that is inside.
     """
     layers = _in_range("layers", layers, 1, MAX_LAYERS)
     heads = _in_range("heads", heads, 1, MAX_SIZE)

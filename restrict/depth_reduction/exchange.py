@@ -2,26 +2,28 @@
 
 Stage 3 bounds the list of every pair (head, query value) by the same k. What counts is the union over the heads and
 query values of a position, so short lists may pay for long ones. The search keeps a fixed number of set inputs and
-exchanges them (:mod:`restrict.kernels.balance`): it takes a position with many dependencies, fixes the best of a sample
-of the inputs that its lists hold, and frees the set input that is missed least. The objective is the sum over the
-positions of ``phi(dependencies)``; ``phi`` is exponential with scale ``tau``: small tau presses the maximum, large tau
-the mean. Like the covering solvers it is untrusted: what it finds is measured by collapsing the layer.
+exchanges them (:mod:`restrict.kernels.exchange`): it takes a position with many dependencies, fixes the best of a
+sample of the inputs that its lists hold, and frees the set input that is missed least. The objective is the sum over
+the positions of ``phi(dependencies)``; ``phi`` is exponential with scale ``tau``: with a small tau the maximum counts,
+with a large one the mean. Like the covering solvers it is untrusted: what it finds is measured by collapsing the layer.
 
 It is for heads whose keys are single inputs (the tokens), where fixing is forcing.
 """
 
 from __future__ import annotations
 
-import time as clock
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from restrict.arrays import F64, I32, I64
+from restrict.arrays import F64, FREE_INPUT, I32, I64, offsets
+from restrict.deadline import NEVER, Deadline
 from restrict.depth_reduction.lists import Lists
-from restrict.kernels import balance as kernels
-from restrict.kernels.cover import greedy_literals
+from restrict.kernels import exchange as kernels
+from restrict.kernels.cover_literals import greedy_literals
+from restrict.kernels.cover_state import Literals
 
 TRY_PUT, TRY_DROP, TABU = 48, 128, 10
 """Literals and set inputs sampled in a step, and the steps for which an exchanged input rests (fewer for small
@@ -32,7 +34,7 @@ CLIFF = 1e200
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The rows of all heads of a layer as lists of literals (module :mod:`restrict.kernels.balance`)."""
+    """The rows of all heads of a layer as lists of literals (module :mod:`restrict.kernels.exchange`)."""
 
     inputs: int
     symbols: int
@@ -49,10 +51,10 @@ class Rows:
         pointers, literals, groups, guards, end = [np.zeros(1, np.int64)], [], [], [], 0
         for lists, literal, guard in heads:
             sizes = (lists.stop - lists.start)[lists.row_list]
-            ends = np.cumsum(sizes)
-            at = np.repeat(lists.start[lists.row_list] - (ends - sizes), sizes) + np.arange(int(sizes.sum()))
-            found = literal[lists.j[at], lists.w[at]]
-            kept = np.concatenate(([0], np.cumsum(found >= 0)))[np.concatenate(([0], ends))]
+            ends = offsets(sizes)
+            items = np.repeat(lists.start[lists.row_list] - ends[:-1], sizes) + np.arange(ends[-1])
+            found = literal[lists.j[items], lists.w[items]]
+            kept = offsets(found >= 0)[ends]
             pointers.append(kept[1:] + end)
             literals.append(found[found >= 0])
             groups.append(lists.row_i)
@@ -67,31 +69,35 @@ class Rows:
         """The number of rows."""
         return len(self.group)
 
-    def occurrences(self) -> tuple[I64, I32, I32]:
-        """(pointers by literal, rows, ranks): where each literal stands."""
-        occ_ptr = np.concatenate(([0], np.cumsum(np.bincount(self.row_lit, minlength=self.inputs * self.symbols))))
+    @cached_property
+    def arrays(self) -> kernels.RowArrays:
+        """The rows as the kernels take them, with where each literal stands and what it guards."""
+        count = self.inputs * self.symbols
+        occ_ptr = offsets(np.bincount(self.row_lit, minlength=count))
         occ_row, occ_rank = np.empty((2, len(self.row_lit)), np.int32)
         kernels.occurrences(self.row_ptr, self.row_lit, occ_ptr, occ_row, occ_rank)
-        return occ_ptr, occ_row, occ_rank
-
-    def guarded(self) -> tuple[I64, I64]:
-        """(pointers by literal, rows): the rows that each literal guards."""
-        found = np.flatnonzero(self.guard >= 0)
-        counts = np.bincount(self.guard[found], minlength=self.inputs * self.symbols)
-        return np.concatenate(([0], np.cumsum(counts))), found[np.argsort(self.guard[found], kind="stable")]
+        guarded = np.flatnonzero(self.guard >= 0)
+        groups = max(self.inputs, int(self.group.max(initial=0)) + 1)
+        return kernels.RowArrays(
+            self.symbols, self.row_ptr, self.row_lit, self.group, self.guard, occ_ptr, occ_row, occ_rank,
+            offsets(np.bincount(self.guard[guarded], minlength=count)),
+            guarded[np.argsort(self.guard[guarded], kind="stable")],
+            offsets(np.bincount(self.group, minlength=groups)), np.argsort(self.group, kind="stable"),
+        )  # fmt: skip
 
     def start(self, budget: int, k: int, rng: np.random.Generator) -> I64:
         """Greedy cover of the first ``k`` literals of every row by at most ``budget`` inputs: (inputs,), -1 = free."""
         count = self.inputs * self.symbols
         sizes = np.minimum(np.diff(self.row_ptr), k)
-        ptr = np.concatenate(([0], np.cumsum(sizes)))
+        ptr = offsets(sizes)
         part = np.repeat(self.row_ptr[:-1] - ptr[:-1], sizes) + np.arange(ptr[-1])
         flat = self.row_lit[part].astype(np.int64)
         order = np.argsort(flat, kind="stable")
-        lit_ptr = np.concatenate(([0], np.cumsum(np.bincount(flat, minlength=count))))
+        lit_ptr = offsets(np.bincount(flat, minlength=count))
         owner = np.repeat(np.arange(len(sizes)), sizes)[order]
         chosen = np.zeros(self.inputs, np.int64)
-        found = greedy_literals(ptr, flat, lit_ptr, owner, self.symbols, rng.permutation(count), budget, chosen)
+        literals = Literals(self.symbols, ptr, flat, lit_ptr, owner)
+        found = greedy_literals(literals, rng.permutation(count), budget, chosen)
         out = np.full(self.inputs, -1, np.int64)
         out[chosen[:found] // self.symbols] = chosen[:found] % self.symbols
         return out
@@ -119,46 +125,61 @@ class Exchange:
 
     def __post_init__(self) -> None:
         rows = self.rows
-        count = rows.inputs * rows.symbols
-        self.occ_ptr, self.occ_row, self.occ_rank = rows.occurrences()
-        self.guard_ptr, self.guard_row = rows.guarded()
-        self.group_row = np.argsort(rows.group, kind="stable")
-        groups = max(rows.inputs, int(rows.group.max(initial=0)) + 1)
-        self.group_ptr = np.concatenate(([0], np.cumsum(np.bincount(rows.group, minlength=groups))))
-        self.lits = np.zeros(count, np.int64)
-        self.state_rows, self.total = np.zeros((3, len(rows.group)), np.int64), np.zeros(groups, np.int64)
+        self.arrays = rows.arrays
+        groups = len(self.arrays.group_ptr) - 1
+        self.search = kernels.Search(
+            np.zeros(rows.inputs * rows.symbols, np.int64), np.zeros((3, rows.count), np.int64),
+            np.zeros(groups, np.int64), np.zeros(rows.inputs + 1, np.int64), np.full(rows.inputs, -1),
+            np.full(rows.inputs, -1000), np.zeros(3, np.int64),
+        )  # fmt: skip
+
+    @property
+    def total(self) -> I64:
+        """The sum of the lengths of each group's rows that count, shape (groups,)."""
+        return self.search.total
+
+    @property
+    def held(self) -> I64:
+        """The literals that are set now."""
+        return self.search.held[: self.search.state[kernels.COUNT]]
 
     def load(self, symbols: I64) -> None:
-        """Start from an assignment (inputs,), -1 = free."""
-        rows, s = self.rows, self.rows.symbols
-        lits = np.zeros((rows.inputs, s), np.int64)
-        fixed = np.flatnonzero(symbols >= 0)
+        """Start from an assignment.
+
+        Args:
+            symbols: the symbol of each input, -1 = free, shape (inputs,).
+        """
+        s, search = self.rows.symbols, self.search
+        lits = np.full((self.rows.inputs, s), kernels.OPEN)
+        fixed = np.flatnonzero(symbols != FREE_INPUT)
         lits[fixed] = kernels.DEAD
         lits[fixed, symbols[fixed]] = kernels.HIT
-        self.lits[:] = lits.reshape(-1)
-        self.held, self.where = np.zeros(rows.inputs + 1, np.int64), np.full(rows.inputs, -1)
-        self.held[: len(fixed)], self.where[fixed] = fixed * s + symbols[fixed], np.arange(len(fixed))
-        self.stamp, self.state = np.full(rows.inputs, -1000), np.array([len(fixed), 0, 0])
-        kernels.begin(
-            rows.row_ptr, rows.row_lit, rows.group, rows.guard, self.lits, self.state_rows, self.total, self.state
-        )
+        search.lits[:], search.held[:], search.place[:], search.stamp[:] = lits.reshape(-1), 0, -1, -1000
+        search.held[: len(fixed)] = fixed * s + symbols[fixed]
+        search.place[fixed] = np.arange(len(fixed))
+        search.state[:] = len(fixed), 0, 0
+        kernels.begin(self.arrays, search)
 
-    def run(self, phi: F64, steps: int, deadline: float | None = None) -> I64:
-        """Exchange for ``steps`` steps; returns the best assignment under ``phi``."""
-        rows = self.rows
-        best = np.full(rows.inputs, -1, np.int64)
-        held = self.held[: self.state[kernels.COUNT]]
+    def run(self, phi: F64, steps: int, deadline: Deadline = NEVER) -> I64:
+        """Exchange for a number of steps.
+
+        Args:
+            phi: the objective of a group by its length, shape (longest + 2,).
+            steps: how many; in blocks of :data:`BLOCK`, at least one.
+            deadline: ends it after a block.
+
+        Returns:
+            The best assignment under ``phi``: the symbol of each input, -1 = free.
+        """
+        rows, held = self.rows, self.held
+        best = np.full(rows.inputs, FREE_INPUT, np.int64)
         best[held // rows.symbols] = held % rows.symbols
         value = float(phi[self.total].sum())
-        values = np.array([value, value if self.state[kernels.COUNT] <= self.budget else np.inf])
+        values = np.array([value, value if len(held) <= self.budget else np.inf])
+        limits = kernels.Limits(self.budget, TRY_PUT, TRY_DROP, min(TABU, self.budget // 4))
         for _ in range(max(1, steps // BLOCK)):
             random = self.rng.integers(0, 1 << 62, BLOCK * (2 + TRY_PUT))
-            kernels.exchange(
-                rows.symbols, rows.row_ptr, rows.row_lit, rows.group, self.group_ptr, self.group_row, self.occ_ptr,
-                self.occ_row, self.occ_rank, self.guard_ptr, self.guard_row, rows.guard, phi, self.budget, random,
-                TRY_PUT, TRY_DROP, min(TABU, self.budget // 4), self.lits, self.state_rows, self.total, self.held,
-                self.where, self.stamp, self.state, best, values,
-            )  # fmt: skip
-            if deadline is not None and clock.monotonic() > deadline:
+            kernels.exchange(self.arrays, self.search, phi, limits, random, best, values)
+            if deadline.passed:
                 break
         return best

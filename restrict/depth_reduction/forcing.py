@@ -14,10 +14,11 @@ from itertools import combinations, product
 
 import numpy as np
 
-from restrict.arrays import I32, I64
+from restrict.arrays import I32, I64, offsets
 from restrict.depth_reduction.activations import Activation, Attended, Mapped, Truth, full_table
 from restrict.depth_reduction.ctransformer import CTransformer
 from restrict.kernels import forcing as kernels
+from restrict.kernels.rowlists import SetArrays
 
 LONGEST = 12
 """Literals of a cube at most."""
@@ -34,6 +35,11 @@ class Cubes:
 
     literal: I32
     length: I64
+
+    @property
+    def arrays(self) -> kernels.CubeArrays:
+        """The cubes as the kernels take them."""
+        return kernels.CubeArrays(self.literal, self.length)
 
     def cube(self, i: int, v: int, symbols: int) -> tuple[tuple[int, int], ...] | None:
         """The (input, symbol) pairs that force value ``v`` at position ``i``; ``None`` where no cube is known."""
@@ -78,7 +84,7 @@ def minimal_cubes(t: CTransformer, name: str, i: int, value: int) -> list[tuple[
     first, stop = int(source.ptr[i]), int(source.ptr[i + 1])
     if stop - first == 1 and t.fixed[source.inputs[first]] < 0:  # the token, and all there is in a program
         table = source.tables[source.table_ptr[i] : source.table_ptr[i + 1]]
-        hits = np.flatnonzero(table == value).tolist()
+        hits = [symbol for symbol, v in enumerate(table.tolist()) if v == value]
         return [()] if len(hits) == len(table) else [((int(source.inputs[first]), symbol),) for symbol in hits]
     return list(_primes(source, i, value, len(t.symbols), t.fixed))
 
@@ -180,23 +186,23 @@ def _map(t: CTransformer, source: Mapped, found: dict[str, Cubes], cubes: Cubes)
         arg_cubes[p, :, : sizes[p]], arg_length[p, :, : sizes[p]] = found[a].literal, found[a].length
     strides = np.array([int(np.prod(sizes[p + 1 :])) for p in range(len(sizes))], dtype=np.int64)
     values = [t.base[a].values for a in args]
-    offsets = np.cumsum([0, *(len(v.flat) for v in values)])
-    search = kernels.map_cubes if len(args) <= FEW_ARGS else kernels.wide_map_cubes
-    search(
-        table, strides, np.array([v.ptr for v in values]), np.concatenate([v.flat for v in values]), offsets,
-        len(t.symbols), arg_cubes, arg_length, cubes.literal, cubes.length,
+    arrays = kernels.MapArrays(
+        table, strides, np.array([v.ptr for v in values]), np.concatenate([v.flat for v in values]),
+        offsets([len(v.flat) for v in values]), len(t.symbols), arg_cubes, arg_length,
     )  # fmt: skip
+    search = kernels.map_cubes if len(args) <= FEW_ARGS else kernels.wide_map_cubes
+    search(arrays, cubes.arrays)
 
 
 def _head(t: CTransformer, activation: Activation, source: Attended, found: dict[str, Cubes], cubes: Cubes) -> None:
-    lists, none = source.lists, Cubes(np.zeros((0, 1, LONGEST), np.int32), np.zeros((0, 1), np.int64))
+    """Cubes of a collapsed head."""
+    none = Cubes(np.zeros((0, 1, LONGEST), np.int32), np.zeros((0, 1), np.int64))
     key = found[source.key] if source.key else none
     query = found[source.query] if source.query else none
-    values = t.base[source.key].values if source.key else activation.values
-    value = found[source.head.value]
-    kernels.head_cubes(
-        lists.row_ptr, lists.row_list, lists.row_u, lists.start, lists.stop, lists.j, lists.w,
-        int(source.head.value == source.key), int(source.head.value == source.query), len(t.symbols), values.ptr,
-        values.flat, key.literal, key.length, value.literal, value.length, query.literal, query.length,
-        activation.values.ptr, activation.values.flat, DEPTH, cubes.literal, cubes.length,
+    keys = t.base[source.key].values if source.key else activation.values
+    head = kernels.HeadArrays(
+        source.lists.arrays, int(source.head.value == source.key), int(source.head.value == source.query),
+        len(t.symbols), SetArrays(keys.ptr, keys.flat), key.arrays, found[source.head.value].arrays, query.arrays,
+        DEPTH,
     )  # fmt: skip
+    kernels.head_cubes(head, SetArrays(activation.values.ptr, activation.values.flat), cubes.arrays)

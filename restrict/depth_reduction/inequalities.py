@@ -96,6 +96,7 @@ class Inequality:
 
     @property
     def holds(self) -> bool:
+        """Whether the left side is at most the right side: exact."""
         return self.left <= self.right
 
 
@@ -242,14 +243,17 @@ def _inequalities(step: LayerBounds, layer: int, heads: int, alphabet: int) -> I
 
 
 def rounds(c: Tower, values: Tower, heads: int, share: Fraction) -> Tower:
+    """The most rounds of Stage 2."""
     return c * values * heads * (1 / share)
 
 
 def neighbours(c: Tower, k: Tower, g: Tower, selected: Tower) -> Tower:
+    """The most neighbours of an event."""
     return c * k * g * selected
 
 
 def dependencies(c: Tower, values: Tower, k: Tower, heads: int) -> Tower:
+    """``c'``: the inputs of an activation after the layer is removed."""
     return c * (values * k * heads + 1)
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from restrict.depth_reduction.ctransformer import CTransformer
 from restrict.depth_reduction.parameters import check_parameters, fraction, need_length
@@ -26,9 +27,15 @@ from restrict.restriction import Restriction
 
 @dataclass(frozen=True, eq=False)
 class Reduction:
-    """One layer removed: the refined ``restriction``, the (L-1)-layer c'-transformer, the records of the stages.
+    """One layer removed.
 
-    ``c_bound`` = c (s^c k H + 1) is the lemma's; ``transformer.c`` the certified value.
+    Attributes:
+        restriction: the refined restriction.
+        transformer: the (L-1)-layer c'-transformer; its ``c`` is the certified value.
+        stage1: what Stage 1 did.
+        stage2: what Stage 2 did.
+        stage3: what Stage 3 did.
+        c_bound: the lemma's c (s^c k H + 1).
     """
 
     restriction: Restriction
@@ -38,8 +45,51 @@ class Reduction:
     stage3: Stage3Record
     c_bound: int
 
+    def document(self) -> dict[str, Any]:
+        """The stages as JSON takes them; bounds are text, since they may have hundreds of digits.
+
+        Returns:
+            A dictionary per stage, and c', its bound and the free positions.
+        """
+        a, b, d = self.stage1, self.stage2, self.stage3
+        return {
+            "stage1": {
+                "eta": float(a.eta), "C": float(a.C), "c": a.c, "fixed": len(a.fixed),
+                "fixed_bound": short(a.fixed_bound), "degree_before": a.degree_before,
+                "degree_after": a.degree_after, "degree_bound": short(a.degree_bound),
+            },
+            "stage2": {
+                "k": b.k, "fixed": len(b.fixed), "rounds": b.rounds, "rounds_bound": short(b.rounds_bound),
+                "pairs": b.pairs, "captured_before": b.captured_before, "captured_after": b.captured_after,
+                "dependents_before": b.dependents_before, "dependents_after": b.dependents_after,
+                "dependents_bound": short(b.dependents_bound), "neighbours_before": b.neighbours_before,
+                "neighbours_after": b.neighbours_after, "neighbours_bound": short(b.neighbours_bound),
+                "most_inputs": b.most_inputs, "affordable": b.affordable, "stuck": b.stuck,
+            },
+            "stage3": {
+                "k": d.k, "q": float(d.q), "pairs": d.pairs, "budget": d.budget, "spent": d.spent, "status": d.status,
+                "method": d.method, "resamplings": d.resamplings, "over": bool(d.over), "lower": d.lower,
+                "local_lemma": None if d.lemma is None else d.lemma.holds, "uniform": d.uniform,
+            },
+            "c": self.transformer.c, "c_bound": short(self.c_bound), "free": self.restriction.free,
+        }  # fmt: skip
+
     def __repr__(self) -> str:
         return f"Reduction(free={self.restriction.free}, c={self.transformer.c}, L={self.transformer.layers})"
+
+
+def short(value: int | Fraction) -> str:
+    """A bound as people read it: a number, or a power of two above it.
+
+    Args:
+        value: at least 0.
+
+    Returns:
+        Up to seven digits as they are (rounded), else ``2^x`` with x rounded up.
+    """
+    if value < 10**7:
+        return f"{float(value):.4g}" if value != int(value) else str(int(value))
+    return f"2^{math.ceil(value).bit_length()}"
 
 
 def reduce_layer(
@@ -49,15 +99,25 @@ def reduce_layer(
 ) -> Reduction:  # fmt: skip
     """Lemma 4: refine the restriction, keep ``C' n`` inputs free, and return the transformer without its first layer.
 
-    Arguments:
+    Args:
         t: a c-transformer with at least one layer.
-        C_next: C', the fraction of the n positions that stays free; k: selections per pair.
-        C: the fraction free now (default: what is free); eta, q, delta: of the stages (default q: what the budget of
-            Stage 3 allows, ``budget / (free (1 + delta))``).
-        method, seed, time: of Stage 3.
+        C_next: C', the fraction of the n positions that stays free.
+        k: the most selections of a pair.
+        C: the fraction free now (default: what is free).
+        eta: of Stages 1 and 2, in (0, 1/2).
+        q: of Stage 3 (default: what its budget allows, ``budget / (free (1 + delta))``).
+        delta: of Stage 3, in (0, 1].
+        method: of Stage 3 (:func:`restrict.depth_reduction.stage3.stage3`).
+        seed: of Stage 3.
+        time: seconds for Stage 3's covering solver.
 
-    Raises :class:`UsageError` for values out of range (C' >= C, n <= c k, no layer), :class:`NotEstablished` where the
-    budget cannot be met, with the nearest feasible value. Cost: that of the rankings of all pairs, and of the solver.
+    Returns:
+        The reduced transformer with the records of the stages. Cost: the rankings of all pairs, and the solver.
+
+    Raises:
+        UsageError: a value is out of range (C' >= C, n <= c k, no layer).
+        NotEstablished: the budget cannot be met; the message has the nearest value that can.
+        ResourceLimit: the rankings or the candidate lists hold too many pairs.
     """
     if t.layers == 0:
         raise UsageError("the transformer has no attention layer left to remove")

@@ -46,6 +46,11 @@ class Lists:
     complete: I64
 
     @property
+    def arrays(self) -> kernels.ListArrays:
+        """The lists as the kernels take them."""
+        return kernels.ListArrays(self.row_ptr, self.row_list, self.row_u, self.start, self.stop, self.j, self.w)
+
+    @property
     def rows(self) -> int:
         """The number of rows."""
         return len(self.row_u)
@@ -87,12 +92,17 @@ class Lists:
 def candidate_lists(instance: Instance, head: Head, queries: Values, keys: Values, limit: int = 0) -> Lists:
     """The lists of all rows of a head.
 
-    Arguments:
+    Cost: one score per row and possible pair.
+
+    Args:
+        instance: the model at one length.
+        head: the head.
         queries, keys: possible values of its query and key at all n positions (``Values`` with ``positions`` 0..n-1;
             one value 0 where the head reads none).
         limit: keep at most so many pairs of a row (0: down to the floor).
 
-    Raises :class:`ResourceLimit` beyond :data:`MOST_PAIRS` pairs. Cost: one score per row and possible pair.
+    Raises:
+        ResourceLimit: more than :data:`MOST_PAIRS` pairs.
     """
     n = instance.n
     visible = np.array([instance.visible(head, i) for i in range(n)]).reshape(n, 2)

@@ -56,10 +56,20 @@ def random_ctransformer(
 ) -> CTransformer:  # fmt: skip
     """A random c-transformer at length n under a random restriction.
 
-    Arguments: ``states`` values per activation, ``symbols`` of the input alphabet, ``shared`` the share of wires from
-    popular inputs (Stage 1 has work to do), ``fixed`` the share of inputs fixed beforehand, ``coarse`` (with ties).
+    Args:
+        rng: the source of randomness.
+        n: the length.
+        c: the most inputs of an activation.
+        layers: layers above.
+        heads: heads of each layer.
+        states: values per activation.
+        symbols: size of the input alphabet.
+        shared: the share of wires from popular inputs, in [0, 1]; with it Stage 1 has work to do.
+        fixed: the share of inputs fixed beforehand, in [0, 1].
+        coarse: scores are taken modulo this number, which makes ties; ``None`` for none.
 
-    Raises :class:`UsageError` for sizes below 1.
+    Raises:
+        UsageError: sizes below 1.
     """
     if min(n, c, layers, heads, states, symbols) < 1 or not 0 <= shared <= 1 or not 0 <= fixed <= 1:
         raise UsageError("sizes must be at least 1, shared and fixed between 0 and 1")

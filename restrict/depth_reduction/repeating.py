@@ -9,19 +9,21 @@ period, so a fixed share of the positions bounds c for any n (Theorem 1 of Hahn 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
-from restrict.abstract.all_positions import BulkRun
-from restrict.arrays import I64
+from restrict.abstract.all_positions import AllPositions
+from restrict.arrays import FREE_INPUT, I64
+from restrict.deadline import Deadline
 from restrict.errors import ModelError, NotEstablished
 from restrict.model.program import Instance
 from restrict.restriction import Restriction
+from restrict.task import Task
 
-FREE = -1
+FREE = FREE_INPUT
 SHORT = 288
 """The length at which patterns are tried: long enough for six periods, or this."""
 LONGEST = 512
@@ -45,10 +47,10 @@ class Pattern:
 
     def restriction(self, instance: Instance) -> Restriction:
         """The pattern at a length; markers keep their positions."""
-        inner = [i for i in range(instance.n) if i not in instance.pinned]
-        head, tail = len(self.start), max(len(self.start), len(inner) - len(self.end))
+        unpinned = [i for i in range(instance.n) if i not in instance.pinned]
+        head, tail = len(self.start), max(len(self.start), len(unpinned) - len(self.end))
         cells = [*self.start, *(self.period[t % len(self.period)] for t in range(tail - head)), *self.end]
-        fixed = {i: a for i, a in zip(inner, cells, strict=False) if a != FREE}
+        fixed = {i: a for i, a in zip(unpinned, cells, strict=False) if a != FREE}
         return Restriction.of(instance, fixed)
 
     def text(self, alphabet: Sequence[str]) -> str:
@@ -74,41 +76,65 @@ class Pattern:
         return replace(self, **{part: tuple(word)})
 
 
-def periodic(
-    instance: Instance,
-    *,
-    c: int | None = None,
-    free: int | None = None,
-    seed: int = 0,
-    progress: Callable[[str, int | None], None] | None = None,
-) -> tuple[Pattern, Restriction, I64]:
-    """A restriction that repeats: most free positions with every output depending on at most ``c`` inputs, or least
-    c with at least ``free`` positions free. Returns it as a pattern and at ``at.n``, with the number of inputs that the
-    label at each position depends on there (certified bounds).
+@dataclass(frozen=True, eq=False)
+class Repeated:
+    """A pattern, the restriction that it is at the task's length, and what labels depend on there.
 
-    Only for programs that :func:`restrict.abstract.all_positions.supported` accepts. Cost: some thousand bulk runs at a
-    short length and a few at ``at.n``, O(n) each. Raises :class:`NotEstablished` where no pattern does it.
+    Attributes:
+        pattern: the pattern.
+        restriction: the same at the task's length.
+        dependencies: how many inputs each position's label depends on (certified bounds), shape (n,).
+        interrupted: whether Ctrl-C ended the search for patterns.
     """
-    rng = np.random.default_rng(seed)
-    inner = instance.n - len(instance.pinned)
-    spare = Fraction(1) if free is None else Fraction(max(0, inner - free), max(1, inner))
+
+    pattern: Pattern
+    restriction: Restriction
+    dependencies: I64
+    interrupted: bool
+
+
+def periodic(task: Task, *, c: int | None = None, free: int | None = None) -> Repeated:
+    """A restriction that repeats: most free positions with every label depending on at most ``c`` inputs, or least c.
+
+    Only for programs that :func:`restrict.abstract.all_positions.supported` accepts.
+
+    Args:
+        task: its instance and seed; its deadline, or Ctrl-C, ends the search for patterns, and the best so far counts.
+        c: the most inputs that a label may depend on; as many positions as the search can stay free.
+        free: instead, how many positions stay free; c is made as small as the search can.
+
+    Returns:
+        The pattern at ``task.instance.n``. Cost: some thousand runs at a short length and a few at n, O(n) each.
+
+    Raises:
+        NotEstablished: no pattern does it.
+    """
+    instance, rng = task.instance, np.random.default_rng(task.seed)
+    unpinned = len(task.instance.unpinned)
+    spare = Fraction(1) if free is None else Fraction(max(0, unpinned - free), max(1, unpinned))
     starts = list(_starts(rng, len(instance.model.alphabet), spare, c))
     short = _short(instance, max(SHORT, 6 * max(len(p.period) for p in starts)))
-    found: dict[Pattern, Cost] = {}
-    for pattern in starts:
-        best, cost = _climb(short, pattern, rng, c, spare)
-        found[best] = cost
-        if progress is not None:
-            progress("searching patterns", None)
+    found, interrupted = dict[Pattern, Cost](), False
+    try:
+        for pattern in starts:
+            best, cost = _climb(short, pattern, rng, c, spare, task.deadline)
+            found[best] = cost
+            task.tell("searching patterns")
+            if task.deadline.passed:
+                break
+    except KeyboardInterrupt:
+        if not found:
+            raise
+        interrupted = True
     looks = 0
     for pattern in sorted(found, key=lambda p: (found[p], len(p.period))):
         rho = pattern.restriction(instance)
         if (free is not None and rho.free < free) or looks == LOOKS:
             continue
         looks += 1
-        depends = BulkRun(instance, rho).label_sets().sizes()
+        depends = AllPositions(instance, rho).label_sets().sizes()
         if c is None or depends.max() <= c:
-            return pattern, rho, depends
+            return Repeated(pattern, rho, depends, interrupted)
     wanted = f"c <= {c}" if c is not None else f"{free} free positions"
     best_c, fixed = min(found.values())
     raise NotEstablished(
@@ -147,11 +173,13 @@ def _starts(rng: np.random.Generator, symbols: int, spare: Fraction, c: int | No
 
 
 def _climb(
-    instance: Instance, pattern: Pattern, rng: np.random.Generator, c: int | None, spare: Fraction
+    instance: Instance, pattern: Pattern, rng: np.random.Generator, c: int | None, spare: Fraction, deadline: Deadline
 ) -> tuple[Pattern, Cost]:
     """Change one cell at a time, keep what is no worse."""
     cost = _cost(instance, pattern, c, spare)
     for _ in range(TRIALS):
+        if deadline.passed:
+            break
         other = pattern.changed(rng, len(instance.model.alphabet))
         if other != pattern:
             new = _cost(instance, other, c, spare)
@@ -168,5 +196,5 @@ def _cost(instance: Instance, pattern: Pattern, c: int | None, spare: Fraction) 
     repeated = Fraction(sum(a != FREE for a in pattern.period), len(pattern.period))
     if c is None and (repeated > spare or (repeated == spare and slack)):
         return instance.n, len(rho.fixed)
-    worst = int(BulkRun(instance, rho).label_sets().sizes().max())
+    worst = int(AllPositions(instance, rho).label_sets().sizes().max())
     return (max(0, worst - c) if c is not None else worst), len(rho.fixed)

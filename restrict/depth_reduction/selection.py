@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from restrict.arrays import I64, offsets, take_rows
-from restrict.depth_reduction.activations import possible_values
+from restrict.depth_reduction.activations import popcount, possible_values
 from restrict.depth_reduction.ctransformer import CTransformer
 from restrict.depth_reduction.lists import Lists
 from restrict.depth_reduction.parameters import check_parameters
@@ -210,16 +210,33 @@ def _joined(k: int, parts: list[Selection]) -> Selection:
     )  # fmt: skip
 
 
-def _select(t: CTransformer, h: int, lists: Lists, k: int) -> Selection | None:
-    """The selections of one head; ``None`` where a list is too short."""
+def reads(t: CTransformer, h: int) -> tuple[I64, I64]:
+    """The inputs of the layer-0 activations as head number ``h`` reads them: those of its key and value.
+
+    Args:
+        t: the c-transformer.
+        h: the head's number in ``t.heads``.
+
+    Returns:
+        (row pointers, inputs), a row per position, ascending. Cost: n^2 bits.
+    """
     head = t.heads[h]
     key = t.instance.key(head)
-    depends = t.base[head.value].depends if key is None else t.base[key].depends | t.base[head.value].depends
+    bits = t.base[head.value].depends if key is None else t.base[key].depends | t.base[head.value].depends
+    counts, columns = popcount(bits), []
+    step = max(1, (1 << 24) // max(1, t.n))
+    for first in range(0, t.n, step):
+        block = np.unpackbits(bits[first : first + step].view(np.uint8), axis=1, bitorder="little")
+        columns.append(np.flatnonzero(block) % block.shape[1])
+    return offsets(counts), np.concatenate(columns) if columns else np.empty(0, np.int64)
+
+
+def _select(t: CTransformer, h: int, lists: Lists, k: int) -> Selection | None:
+    """The selections of one head; ``None`` where a list is too short."""
     ends, state = np.zeros(lists.rows, np.int64), np.zeros(lists.rows, np.int64)
     chosen = np.empty((2, lists.rows * min(k, t.n)), np.int64)
-    kernels.select(
-        lists.row_list, lists.start, lists.stop, lists.j, lists.w, lists.complete, depends, k, ends, chosen, state
-    )
+    ranked = kernels.Ranked(lists.row_list, lists.start, lists.stop, lists.j, lists.w, lists.complete)
+    kernels.select(ranked, *reads(t, h), k, ends, chosen, state)
     if np.any(state == CUT_OFF):
         return None
     used = int(ends[-1]) if lists.rows else 0

@@ -16,12 +16,14 @@ import numpy as np
 
 from restrict.arrays import I64
 from restrict.depth_reduction.ctransformer import CTransformer
-from restrict.depth_reduction.forcing import forcing_cubes, value_cubes
+from restrict.depth_reduction.forcing import Cubes, forcing_cubes, value_cubes
 from restrict.depth_reduction.neighbours import dependents, most_neighbours, pair_inputs
 from restrict.depth_reduction.parameters import check_parameters, fraction, need_length
 from restrict.depth_reduction.selection import Ranking, Selection, ranked
 from restrict.depth_reduction.stage1 import fixing
 from restrict.restriction import Restriction
+
+Cube = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
@@ -113,15 +115,12 @@ def thinned(
     ranking, first = made
     c, s, H, k = t.c, len(t.symbols), len(t.heads), first.k
     bound = s**c * k * H
-    now, current, rounds, skip = t, first, 0, set[int]()
+    now, current, rounds, stuck = t, first, 0, set[int]()
     before = counts = dependents(t, first)
     left = t.restriction.free if budget is None else budget
-    while (j := _most_depended(counts, bound if limit is None else limit, skip)) is not None:
-        cube = _commonest(now, current, j)
-        if cube is None or len(cube) > left:
-            skip.add(j)
-            continue
-        now, left, rounds = now.restrict(fixing(now, dict(cube))), left - len(cube), rounds + 1
+    while cubes := _round(now, current, bound if limit is None else limit, left, stuck):
+        symbols = {x: symbol for cube in cubes for x, symbol in cube}
+        now, left, rounds = now.restrict(fixing(now, symbols)), left - len(symbols), rounds + len(cubes)
         ranking, current = _again(ranking, current, now)
         counts = dependents(now, current)
     fixed = sorted(set(now.restriction.fixed) - set(t.restriction.fixed))
@@ -129,17 +128,47 @@ def thinned(
         k, c, H, tuple(fixed), rounds, Fraction(s**c * t.n, k), first.pairs, first.pairs - first.uncaptured,
         current.pairs - current.uncaptured, int(before.max(initial=0)), int(counts.max(initial=0)), bound,
         most_neighbours(t, first), most_neighbours(now, current), s ** (2 * c) * c**2 * k**2 * H / (eta * C),
-        int(pair_inputs(now, current).max(initial=0)), Fraction(s**c * c, k) <= eta * C, len(skip),
+        int(pair_inputs(now, current).max(initial=0)), Fraction(s**c * c, k) <= eta * C, len(stuck),
     )  # fmt: skip
     return current, now.restriction, record
 
 
+def _round(t: CTransformer, chosen: Selection, limit: int, left: int, stuck: set[int]) -> list[Cube]:
+    """Cubes that force the activations with more than ``limit`` dependents, the most depended on first.
+
+    Dependents are counted again after each: the pairs whose maximiser is forced are captured. What other pairs select
+    in place of it is left to the next ranking, so no activation is taken that has too few dependents.
+    """
+    cubes, found, symbols, done = forcing_cubes(t), list[Cube](), dict[int, int](), set[int]()
+    while (j := _most_depended(dependents(t, chosen), limit, stuck | done)) is not None:
+        key, w, cube = _commonest(t, cubes, chosen, j)
+        if any(symbols.get(x, symbol) != symbol for x, symbol in cube):
+            break
+        if not cube or len(symbols.keys() | dict(cube).keys()) > left:
+            stuck.add(j)
+            continue
+        symbols.update(cube)
+        found.append(cube)
+        done.add(j)
+        chosen = _forced(t, chosen, key, j, w)
+    return found
+
+
 def _most_depended(counts: I64, limit: int, skip: set[int]) -> int | None:
     """The activation with most dependents above the limit, the first one of several; ``None`` where there is none."""
-    counts = counts.copy()
     counts[list(skip)] = 0
     j = int(np.argmax(counts)) if len(counts) else 0
     return j if len(counts) and counts[j] > limit else None
+
+
+def _forced(t: CTransformer, chosen: Selection, key: str, j: int, w: int) -> Selection:
+    """The selections once the key has the value ``w`` at position ``j``: pairs whose maximiser that is end there."""
+    heads = [h for h, head in enumerate(t.heads) if t.instance.key(head) == key]
+    hit = np.flatnonzero((chosen.chosen[0] == j) & (chosen.chosen[1] == w))
+    owner = np.searchsorted(chosen.ends, hit, side="right")
+    captured = chosen.captured.copy()
+    captured[owner[np.isin(chosen.head[owner], heads)]] = 1
+    return replace(chosen, captured=captured)
 
 
 def _again(ranking: Ranking, before: Selection, t: CTransformer) -> tuple[Ranking, Selection]:
@@ -163,21 +192,18 @@ def _still_captured(before: Selection, after: Selection, n: int) -> Selection:
     return replace(after, captured=after.captured | kept)
 
 
-def _commonest(t: CTransformer, chosen: Selection, j: int) -> tuple[tuple[int, int], ...] | None:
-    """The cheapest cube that forces activation ``j`` to the value that is the maximiser in most uncaptured pairs."""
+def _commonest(t: CTransformer, cubes: dict[str, Cubes], chosen: Selection, j: int) -> tuple[str, int, Cube]:
+    """(Key, value, cheapest cube) that forces activation ``j`` to the value that is the maximiser in most uncaptured
+    pairs and can be forced; an empty cube where none can."""
     here = np.flatnonzero(chosen.chosen[0] == j)
-    owner = chosen.owner[here]
-    open_ = chosen.captured[owner] == 0
+    owner = np.searchsorted(chosen.ends, here, side="right")
     keys = [t.instance.key(head) or "" for head in t.heads]
-    values, votes = np.unique(
-        np.stack((chosen.head[owner], chosen.chosen[1, here]))[:, open_], axis=1, return_counts=True
-    )
     tally: dict[tuple[str, int], int] = {}
-    for (h, w), count in zip(values.T.tolist(), votes.tolist(), strict=True):
-        tally[keys[h], w] = tally.get((keys[h], w), 0) + count
-    cubes = forcing_cubes(t)
-    for key, w in sorted(tally, key=lambda name: (-tally[name], name[0], name[1])):
+    open_ = chosen.captured[owner] == 0
+    for h, w in zip(chosen.head[owner][open_].tolist(), chosen.chosen[1, here[open_]].tolist(), strict=True):
+        tally[keys[h], w] = tally.get((keys[h], w), 0) + 1
+    for key, w in sorted(tally, key=lambda name: (-tally[name], name)):
         found = min(value_cubes(t, cubes, key, j, w), key=len, default=()) if key else ()
         if found:
-            return found
-    return None
+            return key, w, found
+    return "", 0, ()

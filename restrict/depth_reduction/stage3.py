@@ -17,6 +17,7 @@ from typing import Literal
 import numpy as np
 
 from restrict.arrays import FREE_INPUT, I64, offsets, take_rows
+from restrict.cover.decimate import ROUNDS as DECIMATION_ROUNDS
 from restrict.cover.local_lemma import LocalLemma, local_lemma
 from restrict.cover.moser_tardos import moser_tardos
 from restrict.cover.problem import CoverProblem
@@ -224,7 +225,7 @@ class Setting:
 
 def settled(
     t: CTransformer, chosen: Selection, budget: int, setting: Setting, *, method: Method = "auto", seed: int = 0,
-    time: float | None = None, attempts: int = ATTEMPTS,
+    time: float | None = None, attempts: int = ATTEMPTS, rounds: int = DECIMATION_ROUNDS,
 ) -> tuple[Restriction, Stage3Record]:  # fmt: skip
     """Stage 3 with selections that are already there.
 
@@ -237,6 +238,7 @@ def settled(
         seed: as for :func:`stage3`.
         time: as for :func:`stage3`.
         attempts: runs of Moser-Tardos.
+        rounds: of the decimation before the local search (default: the solver's).
 
     Returns:
         As :func:`stage3`.
@@ -248,7 +250,7 @@ def settled(
     solution, resamplings, most, over = resampled
     if solution is None or (solution.status != "captured" and method == "auto"):
         other = method if method not in ("auto", "resample") else "auto"
-        solution = solve(problem, solver=other, budget=budget, seed=seed, time=time)
+        solution = solve(problem, solver=other, budget=budget, seed=seed, time=time, rounds=rounds)
     status = solution.status if chosen.uncaptured == problem.pairs else "partial"
     restriction = t.restriction
     if status == "captured":

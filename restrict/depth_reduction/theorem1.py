@@ -1,13 +1,14 @@
 """Theorem 1 of Hahn (2020) for every position at once: remove all layers, one after the other (``--target all``).
 
-Each layer is captured (:mod:`restrict.depth_reduction.capture`) with a part of the inputs that may be fixed, then
-collapsed (:class:`restrict.depth_reduction.ctransformer.CTransformer`); layers below the last one are pressed for many
-constant and cheap activations, which are what the next layer's heads are captured with. How the inputs are split over
-the layers, and what each layer is pressed for, is chosen by measuring candidates, at a shorter length where the model
-is defined there.
+Three methods find a restriction:
 
-Where no score mentions the query's position there is a shorter way, to any length: a restriction that repeats
-(:mod:`restrict.depth_reduction.repeating`).
+- ``lemma`` (:mod:`restrict.depth_reduction.by_lemma`): the Depth Reduction Lemma itself, Stage 1, 2 and 3 per layer;
+- ``exchange`` (:mod:`restrict.depth_reduction.by_exchange`): each layer captured on the real objective;
+- ``repeating`` (:mod:`restrict.depth_reduction.repeating`): where no score mentions the query's position there is a
+  shorter way, to any length: a restriction that repeats.
+
+``auto`` takes ``repeating`` where it can, else ``exchange``. Given c instead of a free share, the share is bisected,
+and what misses c is repaired (:mod:`restrict.depth_reduction.repair`).
 
 Nothing here is trusted: the certificate's claim is computed from a fresh collapse under the restriction found, and the
 checker recomputes it for every position.
@@ -15,303 +16,291 @@ checker recomputes it for every position.
 
 from __future__ import annotations
 
-import time as clock
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
-from typing import Any
-
-import numpy as np
+from fractions import Fraction
+from typing import Literal, get_args
 
 from restrict.abstract.all_positions import supported
-from restrict.arguments import least_free
+from restrict.arguments import least_free, the_integer, the_share
+from restrict.arrays import I64
 from restrict.certificate.certificate import Certificate, Claim
-from restrict.depth_reduction.activations import Attended
-from restrict.depth_reduction.capture import Aim, capture
+from restrict.deadline import Progress
+from restrict.depth_reduction.by_exchange import by_exchange, choose_schedule
+from restrict.depth_reduction.by_lemma import Lemma, by_lemma
 from restrict.depth_reduction.ctransformer import CTransformer
+from restrict.depth_reduction.layers import LayerTrace, collapsed, layer_traces
+from restrict.depth_reduction.lemma4 import Reduction
+from restrict.depth_reduction.repair import freed, repaired
 from restrict.depth_reduction.repeating import periodic
-from restrict.errors import NotEstablished, RestrictError, UsageError
-from restrict.model.program import Instance
+from restrict.errors import NotEstablished, UsageError, quote
+from restrict.model.program import Model
 from restrict.restriction import Restriction
-from restrict.task import position_of
-from restrict.version import __version__
+from restrict.task import Task
 
-Progress = Callable[[str, int | None], None]
-MEASURE_AT = 1200
-"""Candidates are measured at this length, where n is longer."""
-DEFAULT_PLAN = 4
-"""The candidate that is taken unmeasured where n is long and the model is not defined at a shorter length."""
-STEPS = 9000
-"""Exchange steps per search at n = 10 000 (in proportion below, never fewer than 1000)."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How one run spends its inputs: ``shares[l]`` of what is left goes to layer ``l``, pressed for ``aims[l]``."""
-
-    shares: tuple[float, ...]
-    aims: tuple[Aim, ...]
-    power: float = 8.0
-
-    def text(self) -> str:
-        """For provenance and traces."""
-        parts = [f"{share:.2f} {aim.kind} {aim.tau:g}" for share, aim in zip(self.shares, self.aims, strict=True)]
-        return "; ".join(parts)
-
-
-@dataclass(frozen=True)
-class LayerTrace:
-    """One layer of the paper's Figure 1, under the final restriction.
-
-    ``heads`` of the layer, of them ``captured`` (their lists end at a constant key for every query value), ``constant``
-    (one value whatever the input); dependencies of the layer's activations: mean, 99 %, max; values per activation;
-    ``fixed``: inputs that were fixed for this layer.
-    """
-
-    layer: int
-    heads: int
-    captured: int
-    constant: int
-    mean: float
-    quantile: float
-    most: int
-    values: float
-    fixed: int
+Method = Literal["auto", "lemma", "exchange", "repeating"]
+METHODS: tuple[str, ...] = get_args(Method)
+DEFAULT_FREE = 0.9
+"""The fraction that stays free where neither it nor c is given."""
+PARTS = 64
+"""Given c, the free share is found to one in so many."""
 
 
 @dataclass(frozen=True, eq=False)
 class Everywhere:
-    """What :func:`certify_all` found: the certificate, the trace, and how many inputs each label depends on.
+    """What was found for all positions.
 
-    Without a plan the restriction repeats (:mod:`restrict.depth_reduction.repeating`), and no layers were removed one
-    by one.
+    Attributes:
+        certificate: the certificate.
+        method: who found it: "lemma", "exchange" or "repeating".
+        how: the split of the inputs and other choices, or the pattern that repeats, as text.
+        trace: per layer what is left under the restriction, as measured; empty where the restriction repeats.
+        stages: by the lemma, per layer what Stages 1, 2 and 3 did, with their bounds.
+        dependencies: how many inputs each position's label depends on (certified bounds), shape (n,).
     """
 
     certificate: Certificate
+    method: str
+    how: str
     trace: tuple[LayerTrace, ...]
-    dependencies: np.ndarray[Any, np.dtype[np.int64]] = field(repr=False)
-    plan: Plan | None
+    stages: tuple[Reduction, ...] = field(repr=False)
+    dependencies: I64 = field(repr=False)
 
     @property
     def mean(self) -> float:
         """The mean number of inputs that a position's label depends on."""
         return float(self.dependencies.mean())
 
-    def lines(self) -> str:
-        """The layers as a table, or what repeats."""
-        if self.plan is None:
-            return f"  {self.certificate.provenance['strategy']}"
-        title = "layer  heads  captured  constant  values  dependencies: mean   99 %    max  fixed for it"
-        rows = [
-            f"{t.layer:>5}  {t.heads:>5}  {t.captured:>8}  {t.constant:>8}  {t.values:>6.2f}  {t.mean:>18.1f}"
-            f"  {t.quantile:>5.0f}  {t.most:>5}  {t.fixed:>12}"
-            for t in self.trace
-        ]
-        return "\n".join([title, *rows])
+    @property
+    def worth(self) -> tuple[int, float]:
+        """What a smaller value of is better at the same free share."""
+        return self.certificate.c, self.mean
 
     def __repr__(self) -> str:
-        return f"Everywhere({self.certificate!r}, mean={self.mean:.1f})"
+        return f"Everywhere({self.certificate!r}, mean={self.mean:.1f}, by {self.method})"
+
+
+@dataclass
+class Best:
+    """The best answer so far, and the one that misses c by least: both survive Ctrl-C and the deadline.
+
+    Attributes:
+        c: the most inputs that a label may depend on, or ``None`` where the free share is given.
+        found: the best answer.
+        nearest: of the answers that miss c, the one with the least c.
+    """
+
+    c: int | None
+    found: Everywhere | None = None
+    nearest: Everywhere | None = None
+
+    def offer(self, found: Everywhere) -> None:
+        """Keep an answer if it is the best."""
+        if self.c is None:
+            better = self.found is None or found.worth < self.found.worth
+        elif found.certificate.c > self.c:
+            if self.nearest is None or found.worth < self.nearest.worth:
+                self.nearest = found
+            return
+        else:
+            free = found.certificate.free
+            better = self.found is None or (free, *(-x for x in found.worth)) > (
+                self.found.certificate.free, *(-x for x in self.found.worth)
+            )  # fmt: skip
+        self.found = found if better else self.found
 
 
 def certify_all(
-    instance: Instance, *, free: float | None = None, c: int | None = None, seed: int = 0, time: float | None = None,
-    progress: Progress | None = None,
+    model: Model, n: int, *, free: float | Fraction | None = None, c: int | None = None, method: Method = "auto",
+    seed: int = 0, time: float | None = None, progress: Progress | None = None,
 ) -> Everywhere:  # fmt: skip
     """A restriction under which the label at *every* position depends on few inputs, with its certificate.
 
-    Arguments:
-        at: a model with output at every position, at one length.
+    After Ctrl-C the best so far is returned, with ``provenance["stopped"] == "interrupted"``.
+
+    Args:
+        model: a program with output at every position.
+        n: its length, markers included.
         free: the fraction of the positions that stays free (default 0.9); c is made as small as the search can.
-        c: instead, the most inputs that a label may depend on; as many positions as the search can stay free.
-        seed: same seed, same certificate (without ``time``); time: seconds to go on improving.
+        c: instead, the most inputs that a label may depend on (0: every label is forced); as many positions as the
+            search can stay free.
+        method: "auto", "lemma", "exchange" or "repeating".
+        seed: 0 .. 2^63 - 1; same seed, same certificate (without ``time``).
+        time: seconds; the search ends soon after, or goes on improving until then.
+        progress: called with (what is being done, best number of fixed positions so far).
 
-    Raises :class:`UsageError` for bad input, :class:`NotEstablished` where ``c`` cannot be reached, with the least c
-    found. Cost: a few scans of all score pairs; memory: about n^2 / 8 bytes per variable.
+    Returns:
+        The best found. Cost: a few scans of all score pairs; memory about n^2 / 8 bytes per variable.
+
+    Raises:
+        UsageError: a bad argument, or ``method="repeating"`` for a model that it is not for.
+        NotEstablished: no restriction that repeats was found (``method="repeating"``), or none at all in the time.
+        ModelError: the model is not defined at this length.
+        ResourceLimit: n^2 bits per variable, or the candidate lists, are too many.
     """
-    if position_of(instance, "all") is not None:
+    task = Task.of(model, n, target="all", seed=seed, time=time, progress=progress)
+    return everywhere(task, free=free, c=c, method=method)
+
+
+def everywhere(
+    task: Task, *, free: float | Fraction | None = None, c: int | None = None, method: Method = "auto"
+) -> Everywhere:
+    """:func:`certify_all` for a task that is already made.
+
+    Args:
+        task: with the target all.
+        free: as for :func:`certify_all`.
+        c: as for :func:`certify_all`.
+        method: as for :func:`certify_all`.
+
+    Returns:
+        The best found.
+
+    Raises:
+        UsageError: a bad argument.
+        NotEstablished: nothing was found.
+        ResourceLimit: the model or the length is too large.
+    """
+    if task.position is not None:
         raise UsageError("certify_all is for the target all")
-    if supported(instance):
-        with suppress(NotEstablished):
-            return _repeating(instance, free, c, seed, progress)
-    deadline = None if time is None else clock.monotonic() + time
-    if c is None:
-        return _for_share(instance, 0.9 if free is None else free, seed, deadline, progress)
-    return _for_c(instance, c, seed, deadline, progress)
+    if method not in METHODS:
+        raise UsageError(f"method = {quote(method)} is none of {', '.join(METHODS)}")
+    if free is not None and c is not None:
+        raise UsageError("give c or free, not both: c bounds the dependencies, free the free positions")
+    wanted = None if c is None else the_integer("c", c)
+    share = float(the_share("free", DEFAULT_FREE if free is None else free))
+    best, stopped = Best(wanted), "budget" if task.deadline.moment is None else "time"
+    try:
+        _search(task, best, share, method)
+    except KeyboardInterrupt:
+        if best.found is None:
+            raise
+        stopped = "interrupted"
+    if best.found is None:
+        raise NotEstablished(_nothing(task, best))
+    provenance = {"stopped": stopped, **best.found.certificate.provenance}
+    return replace(best.found, certificate=replace(best.found.certificate, provenance=provenance))
 
 
-def _repeating(
-    instance: Instance, free: float | None, c: int | None, seed: int, progress: Progress | None
-) -> Everywhere:
-    """Where no score mentions the query's position: a restriction that repeats, at any length."""
-    wanted = None if c is not None else least_free(len(instance.unpinned), 0.9 if free is None else free)
-    pattern, rho, depends = periodic(instance, c=c, free=wanted, seed=seed, progress=progress)
-    claim = Claim(rho.free, int(depends.max(initial=0)), None, None)
-    strategy = f"repeating: {pattern.text(instance.model.alphabet)}"
-    provenance = {"engine": __version__, "seed": seed, "strategy": strategy}
-    certificate = Certificate(
-        instance.model.name, instance.model.digest, instance.n, "all", rho, "all", claim, provenance
-    )
-    return Everywhere(certificate, (), depends, None)
+def _nothing(task: Task, best: Best) -> str:
+    """Why there is no answer."""
+    what = f"no restriction found under which every label depends on at most {best.c} inputs"
+    if best.nearest is None:
+        return f"{what} in the time given; allow more --time"
+    nearest = best.nearest.certificate
+    return f"{what}; the least found is c = {nearest.c} with {nearest.free} positions free"
 
 
-def _for_c(instance: Instance, c: int, seed: int, deadline: float | None, progress: Progress | None) -> Everywhere:
-    """The largest free share, to one in 64, whose certificate has at most ``c`` dependencies."""
-    best, least, low, high = None, None, 0, 64
-    while high - low > 1:
-        middle = (low + high) // 2
-        found = _for_share(instance, middle / 64, seed, deadline, progress)
-        least = found if least is None or found.certificate.c < least.certificate.c else least
-        best, low, high = (found, middle, high) if found.certificate.c <= c else (best, low, middle)
-    if best is None:
-        assert least is not None
-        raise NotEstablished(
-            f"no restriction found under which every label depends on at most {c} inputs; "
-            f"the least found is c = {least.certificate.c} with {least.certificate.free} positions free"
-        )
-    return best
-
-
-def _for_share(
-    instance: Instance, free: float, seed: int, deadline: float | None, progress: Progress | None
-) -> Everywhere:
-    budget = instance.n - len(instance.pinned) - least_free(len(instance.unpinned), free)
-    start = CTransformer.of_model(instance)
-    plan = choose_plan(instance, free, seed, progress)
-    best: Everywhere | None = None
-    turn, stopped = 0, "budget" if deadline is None else "time"
-    while best is None or (deadline is not None and clock.monotonic() < deadline):
+def _search(task: Task, best: Best, share: float, method: Method) -> None:
+    """Offer to ``best`` what the method finds."""
+    if method == "repeating" or (method == "auto" and supported(task.instance)):
         try:
-            restriction, spent = spend(start, plan, budget, seed + turn, deadline if turn else None, progress)
-            found = _certified(instance, restriction, plan, spent, seed, stopped)
-        except KeyboardInterrupt:
-            if best is None:
+            best.offer(_repeating(task, best.c, share))
+            return
+        except NotEstablished:
+            if method == "repeating":
                 raise
-            provenance = {**best.certificate.provenance, "stopped": "interrupted"}
-            return replace(best, certificate=replace(best.certificate, provenance=provenance))
-        if best is None or (found.certificate.c, found.mean) < (best.certificate.c, best.mean):
-            best = found
-        if progress is not None:
-            progress(
-                f"every label depends on at most {best.certificate.c} inputs", len(best.certificate.restriction.fixed)
-            )
-        turn += 1
-    return best
+    if best.c is None:
+        _at_share(task, best, share, method)
+    else:
+        _at_c(task, best, best.c, method)
 
 
-# ---------------------------------------------------------------- spending the budget
-
-
-def spend(
-    start: CTransformer, plan: Plan, budget: int, seed: int, deadline: float | None, progress: Progress | None
-) -> tuple[Restriction, list[int]]:
-    """Capture and collapse layer after layer; the restriction, and how many inputs each layer took."""
-    t, spent, left = start, [], budget
-    for layer, (share, aim) in enumerate(zip(plan.shares, plan.aims, strict=True), 1):
-        if progress is not None:
-            progress(f"layer {layer}", None)
-        steps = max(1000, STEPS * t.n // 10_000)
-        before = len(t.restriction.fixed)
-        rho = capture(
-            t, round(share * left), aim, seed=seed, steps=steps, power=plan.power, deadline=deadline, progress=progress
+def _repeating(task: Task, c: int | None, share: float) -> Everywhere:
+    """A restriction that repeats, at any length."""
+    instance = task.instance
+    if not supported(instance):
+        raise UsageError(
+            f"method repeating is for programs none of whose scores mentions the query's position, and "
+            f"{quote(instance.model.name)} is not one: use lemma or exchange"
         )
-        spent.append(len(rho.fixed) - before)
-        left -= spent[-1]
-        t = t.restrict(rho)
-        if layer < len(plan.shares):
-            t = t.collapse()
-    return t.restriction, spent
+    wanted = None if c is not None else least_free(len(task.instance.unpinned), share)
+    found = periodic(task, c=c, free=wanted)
+    text, depends = found.pattern.text(instance.model.alphabet), found.dependencies
+    claim = Claim(found.restriction.free, int(depends.max(initial=0)), None, None)
+    task = task.noting(stopped="interrupted") if found.interrupted else task
+    certificate = _certificate(task, found.restriction, claim, "repeating", text)
+    return Everywhere(certificate, "repeating", text, (), (), depends)
 
 
-def plans(layers: int) -> Iterator[Plan]:
-    """Candidates: for one layer what to press is known; for more, the split and the aim below the last layer."""
-    last = Aim("long", 20.0)
-    if layers <= 1:
-        yield Plan((1.0,) * layers, (last,) * layers)
-        return
-    for first in (0.35, 0.5, 0.65, 0.8):
-        for below in (Aim("short", 3.0), Aim("long", 10.0)):
-            shares = [first if layer == 0 else 0.6 for layer in range(layers - 1)]
-            yield Plan((*shares, 1.0), (*(below for _ in shares), last))
+def _certificate(task: Task, rho: Restriction, claim: Claim, method: str, how: str) -> Certificate:
+    """The certificate of a claim for all positions."""
+    model, name = task.instance.model, f"{method}: {how}" if method == "repeating" else f"depth reduction: {how}"
+    provenance = task.noting(strategy=name, method=method).provenance
+    return Certificate(model.name, model.digest, task.instance.n, "all", rho, "all", claim, provenance)
 
 
-def choose_plan(instance: Instance, free: float, seed: int, progress: Progress | None) -> Plan:
-    """The plan with the least maximum, measured at a shorter length where there is one at which the model is
-    defined."""
-    short = instance
-    if instance.n > MEASURE_AT:
-        try:
-            short = instance.model.at(MEASURE_AT)
-        except RestrictError:
-            short = instance
-    start = CTransformer.of_model(short)
-    candidates = list(plans(start.layers))
-    if len(candidates) == 1:
-        return candidates[0]
-    if short.n > 2 * MEASURE_AT:  # measuring would cost more than it gains
-        return candidates[DEFAULT_PLAN]
-    budget = short.n - len(short.pinned) - least_free(len(short.unpinned), free)
-    measured = []
-    for index, plan in enumerate(candidates):
-        if progress is not None:
-            progress(f"measuring plan {index + 1} of {len(candidates)}", None)
-        restriction, _ = spend(start, plan, budget, seed, None, None)
-        depends = _collapsed(short, restriction)[-1].output_depends()
-        measured.append((int(depends.max(initial=0)), float(depends.mean()), index))
-    return candidates[min(measured)[2]]
+# ---------------------------------------------------------------- the layers, one after the other
 
 
-# ---------------------------------------------------------------- certifying
+def _at_share(task: Task, best: Best, share: float, method: Method) -> None:
+    """Turn after turn with other seeds until the deadline; one turn without one."""
+    run = _runner(task, share, method)
+    turn = 0
+    while turn == 0 or (task.deadline.moment is not None and not task.deadline.passed):
+        best.offer(run(task, task.seed + turn))
+        assert best.found is not None
+        fixed = len(best.found.certificate.restriction.fixed)
+        task.tell(f"every label depends on at most {best.found.certificate.c} inputs", fixed)
+        turn += 1
 
 
-def _collapsed(instance: Instance, restriction: Restriction) -> list[CTransformer]:
-    """The c-transformers of all layers under one restriction, from the program itself to no layers."""
-    out = [CTransformer.of_model(instance, None, restriction)]
-    while out[-1].layers:
-        out.append(out[-1].collapse())
-    return out
+def _at_c(task: Task, best: Best, c: int, method: Method) -> None:
+    """The largest free share with at most ``c`` dependencies: bisected, then repaired from what misses c."""
+    low, high, missed = 0, PARTS, list[Everywhere]()
+    while high - low > 1 and not (task.deadline.passed and (best.found or best.nearest)):
+        middle = (low + high) // 2
+        steps = (high - low).bit_length() + 1  # of the bisection that are left, and the repair
+        part = task.until(task.deadline.share(1 / steps))
+        found = _runner(part, middle / PARTS, method)(part, task.seed)
+        best.offer(found)
+        if found.certificate.c <= c:
+            low = middle
+        else:
+            high = middle
+            missed.append(found)
+    for found in sorted(missed, key=lambda one: one.worth):
+        rho = found.certificate.restriction
+        fixed = repaired(task, collapsed(task.instance, rho)[-1], c)
+        if best.found is None or fixed.free > best.found.certificate.free:
+            best.offer(_measured(task, fixed, found.method, f"{found.how}; repaired", (), found.stages))
+        if task.deadline.passed:
+            break
+    if best.found is not None and best.found.how.endswith("repaired"):
+        known = best.found
+        rho = freed(task, known.certificate.restriction, c)
+        best.offer(_measured(task, rho, known.method, f"{known.how} and freed", (), known.stages))
 
 
-def _certified(
-    instance: Instance, restriction: Restriction, plan: Plan, spent: list[int], seed: int, stopped: str
+Runner = Callable[[Task, int], Everywhere]
+
+
+def _runner(task: Task, share: float, method: Method) -> Runner:
+    """One turn at a share: a function of the task, whose deadline it keeps, and a seed."""
+    instance, budget = task.instance, len(task.instance.unpinned) - least_free(len(task.instance.unpinned), share)
+    start = CTransformer.of_model(instance)
+    if method == "lemma":
+
+        def by_stages(task: Task, seed: int) -> Everywhere:
+            found: Lemma = by_lemma(task, start, budget, seed)
+            return _measured(task, found.restriction, "lemma", found.text(), found.fixed, found.layers)
+
+        return by_stages
+    schedule = choose_schedule(task, share)
+
+    def by_lists(task: Task, seed: int) -> Everywhere:
+        found = by_exchange(task, start, schedule, budget, seed)
+        return _measured(task, found.restriction, "exchange", found.text(), found.fixed, ())
+
+    return by_lists
+
+
+def _measured(
+    task: Task, rho: Restriction, method: str, how: str, fixed: tuple[int, ...], stages: tuple[Reduction, ...]
 ) -> Everywhere:
-    stages = _collapsed(instance, restriction)
-    depends = stages[-1].output_depends()
-    claim = Claim(restriction.free, int(depends.max(initial=0)), None, None)
-    provenance = {
-        "engine": __version__, "seed": seed, "strategy": f"depth reduction: {plan.text()}", "stopped": stopped
-    }  # fmt: skip
-    certificate = Certificate(
-        instance.model.name, instance.model.digest, instance.n, "all", restriction, "all", claim, provenance
-    )
-    trace = tuple(_trace(layer, *pair, spent) for layer, pair in enumerate(pairwise(stages), 1))
-    return Everywhere(certificate, trace, depends, plan)
-
-
-def _trace(layer: int, below: CTransformer, above: CTransformer, spent: list[int]) -> LayerTrace:
-    captured, constant = 0, 0
-    for head in below.heads:
-        activation = above.base[head.name]
-        constant += int(np.count_nonzero(activation.sizes == 1))
-        captured += int(np.count_nonzero(_cut(below, above, head.name)))
-    sizes = [above.base[name].sizes for name in above.live if above.depth[name] == 0 and name not in below.base]
-    degrees = above.degrees
-    return LayerTrace(
-        layer, len(below.heads) * below.n, captured, constant, float(degrees.mean()), float(np.quantile(degrees, 0.99)),
-        int(degrees.max(initial=0)), float(np.mean(sizes)) if sizes else 1.0,
-        spent[layer - 1] if layer <= len(spent) else 0,
-    )  # fmt: skip
-
-
-def _cut(below: CTransformer, above: CTransformer, name: str) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """(n,): whether every list of the head at the position ends at a constant key (or it sees nothing)."""
-    source = above.base[name].source
-    assert isinstance(source, Attended)
-    lists = source.lists
-    if source.key is None:
-        return np.ones(below.n, bool)
-    sizes = below.base[source.key].sizes
-    last = np.where(lists.stop > lists.start, lists.j[np.maximum(lists.stop - 1, 0)], 0)
-    ends = (sizes[last] == 1) | (lists.own_j == last)
-    open_ = np.bincount(lists.row_i[~ends[lists.row_list]], minlength=below.n) > 0
-    return np.asarray(~open_)
+    """The certificate from a fresh collapse under the restriction, with the trace."""
+    layers = collapsed(task.instance, rho)
+    depends = layers[-1].output_depends()
+    claim = Claim(rho.free, int(depends.max(initial=0)), None, None)
+    certificate = _certificate(task, rho, claim, method, how)
+    return Everywhere(certificate, method, how, layer_traces(layers, fixed), stages, depends)

@@ -7,10 +7,15 @@ always does it. The greedy choice adds the position that leaves the fewest branc
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from itertools import product
 
 from restrict.abstract.run import Cone
-from restrict.certificate.certificate import MAX_SPLIT, Certificate, certified
+from restrict.certificate.cases import Case, Leaf, Question
+from restrict.certificate.certificate import Certificate, certified
+from restrict.certificate.outline import MAX_SPLIT
+from restrict.force.dependence import DependenceState
 from restrict.force.minimise import needed_cone
 from restrict.force.on_demand import OnDemandState
 from restrict.model.program import Instance
@@ -20,8 +25,15 @@ MOST = 8
 """Positions that the search splits over; the branches grow exponentially."""
 BRANCHES = 256
 """Branches of a split that is looked for."""
+MOST_LEAVES = 4096
+"""Leaves of a tree that is looked for."""
+MOST_LOOKS, LOOKED_NODES, TREE_NODES = 3_000, 60_000, 250_000
+"""Abstract runs on demand that the choice of its questions may take, variables in all of them together, and variables
+in all the runs of a tree."""
+OVER, OPEN = 1024, 64
+"""Branches of a split that is given, and how many of them may be unsettled when it is extended."""
 WORK = 1_000_000
-"""OnDemandState abstract runs that one search may take, times n^2 (what a run may cost): about a second."""
+"""Abstract runs on demand that one search may take, times n^2 (what a run may cost): about a second."""
 
 
 def confirm(task: Task, fixed: Mapping[int, int]) -> Certificate | None:
@@ -51,6 +63,141 @@ def confirm_by_cases(task: Task, fixed: Mapping[int, int], most: int = MOST) -> 
     return found if found.c == 0 else None
 
 
+def confirm_by_tree(
+    task: Task, fixed: Mapping[int, int], most: int = MOST_LEAVES, looks: int = MOST_LOOKS
+) -> Certificate | None:
+    """The certificate that a restriction forces the label at the target, by a tree of cases.
+
+    On full inputs the abstract run is exact, so there is a tree wherever the label is forced; the question asked next
+    is the one that leaves the fewest labels and tokens open.
+
+    Args:
+        task: the output.
+        fixed: symbol indices by position.
+        most: leaves of the tree, at most.
+        looks: abstract runs on demand that its search may take, at most.
+
+    Returns:
+        The certificate, or ``None`` where these bounds do not do it or the label is not forced.
+
+    Raises:
+        OutOfTime: the task's deadline has passed.
+    """
+    growing = _Growing(task, dict(fixed), most, looks)
+    tree = growing.grow(dict(fixed))
+    if tree is None:
+        return None
+    found = certified(task, fixed, tree.cone) if isinstance(tree, Leaf) else certified(task, fixed, {}, cases=tree)
+    return found if found.c == 0 else None
+
+
+class _Growing:
+    """The search for a tree; one label is allowed at its leaves, that of the first."""
+
+    def __init__(self, task: Task, fixed: dict[int, int], most: int, looks: int) -> None:
+        self.task, self.leaves = task, most
+        self.looks = min(looks, max(60, LOOKED_NODES // len(task.instance.model.variables)))
+        self.position = task.one_position("cases")
+        self.shared = OnDemandState.of(task.instance, {})
+        self.symbols = range(len(task.instance.model.alphabet))
+        self.runs = max(500, TREE_NODES // len(task.instance.model.variables))
+        self.label: str | None = None
+        self.ranks: dict[int, tuple[int, int, int]] = {}
+
+    def grow(self, fixed: dict[int, int]) -> Case | None:
+        """The tree below a partial input."""
+        self.task.deadline.check()
+        self.runs -= 1
+        if self.runs < 0:
+            return None
+        labels, cone = _look(self.shared, fixed, self.position)
+        if len(labels) == 1:
+            (label,) = labels
+            self.label = label if self.label is None else self.label
+            self.leaves -= 1
+            return Leaf(cone) if label == self.label and self.leaves >= 0 else None
+        if self.label is not None and self.label not in labels:
+            return None
+        instance = self.task.instance
+        # A row is read until it shows every value, so what was read may leave out a token that matters.
+        reads = sorted(_read(self.shared, fixed, self.position).difference(instance.pinned, fixed))
+        reads = reads or [i for i in instance.unpinned if i not in fixed]
+        if not reads or self.leaves <= 0:
+            return None
+        asked = self._question(fixed, reads)
+        children: list[Case] = []
+        for a in self.symbols:
+            child = self.grow(fixed | {asked: a})
+            if child is None:
+                return None
+            children.append(child)
+        return Question(asked, tuple(children))
+
+    def _question(self, fixed: dict[int, int], reads: list[int]) -> int:
+        """The position whose symbols leave least open; once the looks are used up, that which did before."""
+        if self.looks <= 0:
+            return min(reads, key=lambda p: self.ranks.get(p, (len(self.symbols) + 1, 0, p)))
+        for p in reads:
+            self.looks -= len(self.symbols)
+            many = still = 0
+            for a in self.symbols:
+                child = fixed | {p: a}
+                labels, _ = _look(self.shared, child, self.position)
+                many += len(labels) > 1
+                still += len(_read(self.shared, child, self.position)) if len(labels) > 1 else 0
+            self.ranks[p] = (many, still, p)
+        return min(reads, key=lambda p: self.ranks[p])
+
+
+def confirm_over(task: Task, fixed: Mapping[int, int], split: Collection[int], most: int) -> Certificate | None:
+    """The certificate that the label depends on a few positions only, case by case over these and, where that does not
+    do, over more that greed finds.
+
+    Cost: an abstract run on demand for each way to fill the positions, and again for each position that is tried.
+
+    Args:
+        task: the output.
+        fixed: symbol indices by position.
+        split: free positions, on which the label is known to depend.
+        most: positions in all, at most.
+
+    Returns:
+        The certificate, with at most ``most`` dependencies; ``None`` where greed finds none.
+    """
+    most = min(most, MAX_SPLIT)
+    chosen, shared = tuple(sorted(split)), OnDemandState.of(task.instance, {})
+    position, symbols = task.one_position("a split"), len(task.instance.model.alphabet)
+    while len(chosen) <= most and symbols ** len(chosen) <= OVER:
+        cones: dict[str, set[int]] = {}
+        unsettled = []
+        for values in product(range(symbols), repeat=len(chosen)):
+            branch = {**fixed, **dict(zip(chosen, values, strict=True))}
+            labels, cone = _look(shared, branch, position)
+            if len(labels) > 1:
+                unsettled.append(branch)
+                if len(unsettled) > OPEN or len(chosen) == most:
+                    return None
+            for name, nodes in cone.items():
+                cones.setdefault(name, set()).update(nodes)
+        if not unsettled:
+            kept = {name: tuple(sorted(nodes)) for name, nodes in cones.items()}
+            found = certified(task, fixed, kept, chosen)
+            return found if found.c <= most else None
+        more = _busiest(task, unsettled)
+        if more is None:
+            return None
+        chosen = tuple(sorted({*chosen, more}))
+    return None
+
+
+def _busiest(task: Task, branches: Sequence[dict[int, int]]) -> int | None:
+    """The free position that most of the branches depend on, for the abstract run."""
+    state, counts = DependenceState(task.instance, task.one_position("a split")), Counter[int]()
+    for branch in branches:
+        counts.update(state.look(branch, task.instance.n) or ())
+    return min(counts, key=lambda i: (-counts[i], i), default=None)
+
+
 def find_split(
     instance: Instance, fixed: dict[int, int], position: int, most: int
 ) -> tuple[tuple[int, ...], Cone] | None:
@@ -68,7 +215,7 @@ def find_split(
         reads = set().union(*(_read(shared, branch, position) for branch in open_branches))
         for p in sorted(reads.difference(instance.pinned, fixed, split)):
             looked += len(open_branches) * len(symbols)
-            if looked * instance.n**2 > WORK:
+            if looked * instance.n**2 * max(1, len(instance.model.variables) // 16) > WORK:
                 return None
             looks = [(b | {p: a}, *_look(shared, b | {p: a}, position)) for b in open_branches for a in symbols]
             still = sum(len(labels) > 1 for _, labels, _ in looks)

@@ -89,12 +89,14 @@ class Solver:
         tick: Callable[[], None],
         symbols: Mapping[int, int] | None = None,
         guard: Guard | None = None,
+        guarded: int = GUARDED,
         joint: bool = False,
         wide: bool = False,
         prices: dict[Wish, float] | None = None,
     ) -> None:
         self.state, self.rng, self.widths, self.noise, self.tick = state, rng, widths, noise, tick
         self.symbols, self.guard, self.joint = symbols, guard, joint and guard is None
+        self.guarded = 0 if guard is None else guarded
         self.wide = wide
         self.last_work = state.work + work
         self.pending_cap = 20_000
@@ -208,7 +210,7 @@ class Solver:
             if self.solve_all(subgoals, limit, before) and self.holds(goal):
                 best, limit = state.since(mark), state.fixed - before - 1
             state.undo(mark)
-            if limit < 0 or (best is not None and tried >= width) or tried >= 4 * width + 4:
+            if limit < 0 or (best is not None and tried >= width) or tried >= max(4 * width + 4, self.guarded):
                 break
         if best is None:
             return False
@@ -222,6 +224,7 @@ class Solver:
         return all(self.solve(g, limit - (self.state.fixed - before)) for g in subgoals)
 
     def alternatives(self, goal: Goal, limit: int) -> Iterator[list[Goal]]:
+        """The ways to reach a goal, best first: each a list of goals that together suffice."""
         variable = self.variables[goal.name]
         if isinstance(variable, Map):
             return self._map_boxes(variable, goal)
@@ -298,7 +301,7 @@ class Solver:
         force.
         """
         found: list[tuple[float, int, list[Goal]]] = []
-        wanted = self._width(head.name) + (1 if self.guard is None else GUARDED)
+        wanted = self._width(head.name) + (self.guarded or 1)
         threats: dict[int, list[int]] = {}
         seen: dict[int, list[int]] = {}
         key = self.state.instance.key(head)

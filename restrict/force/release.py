@@ -1,20 +1,240 @@
-"""Trading c for free positions: from a restriction that forces the output, free positions at the least growth of its
-dependencies.
+"""Trading c for free positions by a search of its own: what to fix so that the label depends on few other positions.
+
+Given c, the fewest fixed positions; given a number of fixed positions, the least c. The search starts from a
+restriction that forces the output. A position that is released may join the dependency set; what would pull in more
+stays fixed. Three moves, all judged by :class:`restrict.force.dependence.DependenceState`, which looks only as far as
+the bound on the dependencies reaches, so that a look costs the same at any length:
+
+- **release** a fixed position;
+- **exchange** one or two fixed positions for one that the last look read;
+- **turn** a fixed position to another symbol.
+
+A move is kept where it makes the answer smaller, or no larger and the set of dependencies no larger either.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
+
+import numpy as np
 
 from restrict.abstract.run import Cone
 from restrict.arguments import least_free
-from restrict.certificate.certificate import Certificate, certificate_of
+from restrict.certificate.certificate import Certificate, certificate_of, certified
+from restrict.force.dependence import DependenceState
+from restrict.force.state import ForcingState
 from restrict.task import Task
 
 ALL_NODES = 4_000
 """Up to this many nodes every node is examined, which makes dependencies as small as the abstract run can see."""
+EVERY_NODE = 60_000
+"""Up to this many nodes the answer is also looked at with every node examined, once."""
+WORK, LOOKS = 400_000, 4_000
+"""Effort (in units of :attr:`ForcingState.work`) and looks of one search: about a second or two."""
+SHORT = 400
+"""Up to this length the search also starts from whole random inputs, whose label depends on nothing."""
+SAMPLE, GREEDY = 24, 100
+"""Releases that are compared before one is chosen, for the least c and for the fewest fixed."""
+Cube = dict[int, int]
+
+
+class Release:
+    """A local search over restrictions; ``best`` is valid at any moment: its label depends on ``depends`` only."""
+
+    def __init__(self, task: Task, start: Cube, like: ForcingState | None = None) -> None:
+        self.task, self.rng = task, np.random.default_rng(task.seed)
+        self.state = DependenceState(task.instance, task.one_position("a release"), like)
+        self.symbols = len(task.instance.model.alphabet)
+        self.best, self.depends = dict(start), frozenset[int]()
+        self.readable: list[int] = []
+        self.looks = 0
+        self._stop = self.state.work + WORK
+
+    @property
+    def spent(self) -> bool:
+        """Whether the effort, or the time, is spent."""
+        if self.task.deadline.moment is not None:
+            return self.task.deadline.passed
+        return self.looks >= LOOKS or self.state.work >= self._stop
+
+    def look(self, fixed: Cube, most: int) -> frozenset[int] | None:
+        """On which positions the label depends, if these are at most ``most``."""
+        self.looks += 1
+        self.state.work += 20
+        found = self.state.look(fixed, most)
+        if found is None:
+            self.readable = self.state.free_tokens()
+        return found
+
+    def order(self, cube: Cube) -> list[int]:
+        """The fixed positions in random order."""
+        return [int(i) for i in self.rng.permutation(sorted(cube))]
+
+    # ------------------------------------------------------------ given c
+
+    def fewest_fixed(self, c: int) -> None:
+        """The fewest fixed positions with at most ``c`` dependencies."""
+        start = dict(self.best)
+        self._greedy(start, c)
+        turn = 0
+        while not self.spent and self.best:
+            turn += 1
+            if turn % 8 == 1 and len(self.task.instance.unpinned) <= SHORT:
+                self._delete({i: int(self.rng.integers(self.symbols)) for i in self.task.instance.unpinned}, c)
+            elif turn % 4 == 1 and len(start) > 1:
+                self._delete(start, c)
+            else:
+                self._exchange(c)
+            self.task.tell(f"releasing, c = {len(self.depends)}", len(self.best))
+
+    def _greedy(self, cube: Cube, c: int) -> None:
+        """Release one position after the other, always one that leaves the fewest dependencies."""
+        while cube:
+            trials: list[tuple[int, int, frozenset[int]]] = []
+            for i in self.order(cube)[:GREEDY]:
+                found = self.look({j: a for j, a in cube.items() if j != i}, c)
+                if found is not None:
+                    trials.append((len(found), i, found))
+            if not trials or self.spent:
+                return
+            _, out, depends = min(trials, key=lambda trial: trial[:2])
+            cube = {j: a for j, a in cube.items() if j != out}
+            self._offer(cube, depends)
+
+    def _delete(self, cube: Cube, c: int) -> None:
+        """Release what can be, one position after the other, in random order; keep the result if it is no larger."""
+        cube = dict(cube)
+        depends = self.look(cube, c)
+        if depends is None:
+            return
+        for i in self.order(cube):
+            rest = {j: a for j, a in cube.items() if j != i}
+            found = self.look(rest, c)
+            if found is not None:
+                cube, depends = rest, found
+        self._offer(cube, depends)
+
+    def _exchange(self, c: int) -> None:
+        """Take one to three fixed positions out, and fix fewer, or as many, of what is read then; then release."""
+        out = self.order(self.best)[: int(self.rng.integers(1, 4))]
+        cube = {i: a for i, a in self.best.items() if i not in out}
+        if self.rng.random() < 0.2:  # the same positions with other symbols
+            cube |= {i: int(self.rng.integers(self.symbols)) for i in out[:-1] or out}
+        depends = self.look(cube, c)
+        while depends is None and self.readable and len(cube) < len(self.best) and not self.spent:
+            cube[self._next(out)] = int(self.rng.integers(self.symbols))
+            depends = self.look(cube, c)
+        if depends is not None:
+            self._offer(cube, depends)
+            if cube == self.best:
+                self._delete(cube, c)
+
+    def _next(self, out: list[int]) -> int:
+        """A free position that the last look read: one of those taken out before at times, else any."""
+        known = [i for i in out if i in self.readable]
+        pool = known if known and self.rng.random() < 0.3 else self.readable
+        return int(pool[int(self.rng.integers(len(pool)))])
+
+    def _offer(self, cube: Cube, depends: frozenset[int]) -> None:
+        if (len(cube), len(depends)) <= (len(self.best), len(self.depends)) or len(cube) < len(self.best):
+            self.best, self.depends = dict(cube), depends
+
+    # ------------------------------------------------------------ given how many may be fixed
+
+    def least_depends(self, most: int) -> None:
+        """The fewest dependencies with at most ``most`` fixed positions; where no look ends, all free ones."""
+        everything = len(self.task.instance.unpinned)
+        cube = dict(self.best)
+        while len(cube) > most:
+            cube = self._best_release(cube, len(cube) - most)
+        found = self.look(cube, everything)
+        self.best, self.depends = cube, self._free(cube) if found is None else found
+        while not self.spent and self.best and self.depends:
+            self._improve()
+            self.task.tell(f"releasing, c = {len(self.depends)}", len(self.best))
+
+    def _free(self, cube: Cube) -> frozenset[int]:
+        """All free positions: what depends on more than can be looked at."""
+        return frozenset(i for i in self.task.instance.unpinned if i not in cube)
+
+    def _best_release(self, cube: Cube, surplus: int) -> Cube:
+        """One position less, or a share of many, chosen by the dependencies that are left."""
+        everything = len(self.task.instance.unpinned)
+        size = max(1, surplus // 16)
+        trials: list[tuple[int, int, Cube]] = []
+        for start in range(0, len(cube), size):
+            if len(trials) >= SAMPLE or (trials and self.spent):
+                break
+            out = self.order(cube)[:size] if size > 1 else self.order(cube)[start : start + 1]
+            rest = {i: a for i, a in cube.items() if i not in out}
+            found = self.look(rest, everything)
+            trials.append((everything + 1 if found is None else len(found), len(trials), rest))
+        return min(trials)[2]
+
+    def _improve(self) -> None:
+        """Exchange one position, or turn one, where no more is pulled in."""
+        out = self.order(self.best)[0]
+        cube = {i: a for i, a in self.best.items() if i != out}
+        pool = sorted(self.depends)
+        chosen = out if self.rng.random() < 0.3 else int(pool[int(self.rng.integers(len(pool)))])
+        cube[chosen] = int(self.rng.integers(self.symbols))
+        found = self.look(cube, len(self.depends))
+        if found is not None:
+            self.best, self.depends = cube, found
+
+
+# ---------------------------------------------------------------- certificates
+
+
+def relax(
+    task: Task, start: Certificate, c: int, free: float | Fraction | None, like: ForcingState | None = None
+) -> Certificate:
+    """Free as much as ``c`` dependencies allow; with ``free`` set, until that fraction is free, with few dependencies.
+
+    Args:
+        task: the output, with the deadline of the search.
+        start: a certificate with ``c = 0``.
+        c: the most dependencies.
+        free: instead, the fraction of the positions that must be free.
+        like: a state of the same instance whose ordered rows may be used.
+
+    Returns:
+        A certificate that meets the wish; with ``free`` its c may be as large as the number of free positions.
+    """
+    instance = task.instance
+    noted = task.noting(**{k: v for k, v in start.provenance.items() if k in ("strategy", "stopped")})
+    search = Release(noted, start.restriction.tokens(instance.model), like)
+    stopped = {}
+    most = None if free is None else len(instance.unpinned) - least_free(len(instance.unpinned), free)
+    try:
+        if most is None:
+            search.fewest_fixed(c)
+        else:
+            search.least_depends(most)
+    except KeyboardInterrupt:
+        stopped = {"stopped": "interrupted"}
+        if most is not None and len(search.best) > most:
+            search.best = dict(list(search.best.items())[:most])
+    noted = noted.noting(**stopped)
+    found = _confirmed(noted, search)
+    return found if most is not None or (found.c <= c and found.free >= start.free) else start
+
+
+def _confirmed(task: Task, search: Release) -> Certificate:
+    """The certificate of the best restriction: over the nodes of the last look, and where they are few over all."""
+    instance = task.instance
+    search.look(search.best, len(instance.unpinned))
+    found = certified(task, search.best, search.state.cone())
+    if found.c > len(search.depends) or (found.c and _nodes(task) <= EVERY_NODE):
+        whole = certified(task, search.best, "all") if _nodes(task) <= EVERY_NODE else found
+        found = whole if whole.c < found.c else found
+    return found
+
+
+def _nodes(task: Task) -> int:
+    """The number of nodes of the program."""
+    return task.instance.n * max(1, len(task.instance.model.variables))
 
 
 def releases(task: Task, start: Certificate) -> Iterator[Certificate]:
@@ -24,8 +244,7 @@ def releases(task: Task, start: Certificate) -> Iterator[Certificate]:
     Cost: one abstract run per fixed position and step.
     """
     instance = task.instance
-    small = instance.n * max(1, len(instance.model.variables)) <= ALL_NODES
-    cone: Cone = "all" if small else start.cone
+    cone: Cone = "all" if _nodes(task) <= ALL_NODES else start.cone
     rho = start.restriction
     while rho.fixed:
         trials = (
@@ -35,20 +254,3 @@ def releases(task: Task, start: Certificate) -> Iterator[Certificate]:
         rho = rho.release([chosen])
         task.tell(f"freeing positions, c = {found.c}", len(rho.fixed))
         yield found
-
-
-def relax(task: Task, start: Certificate, c: int, free: float | Fraction | None) -> Certificate:
-    """Free as much as ``c`` dependencies allow; with ``free`` set, until that fraction is free, whatever ``c`` is."""
-    best = start
-    task = task.noting(**{k: v for k, v in start.provenance.items() if k in ("strategy", "stopped")})
-    wanted = None if free is None else least_free(len(task.instance.unpinned), free)
-    try:
-        for found in releases(task, start) if wanted is None or best.free < wanted else ():
-            if wanted is None and found.c > c:
-                break
-            best = found
-            if wanted is not None and best.free >= wanted:
-                break
-    except KeyboardInterrupt:
-        return replace(best, provenance={**best.provenance, "stopped": "interrupted"})
-    return best

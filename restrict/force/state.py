@@ -142,6 +142,12 @@ class ForcingState:
         self._tables: dict[tuple[str, int], I64] = {}
         self._defaults: dict[str, Values] = {}
 
+    def share(self, other: ForcingState) -> None:
+        """Use the rows that another state of the same instance, with the same pinned positions, has ordered, and what
+        it has tabulated; both go on adding to them."""
+        self._lists, self._defaults, self._tables = other._lists, other._defaults, other._tables
+        self.boxes = other.boxes
+
     # ------------------------------------------------------------ facts
 
     @property

@@ -16,6 +16,10 @@ U`` (floor), and ``l`` in ``m`` digits to base ``B``. Then
 
 Every domain is at most the number of features times ``B`` or ``TOP``, so the abstract run never meets a long list, and
 where the leading part already decides, the digits do not matter.
+
+With more than ``PAIRS`` classes that is too many pairs. Then each class has its own sum, less the least weight of the
+same feature and value (which moves all sums alike), as a leading part and one low part below ``U``; the tournament
+carries both parts of the best class. There are fewer maps, with larger domains, and the abstract run sees less.
 """
 
 from __future__ import annotations
@@ -32,7 +36,9 @@ TOP = 96
 """The leading part of a difference of weights spans at most about this many units."""
 BASES = (16, 32, 64)
 """Bases to choose from: a small base makes small domains, a large one fewer variables."""
-MAX_CLASSES = 12
+PAIRS = 12
+"""Classes that are compared two by two."""
+MAX_CLASSES = 256
 
 
 @dataclass(frozen=True)
@@ -75,8 +81,17 @@ class _Builder:
 def argmax(features: Sequence[Feature], bias: Sequence[Fraction], prefix: str, room: int) -> tuple[list[Variable], str]:
     """Maps that compute the first class of greatest ``bias + sum of weights``; their names start with ``prefix``.
 
-    Returns the maps and the name of the last, whose value is the class. ``room`` is how many maps may be made; a base
-    is chosen accordingly. Raises :class:`ResourceLimit` where even the largest base needs more.
+    Args:
+        features: per feature its weights, one row a value, one column a class.
+        bias: one number a class.
+        prefix: what the names of the maps start with.
+        room: how many maps may be made; the base of the sums is chosen accordingly.
+
+    Returns:
+        The maps, and the name of the last one, whose value is the class.
+
+    Raises:
+        ResourceLimit: even the largest base needs more.
     """
     classes = len(bias)
     if classes > MAX_CLASSES:
@@ -86,6 +101,14 @@ def argmax(features: Sequence[Feature], bias: Sequence[Fraction], prefix: str, r
     whole = [(f.name, [[int(w * scale) for w in row] for row in f.weights]) for f in features]
     start = [int(w * scale) for w in bias]
     smallest = 0
+    if classes > PAIRS:
+        built = _Builder(prefix, [(f, [[w - min(row) for w in row] for row in rows]) for f, rows in whole], 2, 0)
+        last = _by_sums(built, [w - min(start) for w in start])
+        if len(built.variables) <= room:
+            return built.variables, last
+        raise ResourceLimit(
+            f"the exact read-out of {classes} classes needs {len(built.variables)} maps; {room} are left"
+        )
     for base in BASES:
         built = _Builder(prefix, whole, base, _digits(whole, base))
         last = _build(built, start)
@@ -171,3 +194,35 @@ def _compare(built: _Builder, a: int, b: int, start: list[int], lows: list[_Low 
         text = f"{before} if {before} != 1 else 1 + ({x} > {y}) - ({x} < {y})"
         before = built.add(f"digits{tag}_{t}", [before, x, y], 3, text)
     return built.add(f"least{tag}", [before], 2, f"{before} >= 1")
+
+
+# ---------------------------------------------------------------- many classes
+
+
+def _by_sums(built: _Builder, start: list[int]) -> str:
+    """The tournament over sums in two parts; all weights are at least 0."""
+    most = max((max(map(max, rows)) for _, rows in built.features), default=0)
+    unit = max(1, most // TOP + 1)
+    best, high, low, high_size, low_size = "", "", "", 0, 0
+    for c, constant in enumerate(start):
+        rest = [(f, [row[c] % unit for row in rows]) for f, rows in built.features]
+        lead = [(f, [row[c] // unit for row in rows]) for f, rows in built.features]
+        below, size_below, offset_below = built.chain(f"below{c}", rest, constant % unit)
+        above, size_above, offset_above = built.chain(f"above{c}", lead, constant // unit)
+        total = f"({below} + {offset_below})"
+        size = size_above + offset_above + (size_below + offset_below) // unit + 1
+        here = built.add(f"high{c}", [above, below], size, f"{above} + {offset_above} + {total} // {unit}")
+        left = built.add(f"low{c}", [below], unit, f"{total} % {unit}")
+        if c == 0:
+            best, high, low, high_size, low_size = "", here, left, size, unit
+            continue
+        sign = built.add(f"sign{c}", [here, high], 3, f"1 + ({here} > {high}) - ({here} < {high})")
+        wins = built.add(
+            f"wins{c}", [sign, left, low], 2, f"sign > 1 or sign == 1 and {left} > {low}".replace("sign", sign)
+        )
+        args = [wins, best] if best else [wins]
+        best = built.add(f"best_{c}", args, c + 1, f"{c} if {wins} else {best or 0}")
+        high_size, low_size = max(high_size, size), max(low_size, unit)
+        high = built.add(f"most_{c}", [here, high], high_size, f"max({here}, {high})")
+        low = built.add(f"rest_{c}", [wins, left, low], low_size, f"{left} if {wins} else {low}")
+    return best

@@ -31,9 +31,17 @@ Text = tuple[str, int, frozenset[str]]
 def import_brasp(path: str | Path) -> Imported:
     """A B-RASP program (text, docs/importers.md) as a model that equals it on every word of length at least 1.
 
-    Returns the model, a recogniser at the last position, or at every one where the program says ``output: Y every``.
-    Raises :class:`ModelError` (file:line: reason) for malformed text and for counting or averaging attention, and
-    :class:`ResourceLimit` where an attention reads too many vectors at once. Cost: two or three variables a vector.
+    Cost: two or three variables a vector.
+
+    Args:
+        path: the file.
+
+    Returns:
+        The model, a recogniser at the last position, or at every one where the program says ``output: Y every``.
+
+    Raises:
+        ModelError: the message is file:line: reason; for malformed text and for counting or averaging attention.
+        ResourceLimit: an attention reads too many vectors at once.
     """
     path = Path(path)
     program = parse(path)

@@ -304,7 +304,11 @@ class _Line(Cursor):
 
 
 def parse(path: Path) -> Program:
-    """Read a B-RASP program. Raises :class:`ModelError` (file:line: reason), also for counting and averaging."""
+    """Read a B-RASP program.
+
+    Raises:
+        ModelError: malformed; the message is file:line: reason; also for counting and averaging.
+    """
     alphabet: tuple[str, ...] | None = None
     definitions: dict[str, Definition] = {}
     output: tuple[str, bool] | None = None
@@ -385,7 +389,11 @@ def _definition(text: str, place: str, number: int, known: set[str], alphabet: t
 
 
 def word_of(program: Program, text: str | Sequence[str]) -> list[str]:
-    """A word as symbols of the alphabet."""
+    """A word as symbols of the alphabet.
+
+    Raises:
+        UsageError: a symbol outside the alphabet.
+    """
     word = list(text)
     for symbol in word:
         if symbol not in program.alphabet:

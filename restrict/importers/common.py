@@ -42,7 +42,11 @@ class Imported:
 
 
 def source_text(path: Path) -> str:
-    """The text of a source file, within the size limit of the package."""
+    """The text of a source file, within the size limit of the package.
+
+    Raises:
+        ModelError: the file is not UTF-8 text.
+    """
     try:
         return read_bytes(path).decode("utf-8")
     except UnicodeDecodeError as error:
@@ -61,6 +65,9 @@ def finish(
     """The model of a document, read back from its bytes so that every rule of the format is checked.
 
     ``more`` holds the markers and ``when``, where there are any.
+
+    Raises:
+        ResourceLimit: more variables than a model file holds.
     """
     if len(variables) > MAX_VARIABLES:
         raise ResourceLimit(

@@ -86,6 +86,7 @@ def _match_part(part: object, node: object, found: dict[str, object]) -> bool:
 
 
 def pattern_of(text: str) -> ast.stmt:
+    """The statement of a text, whose names that begin with ``$`` match anything."""
     return ast.parse(text).body[0]
 
 

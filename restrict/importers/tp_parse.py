@@ -121,8 +121,9 @@ class _Reader:
 def parse_program(path: Path) -> Program:
     """Read a Transformer Program.
 
-    Raises :class:`ModelError` that names the file and line of anything the decompiler does not write, and of any
-    counting head (which is outside Theorem 1).
+    Raises:
+        ModelError: the message names the file and line of anything the decompiler does not write, and of any counting
+            head (which is outside Theorem 1).
     """
     text = source_text(path)
     try:
@@ -134,6 +135,7 @@ def parse_program(path: Path) -> Program:
     except (RecursionError, MemoryError):
         raise ModelError(f"{path}: nested too deeply to be a generated program") from None
     reader = _Reader(path)
+    _other_variants(reader, tree)
     run: ast.FunctionDef | None = None
     examples: list[Example] = []
     for node in tree.body:
@@ -157,6 +159,20 @@ def parse_program(path: Path) -> Program:
     if reader.csv is None:
         reader.fail(run, "the output weights are not read with pd.read_csv")
     return Program(path, reader.causal, reader.csv, tuple(reader.steps), features, tuple(examples))
+
+
+def _other_variants(reader: _Reader, tree: ast.Module) -> None:
+    """Decline, for what it is, the decompiler's variant for natural language: pooled logits, embedding modules."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "mean":
+            reader.fail(node, f"the logits of all positions are averaged (pooled): {OUTSIDE}")
+    for statement in tree.body:
+        if isinstance(statement, ast.ImportFrom) and any(name.name.startswith("Emb") for name in statement.names):
+            reader.fail(
+                statement,
+                f"the words are read through an embedding module ({statement.module}), a variant of the decompiler "
+                "that is not imported; its heads compare classes of words, which this importer does not know",
+            )
 
 
 def _kind(node: ast.AST) -> str:

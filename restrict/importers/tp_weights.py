@@ -33,7 +33,11 @@ class OutputWeights:
         ]
 
     def row(self, feature: str, value: str | int) -> tuple[Fraction, ...]:
-        """The weights of one value of a feature; a missing one means that the program fails there."""
+        """The weights of one value of a feature; a missing one means that the program fails there.
+
+        Raises:
+            ModelError: the file has no row, or two rows, for this feature and value.
+        """
         found = self.rows.get(feature, {}).get(str(value))
         if found is None:
             several = str(value) in self.rows.get(feature, {})
@@ -43,7 +47,11 @@ class OutputWeights:
 
 
 def read_weights(path: Path) -> OutputWeights:
-    """Read the CSV. Raises :class:`ModelError` that names the file and the line."""
+    """Read the CSV.
+
+    Raises:
+        ModelError: malformed; the message names the file and the line.
+    """
     rows: dict[str, dict[str, tuple[Fraction, ...] | None]] = {}
     try:
         lines = list(csv.reader(source_text(path).splitlines(), strict=True))

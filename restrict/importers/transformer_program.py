@@ -53,18 +53,23 @@ def import_transformer_program(
 ) -> Imported:
     """A Transformer Program as a model with a class at every position.
 
-    Arguments:
+    Cost: about (classes^2 + classes * digits) * features small maps.
+
+    Args:
         path: the generated Python file; it is parsed, never run.
         weights: the CSV of output weights; by default the file of the name that the program gives, beside it.
         self_rule: ``"trained"`` (a matching self ranks last) or ``"printed"`` (the text of ``select_closest``).
         output: ``"every"`` position, or ``"last"``: the class at position n-1 only.
 
-    Returns the model, defined for n up to the number of positions that the CSV knows, and notes: the rule, and how the
-    model and the program agree on the file's own examples.
+    Returns:
+        The model, defined for n up to the number of positions that the CSV knows, and notes: the rule, and how the
+        model and the program agree on the file's own examples.
 
-    Raises :class:`ModelError` (file:line: reason) for anything that is not the generated form, for counting heads, for
-    a missing row of weights, and for heads to which the printed rule gives no score; :class:`ResourceLimit` where
-    the read-out is too large. Cost: about (classes^2 + classes * digits) * features small maps.
+    Raises:
+        ModelError: anything that is not the generated form, counting heads, a missing row of weights, or a head to
+            which the printed rule gives no score; the message is file:line: reason.
+        ResourceLimit: the read-out is too large.
+        UsageError: a rule or an output that does not exist.
     """
     path = Path(path)
     if self_rule not in RULES:

@@ -35,16 +35,20 @@ TABLE_SCORES = 2**18
 def import_weights(path: str | Path, *, limit: int = LIMIT) -> Imported:
     """A transformer with exact weights (a safetensors file, docs/importers.md) as a model.
 
-    Arguments:
+    Cost: one exact vector operation per combination.
+
+    Args:
         path: the file.
         limit: how many combinations of a residual vector and a head's value one layer may have.
 
-    Returns the model, equal to the transformer in exact arithmetic at every n (with position embeddings: at every n up
-    to their number), and notes with the number of residual vectors at each layer.
+    Returns:
+        The model, equal to the transformer in exact arithmetic at every n (with position embeddings: at every n up to
+        their number), and notes with the number of residual vectors at each layer.
 
-    Raises :class:`ModelError` for a malformed file, for attention that is not hard (naming the head) and for scores
-    that overflow; :class:`ResourceLimit`, naming the layer, where too many vectors can occur. Cost: one exact vector
-    operation per combination.
+    Raises:
+        ModelError: a malformed file, attention that is not hard (the message names the head), or scores that overflow.
+        ResourceLimit: too many vectors can occur at a layer, which the message names.
+        UsageError: the limit is below 1.
     """
     if limit < 1:
         raise UsageError(f"the limit {limit} must be at least 1")

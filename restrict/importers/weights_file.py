@@ -109,7 +109,11 @@ class Transformer:
 
 
 def read_transformer(path: Path) -> Transformer:
-    """Read and check the file. Raises :class:`ModelError` (file: place: reason)."""
+    """Read and check the file.
+
+    Raises:
+        ModelError: malformed; the message is file: place: reason.
+    """
     content = read_bytes(path)
     try:
         return _transformer(path, content)

@@ -1,17 +1,56 @@
 """Kernels of cheap cubes: for each activation and value a small partial assignment that forces it.
 
-The cube of value ``v`` at position ``i`` is ``cubes[i, v, :length[i, v]]``, literals ``input * symbols + symbol`` of
+The cube of value ``v`` at position ``i`` is ``literal[i, v, :length[i, v]]``, literals ``input * symbols + symbol`` of
 free inputs, ascending by no rule; ``length`` is 0 where the value is constant anyway and -1 where no cube was found.
-Cubes are upper bounds: found greedily, never longer than ``cubes.shape[2]``.
+Cubes are upper bounds: found greedily, never longer than ``literal.shape[2]``.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from restrict.arrays import I32, I64
 from restrict.kernels.jit import kernel
-from restrict.kernels.rowlists import holds
+from restrict.kernels.rowlists import ListArrays, SetArrays, holds
+
+
+class CubeArrays(NamedTuple):
+    """Cubes of a variable: ``literal`` (n, values, longest), ``length`` (n, values)."""
+
+    literal: I32
+    length: I64
+
+
+class MapArrays(NamedTuple):
+    """A map: ``table`` (n or 1, points), argument ``a`` has stride ``strides[a]`` and at position ``i`` the possible
+    values ``flats[starts[a] + ptrs[a, i] : starts[a] + ptrs[a, i + 1]]``; its arguments' cubes are ``literal``
+    (args, n, widest domain, longest) and ``length`` (args, n, widest domain)."""
+
+    table: I64
+    strides: I64
+    ptrs: I64
+    flats: I64
+    starts: I64
+    symbols: int
+    literal: I32
+    length: I64
+
+
+class HeadArrays(NamedTuple):
+    """A collapsed head: its lists, whether its value is its key or its query, the possible values of its key, and the
+    cubes of its key, value and query (of no rows: it reads none); ``depth`` pairs of a list are looked at."""
+
+    lists: ListArrays
+    by_key: int
+    by_query: int
+    symbols: int
+    keys: SetArrays
+    key: CubeArrays
+    value: CubeArrays
+    query: CubeArrays
+    depth: int
 
 
 @kernel
@@ -34,85 +73,65 @@ def merge(into: I64, size: int, cube: I32, length: int, symbols: int) -> int:
 
 
 @kernel
-def record(cubes: I32, length: I64, i: int, v: int, found: I64, size: int) -> None:
+def record(cubes: CubeArrays, i: int, v: int, found: I64, size: int) -> None:
     """Keep ``found[:size]`` as the cube of ``v`` at ``i`` where it is shorter."""
-    if length[i, v] < 0 or size < length[i, v]:
-        length[i, v] = size
+    if cubes.length[i, v] < 0 or size < cubes.length[i, v]:
+        cubes.length[i, v] = size
         for t in range(size):
-            cubes[i, v, t] = found[t]
+            cubes.literal[i, v, t] = found[t]
 
 
 @kernel
-def map_cubes(
-    table: I64, strides: I64, ptrs: I64, flats: I64, offsets: I64, symbols: int, arg_cubes: I32, arg_length: I64,
-    cubes: I32, length: I64,
-) -> None:  # fmt: skip
-    """Cubes of a map: force some arguments so that it is constant whatever the others are.
+def advance(at: I64, mask: int, m: MapArrays, i: int) -> bool:
+    """The next choice of values, as indices, of the arguments in ``mask``, the last one fastest; false after the last
+    one."""
+    a = at.shape[0] - 1
+    while a >= 0:
+        if (mask >> a) & 1 == 1:
+            at[a] += 1
+            if at[a] < m.ptrs[a, i + 1] - m.ptrs[a, i]:
+                return True
+            at[a] = 0
+        a -= 1
+    return False
 
-    ``arg_cubes`` (args, n, widest domain, size), ``arg_length`` (args, n, widest domain); the other arrays as in
-    :func:`restrict.kernels.rowlists.map_values`.
-    """
-    args, n = strides.shape[0], length.shape[0]
-    at, found = np.zeros(args, np.int64), np.zeros(cubes.shape[2], np.int64)
+
+@kernel
+def map_cubes(m: MapArrays, cubes: CubeArrays) -> None:
+    """Cubes of a map: force some arguments so that it is constant whatever the others are."""
+    args, n = m.strides.shape[0], cubes.length.shape[0]
+    at, found = np.zeros(args, np.int64), np.zeros(cubes.literal.shape[2], np.int64)
     for i in range(n):
-        here = i if table.shape[0] > 1 else 0
         for mask in range(1 << args):
             at[:] = 0
             while True:
-                value, good, size = -1, True, 0
-                for a in range(args):  # forced arguments: their cubes; free ones run through all values below
-                    if (mask >> a) & 1 == 1 and good:
-                        w = flats[offsets[a] + ptrs[a, i] + at[a]]
-                        size = -1
-                        if arg_length[a, i, w] >= 0:
-                            size = merge_at(
-                                found, a, i, w, mask, at, flats, offsets, ptrs, arg_cubes, arg_length, symbols
-                            )
-                        good = size >= 0
-                if good:
-                    value = box_value(table[here], strides, ptrs, flats, offsets, mask, at, i)
-                if value >= 0:
-                    record(cubes, length, i, value, found, size)
-                a = args - 1
-                while a >= 0:
-                    if (mask >> a) & 1 == 1:
-                        at[a] += 1
-                        if at[a] < ptrs[a, i + 1] - ptrs[a, i]:
-                            break
-                        at[a] = 0
-                    a -= 1
-                if a < 0:
+                size = merge_at(found, i, mask, at, m)
+                if size >= 0:
+                    value = box_value(m, mask, at, i)
+                    if value >= 0:
+                        record(cubes, i, value, found, size)
+                if not advance(at, mask, m, i):
                     break
 
 
 @kernel
-def wide_map_cubes(
-    table: I64, strides: I64, ptrs: I64, flats: I64, offsets: I64, symbols: int, arg_cubes: I32, arg_length: I64,
-    cubes: I32, length: I64,
-) -> None:  # fmt: skip
-    """:func:`map_cubes` for many arguments: per value the cheapest point, then arguments are let go one by one."""
-    args, n, domain = strides.shape[0], length.shape[0], length.shape[1]
-    at, found = np.zeros(args, np.int64), np.zeros(cubes.shape[2], np.int64)
+def wide_map_cubes(m: MapArrays, cubes: CubeArrays) -> None:
+    """The same for more arguments, where not all boxes are tried: the cheapest point of each value, then what it need
+    not force is left free."""
+    args, domain = m.strides.shape[0], cubes.length.shape[1]
+    at, found = np.zeros(args, np.int64), np.zeros(cubes.literal.shape[2], np.int64)
     least, point = np.zeros(domain, np.int64), np.zeros((domain, args), np.int64)
     every = (1 << args) - 1
-    for i in range(n):
-        here = i if table.shape[0] > 1 else 0
+    for i in range(cubes.length.shape[0]):
         least[:] = -1
         at[:] = 0
         while True:
-            value = box_value(table[here], strides, ptrs, flats, offsets, every, at, i)
-            size = merge_at(found, args - 1, i, 0, every, at, flats, offsets, ptrs, arg_cubes, arg_length, symbols)
+            value = box_value(m, every, at, i)
+            size = merge_at(found, i, every, at, m)
             if size >= 0 and (least[value] < 0 or size < least[value]):
                 least[value] = size
                 point[value, :] = at
-            a = args - 1
-            while a >= 0:
-                at[a] += 1
-                if at[a] < ptrs[a, i + 1] - ptrs[a, i]:
-                    break
-                at[a] = 0
-                a -= 1
-            if a < 0:
+            if not advance(at, every, m, i):
                 break
         for value in range(domain):
             if least[value] < 0:
@@ -120,140 +139,121 @@ def wide_map_cubes(
             mask = every
             for a in range(args):
                 trial = mask & ~(1 << a)
-                if box_value(table[here], strides, ptrs, flats, offsets, trial, point[value], i) == value:
+                if box_value(m, trial, point[value], i) == value:
                     mask = trial
-            size = merge_at(
-                found, args - 1, i, 0, mask, point[value], flats, offsets, ptrs, arg_cubes, arg_length, symbols
-            )  # fmt: skip
-            record(cubes, length, i, value, found, size)
+            record(cubes, i, value, found, merge_at(found, i, mask, point[value], m))
 
 
 @kernel
-def merge_at(
-    found: I64, last: int, i: int, w: int, mask: int, at: I64, flats: I64, offsets: I64, ptrs: I64, arg_cubes: I32,
-    arg_length: I64, symbols: int,
-) -> int:  # fmt: skip
-    """The union of the cubes of the forced arguments up to ``last``, or -1."""
+def merge_at(found: I64, i: int, mask: int, at: I64, m: MapArrays) -> int:
+    """The union of the cubes of the arguments in ``mask`` at the values ``at``, or -1."""
     size = 0
-    for a in range(last + 1):
+    for a in range(at.shape[0]):
         if (mask >> a) & 1 == 1 and size >= 0:
-            v = flats[offsets[a] + ptrs[a, i] + at[a]]
-            size = (
-                -1 if arg_length[a, i, v] < 0 else merge(found, size, arg_cubes[a, i, v], arg_length[a, i, v], symbols)
-            )
+            v = m.flats[m.starts[a] + m.ptrs[a, i] + at[a]]
+            length = m.length[a, i, v]
+            size = -1 if length < 0 else merge(found, size, m.literal[a, i, v], length, m.symbols)
     return size
 
 
 @kernel
-def box_value(table: I64, strides: I64, ptrs: I64, flats: I64, offsets: I64, mask: int, at: I64, i: int) -> int:
+def box_value(m: MapArrays, mask: int, at: I64, i: int) -> int:
     """The one value of the map where the arguments in ``mask`` are as in ``at`` and the others any; -1: several."""
-    args = strides.shape[0]
+    args, row = m.strides.shape[0], i if m.table.shape[0] > 1 else 0
     other, value = np.zeros(args, np.int64), np.int64(-1)
+    free = ((1 << args) - 1) & ~mask
     while True:
         point = 0
         for a in range(args):
-            point += strides[a] * flats[offsets[a] + ptrs[a, i] + (at[a] if (mask >> a) & 1 == 1 else other[a])]
+            choice = at[a] if (mask >> a) & 1 == 1 else other[a]
+            point += m.strides[a] * m.flats[m.starts[a] + m.ptrs[a, i] + choice]
         if value < 0:
-            value = table[point]
-        elif table[point] != value:
+            value = m.table[row, point]
+        elif m.table[row, point] != value:
             return -1
-        a = args - 1
-        while a >= 0:
-            if (mask >> a) & 1 == 0:
-                other[a] += 1
-                if other[a] < ptrs[a, i + 1] - ptrs[a, i]:
-                    break
-                other[a] = 0
-            a -= 1
-        if a < 0:
+        if not advance(other, free, m, i):
             return int(value)
 
 
 @kernel
-def row_cube(
-    v: int, i: int, u: int, first: int, stop: int, lj: I64, lw: I64, by_key: int, by_query: int, symbols: int,
-    key_ptr: I64, key_flat: I64, key_cubes: I32, key_length: I64, value_cubes: I32, value_length: I64, depth: int,
-    before: I64, size: int, found: I64,
-) -> int:  # fmt: skip
-    """The shortest cube found that makes one row give ``v``, on top of ``before[:size]``; written to ``found``.
+def cheapest_other(j: int, w: int, h: HeadArrays, here: I64, size: int, trial: I64) -> tuple[int, int]:
+    """(Size, value): excluding ``w`` at ``j`` by forcing the key there to another value, on top of ``here[:size]``; -1
+    where that cannot be done."""
+    least, chosen = -1, -1
+    for p in range(h.keys.ptr[j], h.keys.ptr[j + 1]):
+        other = h.keys.flat[p]
+        if other != w and h.key.length[j, other] >= 0:
+            trial[:size] = here[:size]
+            more = merge(trial, size, h.key.literal[j, other], h.key.length[j, other], h.symbols)
+            if more >= 0 and (least < 0 or more < least):
+                least, chosen = more, other
+    return least, chosen
+
+
+@kernel
+def row_cube(v: int, i: int, r: int, h: HeadArrays, before: I64, size: int, found: I64) -> int:
+    """The shortest cube found that makes row ``r`` give ``v``, on top of ``before[:size]``; written to ``found``.
 
     Walk down the list: stop at a pair that gives ``v`` and force its key; every other pair above is excluded by forcing
     its key to the cheapest other value. Returns its size or -1.
     """
-    best = -1
+    best, u, l = -1, h.lists.row_u[r], h.lists.row_list[r]
+    first = h.lists.start[l]
     here, trial = before.copy(), before.copy()
-    for t in range(first, min(stop, first + depth)):
-        j, w = lj[t], lw[t]
-        gives = by_key == 1 or (by_query == 1 and j == i)
-        result = w if by_key == 1 else u
+    for t in range(first, min(h.lists.stop[l], first + h.depth)):
+        j, w = h.lists.j[t], h.lists.w[t]
+        gives = h.by_key == 1 or (h.by_query == 1 and j == i)
+        result = w if h.by_key == 1 else u
         if not gives or result == v:
             trial[:size] = here[:size]
             more = size
-            if key_length.shape[0] > 0:
-                more = -1 if key_length[j, w] < 0 else merge(trial, size, key_cubes[j, w], key_length[j, w], symbols)
+            if h.key.length.shape[0] > 0:
+                length = h.key.length[j, w]
+                more = -1 if length < 0 else merge(trial, size, h.key.literal[j, w], length, h.symbols)
             if more >= 0 and not gives:
-                more = (
-                    -1 if value_length[j, v] < 0 else merge(trial, more, value_cubes[j, v], value_length[j, v], symbols)
-                )
+                length = h.value.length[j, v]
+                more = -1 if length < 0 else merge(trial, more, h.value.literal[j, v], length, h.symbols)
             if more >= 0 and (best < 0 or more < best):
                 best = more
                 found[:more] = trial[:more]
         if gives and result == v:
             continue
-        if key_length.shape[0] == 0:
+        if h.key.length.shape[0] == 0:
             break
-        least, chosen = -1, -1
-        for p in range(key_ptr[j], key_ptr[j + 1]):
-            other = key_flat[p]
-            if other != w and key_length[j, other] >= 0:
-                trial[:size] = here[:size]
-                more = merge(trial, size, key_cubes[j, other], key_length[j, other], symbols)
-                if more >= 0 and (least < 0 or more < least):
-                    least, chosen = more, other
+        least, chosen = cheapest_other(j, w, h, here, size, trial)
         if chosen < 0 or (best >= 0 and least >= best):
             break
-        size = merge(here, size, key_cubes[j, chosen], key_length[j, chosen], symbols)
+        size = merge(here, size, h.key.literal[j, chosen], h.key.length[j, chosen], h.symbols)
     return best
 
 
 @kernel
-def head_cubes(
-    row_ptr: I64, row_list: I64, row_u: I64, start: I64, stop: I64, lj: I64, lw: I64, by_key: int, by_query: int,
-    symbols: int, key_ptr: I64, key_flat: I64, key_cubes: I32, key_length: I64, value_cubes: I32, value_length: I64,
-    query_cubes: I32, query_length: I64, ptr: I64, flat: I64, depth: int, cubes: I32, length: I64,
-) -> None:  # fmt: skip
-    """Cubes of a collapsed head: force its query to one value and that row, or the rows of all its query values.
-
-    ``ptr``, ``flat`` are V of the head. ``key_length`` or ``query_length`` of no rows: the head reads none.
-    """
-    size = cubes.shape[2]
-    before, found, whole = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64)
-    for i in range(length.shape[0]):
-        if row_ptr[i] == row_ptr[i + 1]:
-            length[i, flat[ptr[i]]] = 0
+def head_cubes(h: HeadArrays, values: SetArrays, cubes: CubeArrays) -> None:
+    """Cubes of a collapsed head: force its query to one value and that row, or the rows of all its query values."""
+    longest = cubes.literal.shape[2]
+    before, found = np.zeros(longest, np.int64), np.zeros(longest, np.int64)
+    whole = np.zeros(longest, np.int64)
+    for i in range(cubes.length.shape[0]):
+        if h.lists.row_ptr[i] == h.lists.row_ptr[i + 1]:
+            cubes.length[i, values.flat[values.ptr[i]]] = 0
             continue
-        for p in range(ptr[i], ptr[i + 1]):
-            v = flat[p]
+        for p in range(values.ptr[i], values.ptr[i + 1]):
+            v = values.flat[p]
             every = 0
-            for r in range(row_ptr[i], row_ptr[i + 1]):
-                l, u = row_list[r], row_u[r]
-                if query_length.shape[0] > 0 and query_length[i, u] >= 0:
-                    count = merge(before, 0, query_cubes[i, u], query_length[i, u], symbols)
-                    count = row_cube(
-                        v, i, u, start[l], stop[l], lj, lw, by_key, by_query, symbols, key_ptr, key_flat, key_cubes,
-                        key_length, value_cubes, value_length, depth, before, count, found,
-                    ) if count >= 0 else -1  # fmt: skip
+            for r in range(h.lists.row_ptr[i], h.lists.row_ptr[i + 1]):
+                u = h.lists.row_u[r]
+                if h.query.length.shape[0] > 0 and h.query.length[i, u] >= 0:
+                    count = merge(before, 0, h.query.literal[i, u], h.query.length[i, u], h.symbols)
                     if count >= 0:
-                        record(cubes, length, i, v, found, count)
+                        count = row_cube(v, i, r, h, before, count, found)
+                    if count >= 0:
+                        record(cubes, i, v, found, count)
                 if every >= 0:
-                    every = row_cube(
-                        v, i, u, start[l], stop[l], lj, lw, by_key, by_query, symbols, key_ptr, key_flat, key_cubes,
-                        key_length, value_cubes, value_length, depth, whole, every, found,
-                    )  # fmt: skip
+                    every = row_cube(v, i, r, h, whole, every, found)
                     if every >= 0:
                         whole[:every] = found[:every]
             if every >= 0:
-                record(cubes, length, i, v, whole, every)
+                record(cubes, i, v, whole, every)
 
 
 @kernel

@@ -8,6 +8,10 @@ AVX-512DQ); a chunk whose best score is below the floor, as nearly all are, is t
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
+
 from restrict.arrays import I64
 from restrict.kernels.jit import kernel
 from restrict.kernels.machine import HALF, LOW32, MULTIPLIER
@@ -34,19 +38,38 @@ def score_chunk(seed: int, first: int, size: int, domain: int, base: I64, scores
     return top
 
 
+class KeyValues(NamedTuple):
+    """Possible key values: ``0 .. domain-1`` but at the positions ``exc_j`` (ascending), where they are
+    ``exc_val[exc_ptr[p] : exc_ptr[p + 1]]``."""
+
+    domain: int
+    exc_j: I64
+    exc_ptr: I64
+    exc_val: I64
+
+
 @kernel
-def scan_hash(
-    seed: int,
-    default_domain: int,
-    exc_j: I64,
-    exc_ptr: I64,
-    exc_val: I64,
-    bounds: I64,
-    state: I64,
-    base: I64,
-    scores: I64,
-    out: I64,
-) -> int:
+def pair_score(at_j: int, w: int) -> np.int64:
+    """The score of key value ``w`` from the hash state after the position."""
+    h = (at_j ^ w) * MULTIPLIER
+    h = (h ^ ((h >> 32) & LOW32)) * MULTIPLIER
+    score: np.int64 = ((h ^ ((h >> 32) & LOW32)) >> 1) & HALF
+    return score
+
+
+@kernel
+def plain_until(j: int, exc: int, bounds: I64, keys: KeyValues, size: int) -> int:
+    """One past the last of at most ``size`` positions from ``j`` on that have the whole domain."""
+    stop = min(bounds[0], j + size)
+    if exc < keys.exc_j.shape[0]:
+        stop = min(stop, keys.exc_j[exc])
+    if bounds[2] >= 0 and j < bounds[1]:
+        stop = min(stop, bounds[1])
+    return int(stop)
+
+
+@kernel
+def scan_hash(seed: int, keys: KeyValues, bounds: I64, state: I64, base: I64, scores: I64, out: I64) -> int:
     """Append to ``out`` (3, capacity) the pairs (j, w, score) at or above the floor; returns how many.
 
     ``seed`` is the hash state before ``j``. ``bounds`` is (one past the last j, self j, self w, ties right, track):
@@ -56,51 +79,36 @@ def scan_hash(
     hi, self_j, self_w, right, track = bounds[0], bounds[1], bounds[2], bounds[3], bounds[4]
     j, exc = state[NEXT_J], state[EXC]
     have, floor_s, floor_j = state[HAVE_FLOOR], state[FLOOR_S], state[FLOOR_J]
-    capacity = out.shape[1]
     count = 0
     first, scored = j, j  # scores of positions first .. scored-1 are at hand
     while j < hi:
-        while exc < exc_j.shape[0] and exc_j[exc] < j:
+        while exc < keys.exc_j.shape[0] and keys.exc_j[exc] < j:
             exc += 1
-        special = exc < exc_j.shape[0] and exc_j[exc] == j
+        special = exc < keys.exc_j.shape[0] and keys.exc_j[exc] == j
         own = self_w >= 0 and j == self_j
         if not special and not own and j >= scored:
-            stop = min(hi, j + base.shape[0])
-            if exc < exc_j.shape[0]:
-                stop = min(stop, exc_j[exc])
-            if self_w >= 0 and j < self_j:
-                stop = min(stop, self_j)
-            top = score_chunk(seed, j, stop - j, default_domain, base, scores)
-            if have == 1 and top < floor_s:
+            stop = plain_until(j, exc, bounds, keys, base.shape[0])
+            if score_chunk(seed, j, stop - j, keys.domain, base, scores) < floor_s and have == 1:
                 j = stop
                 continue
             first, scored = j, stop
-        size = exc_ptr[exc + 1] - exc_ptr[exc] if special else default_domain
+        size = keys.exc_ptr[exc + 1] - keys.exc_ptr[exc] if special else keys.domain
         if own:
             size = 1
-        if count + size > capacity:
+        if count + size > out.shape[1]:
             break
         at_j = (seed ^ j) * MULTIPLIER
         at_j ^= (at_j >> 32) & LOW32
-        worst = HALF
+        worst, tied = HALF, j >= floor_j if right else j <= floor_j
         for t in range(size):
-            w = self_w if own else (exc_val[exc_ptr[exc] + t] if special else t)
-            if special or own:
-                h = (at_j ^ w) * MULTIPLIER
-                h = (h ^ ((h >> 32) & LOW32)) * MULTIPLIER
-                s = ((h ^ ((h >> 32) & LOW32)) >> 1) & HALF
-            else:
-                s = scores[t, j - first]
+            w = self_w if own else (keys.exc_val[keys.exc_ptr[exc] + t] if special else t)
+            s = pair_score(at_j, w) if special or own else scores[t, j - first]
             worst = min(worst, s)
-            if have == 0 or s >= floor_s:
-                tied = j >= floor_j if right else j <= floor_j
-                if have == 0 or s > floor_s or tied:
-                    out[0, count], out[1, count], out[2, count] = j, w, s
-                    count += 1
-        if track and (have == 0 or worst >= floor_s):
-            tied = j >= floor_j if right else j <= floor_j
-            if have == 0 or worst > floor_s or tied:
-                have, floor_s, floor_j = 1, worst, j
+            if have == 0 or s > floor_s or (s == floor_s and tied):
+                out[0, count], out[1, count], out[2, count] = j, w, s
+                count += 1
+        if track and (have == 0 or worst > floor_s or (worst == floor_s and tied)):
+            have, floor_s, floor_j = 1, worst, j
         j += 1
     state[NEXT_J], state[EXC] = j, exc
     state[HAVE_FLOOR], state[FLOOR_S], state[FLOOR_J] = have, floor_s, floor_j

@@ -16,6 +16,12 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     return cast(Callable[P, R], njit(cache=True, nogil=True, error_model="numpy")(function))
 
 
+def inline_kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """The same for a part of a kernel that is called at every position: a call would count the references of each array
+    that it is given."""
+    return cast(Callable[P, R], njit(cache=True, nogil=True, error_model="numpy", inline="always")(function))
+
+
 def caller_kernel(function: Callable[P, R]) -> Callable[P, R]:
     """The same without the cache, for kernels that call a function of the user's: it may change between runs."""
     return cast(Callable[P, R], njit(nogil=True, error_model="numpy")(function))

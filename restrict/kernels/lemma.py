@@ -1,6 +1,8 @@
-"""Kernels of Stage 2 (Hahn 2020, section 5.1, with the greedy selection of the project's theory, section 5)."""
+"""Kernels of Stage 2 (Hahn 2020, section 5.1; the greedy selection of docs/lemma.md)."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -8,42 +10,49 @@ from restrict.arrays import I64
 from restrict.kernels.jit import kernel
 
 
+class Ranked(NamedTuple):
+    """The candidate lists of a head: row ``r`` is list ``row_list[r]``, which is the pairs ``(j[t], w[t])``, ``t`` in
+    ``start .. stop``, best first; ``complete``: it goes down to the floor."""
+
+    row_list: I64
+    start: I64
+    stop: I64
+    j: I64
+    w: I64
+    complete: I64
+
+
 @kernel
-def select(
-    row_list: I64, start: I64, stop: I64, lj: I64, lw: I64, complete: I64, depends: I64, k: int, ends: I64,
-    chosen: I64, state: I64,
-) -> None:  # fmt: skip
+def select(ranked: Ranked, ptr: I64, inputs: I64, k: int, ends: I64, chosen: I64, state: I64) -> None:
     """Walk down each row's ranking and select a position iff it has an input that no earlier selected one has.
 
-    ``depends`` (n, words) are the inputs of the layer-0 activations; a position's rank is that of its best pair.
-    ``chosen`` (2, rows * k) takes (position, its maximiser), row ``r`` ends at ``ends[r]``. ``state`` (rows,) becomes
-    0: k were selected; 1: the list ended at its floor before the k-th selection, the row is captured; 2: the list was
-    truncated before the k-th selection.
+    ``inputs[ptr[j] : ptr[j + 1]]`` are the inputs of position ``j``, whose rank is that of its best pair. ``chosen``
+    (2, rows * k) takes (position, its maximiser), row ``r`` ends at ``ends[r]``. ``state`` (rows,) becomes 0: k were
+    selected; 1: the list ended at its floor before the k-th selection, the row is captured; 2: the list was truncated
+    before the k-th selection.
     """
-    words = depends.shape[1]
-    union, seen = np.zeros(words, np.int64), np.full(depends.shape[0], -1, np.int64)
+    n = ptr.shape[0] - 1
+    taken, seen = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
     used = 0
-    for r in range(row_list.shape[0]):
-        union[:] = 0
-        size, l = 0, row_list[r]
-        state[r] = 1 if complete[l] == 1 else 2
-        for t in range(start[l], stop[l]):
-            j = lj[t]
+    for r in range(ranked.row_list.shape[0]):
+        size, l = 0, ranked.row_list[r]
+        state[r] = 1 if ranked.complete[l] == 1 else 2
+        for t in range(ranked.start[l], ranked.stop[l]):
+            j = ranked.j[t]
             if seen[j] == r:
                 continue
             seen[j] = r
             fresh = False
-            for b in range(words):
-                fresh = fresh or (depends[j, b] & ~union[b]) != 0
+            for v in range(ptr[j], ptr[j + 1]):
+                fresh = fresh or taken[inputs[v]] != r
+                taken[inputs[v]] = r
             if not fresh:
                 continue
-            for b in range(words):
-                union[b] |= depends[j, b]
-            chosen[0, used], chosen[1, used] = j, lw[t]
+            chosen[0, used], chosen[1, used] = j, ranked.w[t]
             used += 1
             size += 1
             if size == k:
-                if t < stop[l] - 1 or complete[l] == 0:
+                if t < ranked.stop[l] - 1 or ranked.complete[l] == 0:
                     state[r] = 0
                 break
         ends[r] = used

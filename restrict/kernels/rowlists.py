@@ -7,11 +7,33 @@ first, down to the floor (docs/trusted-base.md, rule 4). Possible values of a va
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from restrict.arrays import I64
 from restrict.kernels.jit import kernel
 from restrict.kernels.machine import HALF, LOW32, MULTIPLIER
+
+
+class ListArrays(NamedTuple):
+    """The lists of a head: position ``i`` has the rows ``row_ptr[i] .. row_ptr[i + 1]``, row ``r`` the query value
+    ``row_u[r]`` and the list ``row_list[r]``, which is the pairs ``(j[t], w[t])``, ``t`` in ``start .. stop``."""
+
+    row_ptr: I64
+    row_list: I64
+    row_u: I64
+    start: I64
+    stop: I64
+    j: I64
+    w: I64
+
+
+class SetArrays(NamedTuple):
+    """Possible values of a variable at position ``j``: ``flat[ptr[j] : ptr[j + 1]]``, ascending."""
+
+    ptr: I64
+    flat: I64
 
 
 @kernel
@@ -172,30 +194,30 @@ def filter_lists(
 
 @kernel
 def head_values(
-    row_ptr: I64, row_list: I64, row_u: I64, start: I64, stop: I64, lj: I64, lw: I64, by_key: int, by_query: int,
-    ptr: I64, flat: I64, default: int, domain: int, counts: I64, several: I64, out: I64, fill: int,
+    a: ListArrays, by_key: int, by_query: int, values: SetArrays, default: int, domain: int, counts: I64, several: I64,
+    out: I64, fill: int,
 ) -> None:  # fmt: skip
     """V of a head at every position: ``counts[i]`` values, written to ``out`` from ``counts``' running sum if ``fill``.
 
-    ``ptr``, ``flat`` are the possible values of the head's value; ``several[r]``: the row gives more than one.
+    ``values`` are those of the head's value; ``several[r]``: the row gives more than one.
     """
     mine, row_stamp = np.full(domain, -1, np.int64), np.full(domain, -1, np.int64)
     used = 0
-    for i in range(row_ptr.shape[0] - 1):
+    for i in range(a.row_ptr.shape[0] - 1):
         first = used
         size = 0
-        if row_ptr[i] == row_ptr[i + 1]:
+        if a.row_ptr[i] == a.row_ptr[i + 1]:
             size = 1
             if fill == 1:
                 out[used] = default
-        for r in range(row_ptr[i], row_ptr[i + 1]):
-            l, found = row_list[r], 0
-            for t in range(start[l], stop[l]):
-                j = lj[t]
+        for r in range(a.row_ptr[i], a.row_ptr[i + 1]):
+            l, found = a.row_list[r], 0
+            for t in range(a.start[l], a.stop[l]):
+                j = a.j[t]
                 single = by_key == 1 or (by_query == 1 and j == i)
-                low, high = (0, 1) if single else (ptr[j], ptr[j + 1])
+                low, high = (0, 1) if single else (values.ptr[j], values.ptr[j + 1])
                 for v in range(low, high):
-                    value = (lw[t] if by_key == 1 else row_u[r]) if single else flat[v]
+                    value = (a.w[t] if by_key == 1 else a.row_u[r]) if single else values.flat[v]
                     if row_stamp[value] != r:
                         row_stamp[value] = r
                         found += 1
@@ -214,47 +236,45 @@ def head_values(
 
 
 @kernel
+def unite(into: I64, l: int, a: ListArrays, key: I64, value: I64) -> None:
+    """Add to a set the inputs of the key and value of every candidate of list ``l``."""
+    for t in range(a.start[l], a.stop[l]):
+        if key.shape[0] > 0:
+            for b in range(into.shape[0]):
+                into[b] |= key[a.j[t], b]
+        if value.shape[0] > 0:
+            for b in range(into.shape[0]):
+                into[b] |= value[a.j[t], b]
+
+
+@kernel
 def head_depends(
-    row_ptr: I64, row_list: I64, several: I64, sizes: I64, start: I64, stop: I64, lj: I64, query: I64, key: I64,
-    value: I64, cache: I64, out: I64,
-) -> None:  # fmt: skip
+    a: ListArrays, several: I64, sizes: I64, query: I64, key: I64, value: I64, cache: I64, out: I64
+) -> None:
     """D of a head: of the query, and of the key and value of every candidate of the rows that give several values.
 
     ``query``, ``key``, ``value`` are (n, words), or of no rows where they do not count; ``sizes`` is |V|. ``cache`` has
     a row per list where lists are shared, else no rows.
     """
-    words = out.shape[1]
     known = np.zeros(cache.shape[0], np.int64)
-    for i in range(row_ptr.shape[0] - 1):
+    for i in range(a.row_ptr.shape[0] - 1):
         out[i, :] = 0
         if sizes[i] == 1:
             continue
         if query.shape[0] > 0:
             out[i, :] = query[i, :]
-        for r in range(row_ptr[i], row_ptr[i + 1]):
+        for r in range(a.row_ptr[i], a.row_ptr[i + 1]):
             if several[r] == 0:
                 continue
-            l = row_list[r]
-            if cache.shape[0] > 0:
-                if known[l] == 0:
-                    known[l] = 1
-                    for t in range(start[l], stop[l]):
-                        if key.shape[0] > 0:
-                            for b in range(words):
-                                cache[l, b] |= key[lj[t], b]
-                        if value.shape[0] > 0:
-                            for b in range(words):
-                                cache[l, b] |= value[lj[t], b]
-                for b in range(words):
-                    out[i, b] |= cache[l, b]
+            l = a.row_list[r]
+            if cache.shape[0] == 0:
+                unite(out[i], l, a, key, value)
                 continue
-            for t in range(start[l], stop[l]):
-                if key.shape[0] > 0:
-                    for b in range(words):
-                        out[i, b] |= key[lj[t], b]
-                if value.shape[0] > 0:
-                    for b in range(words):
-                        out[i, b] |= value[lj[t], b]
+            if known[l] == 0:
+                known[l] = 1
+                unite(cache[l], l, a, key, value)
+            for b in range(out.shape[1]):
+                out[i, b] |= cache[l, b]
 
 
 @kernel

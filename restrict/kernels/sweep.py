@@ -11,10 +11,12 @@ added to, or dropped, and the work over all positions is that of inserting each 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from restrict.arrays import I64
-from restrict.kernels.jit import kernel
+from restrict.kernels.jit import inline_kernel, kernel
 from restrict.kernels.machine import HALF
 
 # Fields of a sweep's state.
@@ -115,149 +117,179 @@ def forget_below(order: I64, score: I64, count: I64, levels: int, s: np.int64) -
     return levels - gone, lost
 
 
+class Candidates(NamedTuple):
+    """What the positions offer, by position: the possible key values as bits, the values given as bits, the set that
+    each depends on (of the table (ptr, runs)); ``floor`` the floor of each position, ``equal`` whether candidates that
+    tie with it count; ``flags`` (inclusive, ties right, values are keys, first position to answer)."""
+
+    keys: I64
+    gives: I64
+    ids: I64
+    ptr: I64
+    runs: I64
+    floor: I64
+    equal: I64
+    flags: I64
+
+
+class Levels(NamedTuple):
+    """The candidates of the prefix by level: ``state`` the scalars, ``order`` the slots by ascending score, spare ones
+    last; ``score``, ``sizes`` (numbers of runs) and ``values`` by slot; ``runs`` (slots, capacity, 2); ``room`` to work
+    in."""
+
+    state: I64
+    order: I64
+    score: I64
+    sizes: I64
+    values: I64
+    runs: I64
+    room: I64
+
+
+class Answers(NamedTuple):
+    """Values as bits and the set of each position; the sets are a growing table (ptr, runs)."""
+
+    values: I64
+    ids: I64
+    ptr: I64
+    runs: I64
+
+
+@inline_kernel
+def room_for(i: int, scores: I64, c: Candidates, v: Levels, out: Answers) -> int:
+    """DONE where there is room for all that position ``i`` may add, else what is wanted."""
+    size, width = c.ptr[c.ids[i] + 1] - c.ptr[c.ids[i]], scores.shape[0]
+    slots, capacity = v.runs.shape[0], v.runs.shape[1]
+    if v.state[LEVELS] + width > slots:
+        return NO_LEVELS
+    most = v.state[TOTAL] + size * width
+    if most > v.room.shape[1] or v.state[RUNS] + most > out.runs.shape[0]:
+        return NO_ROOM
+    score, count = v.score, v.sizes
+    for w in range(width):
+        if (c.keys[i] >> w) & 1:
+            place = find_level(v.order, score, v.state[LEVELS], scores[w])
+            if place < v.state[LEVELS] and score[v.order[place]] == scores[w]:
+                if count[v.order[place]] + width * size > capacity:
+                    return NO_RUNS
+            elif width * size > capacity:
+                return NO_RUNS
+    return DONE
+
+
+@inline_kernel
+def lift_floor(i: int, scores: I64, c: Candidates, v: Levels) -> bool:
+    """Raise the floor to the worst score of position ``i`` where that is higher, and forget the levels below.
+
+    With ties to the right an equal one counts as higher. Returns whether the position is the floor now.
+    """
+    worst, state = HALF, v.state
+    for w in range(scores.shape[0]):
+        if (c.keys[i] >> w) & 1:
+            worst = min(worst, scores[w])
+    right = c.flags[1]
+    if not (state[HAVE] == 0 or worst > state[FLOOR_S] or (right == 1 and worst == state[FLOOR_S])):
+        return False
+    score, count = v.score, v.sizes
+    levels, lost = forget_below(v.order, score, count, state[LEVELS], worst)
+    if right == 1 and levels > 0 and score[v.order[0]] == worst:  # earlier ties lose
+        levels, more = forget_below(v.order, score, count, levels, worst + 1)
+        lost += more
+    if levels != state[LEVELS]:
+        state[CHANGED] = 1
+    state[LEVELS] = levels
+    state[TOTAL] -= lost
+    state[HAVE], state[FLOOR_S] = 1, worst
+    return True
+
+
+@inline_kernel
+def add_pair(i: int, w: int, s: np.int64, c: Candidates, v: Levels) -> None:
+    """Add the pair of position ``i`` and key value ``w`` to the level of its score, a new one where there is none."""
+    score, count, values, state, order = v.score, v.sizes, v.values, v.state, v.order
+    first, stop = c.ptr[c.ids[i]], c.ptr[c.ids[i] + 1]
+    place = find_level(order, score, state[LEVELS], s)
+    if place == state[LEVELS] or score[order[place]] != s:
+        slot = order[state[LEVELS]]
+        for t in range(state[LEVELS], place, -1):
+            order[t] = order[t - 1]
+        order[place] = slot
+        state[LEVELS] += 1
+        score[slot], count[slot], values[slot] = s, 0, 0
+    slot = order[place]
+    before = count[slot]
+    more = values[slot] | ((1 << w) if c.flags[2] else c.gives[i])
+    if more != values[slot] or first < stop:
+        state[CHANGED] = 1
+    values[slot] = more
+    count[slot] = add_to_level(v.runs[slot], before, c.runs, first, stop, v.room[0])
+    state[TOTAL] += count[slot] - before
+
+
 @kernel
-def sweep(
-    first: int,
-    scores: I64,
-    keys: I64,
-    gives: I64,
-    ids: I64,
-    ptr: I64,
-    runs: I64,
-    floor: I64,
-    equal: I64,
-    flags: I64,
-    state: I64,
-    order: I64,
-    level: I64,
-    level_runs: I64,
-    room: I64,
-    out_values: I64,
-    out_ids: I64,
-    out_ptr: I64,
-    out_runs: I64,
-) -> int:
+def sweep(first: int, scores: I64, c: Candidates, v: Levels, out: Answers) -> int:
     """Sweep over positions ``first ..`` in order: what the candidates before (or up to) each position give.
 
-    ``scores[p, w]`` is the score of position ``first + p`` and key value ``w``, possible where bit ``w`` of
-    ``keys`` is set. A candidate gives the values ``gives`` (or, with ``flags[2]``, its own key value) and depends on
-    the set ``ids`` of the table (ptr, runs). Position ``i`` is answered for the floor ``floor[i]``; candidates that
-    tie with it count where ``equal[i]``. ``flags`` is (inclusive, ties right, values are keys, first position to
-    answer).
-
-    ``level`` holds (score, runs, values) by slot, ``level_runs`` (slots, capacity, 2) the runs, ``order`` the slots
-    by ascending score, spare ones last. Answers go to ``out_values`` and ``out_ids``, sets of a growing table. Goes
-    on from ``state[AT]`` and says why it returned; nothing of a position is done before there is room for all of it.
+    ``scores[p, w]`` is the score of position ``first + p`` and key value ``w``. Goes on from ``state[AT]`` and says why
+    it returned; nothing of a position is done before there is room for all of it.
     """
-    inclusive, right, copies = flags[0], flags[1], flags[2]
-    score, count, values = level[0], level[1], level[2]
-    slots, capacity = level_runs.shape[0], level_runs.shape[1]
+    state = v.state
     while state[AT] < first + scores.shape[0]:
         i = state[AT]
-        a, b = ptr[ids[i]], ptr[ids[i] + 1]
-        if state[LEVELS] + scores.shape[1] > slots:
-            return NO_LEVELS
-        if state[TOTAL] + (b - a) * scores.shape[1] > room.shape[1] or (
-            state[RUNS] + state[TOTAL] + (b - a) * scores.shape[1] > out_runs.shape[0]
-        ):
-            return NO_ROOM
+        row = scores[i - first]
+        why = room_for(i, row, c, v, out)
+        if why != DONE:
+            return why
+        if c.flags[0] == 0 and i >= c.flags[3]:
+            answer(i, c, v, out)
+        is_floor = lift_floor(i, row, c, v)
         for w in range(scores.shape[1]):
-            if (keys[i] >> w) & 1:
-                place = find_level(order, score, state[LEVELS], scores[i - first, w])
-                if place < state[LEVELS] and score[order[place]] == scores[i - first, w]:
-                    if count[order[place]] + scores.shape[1] * (b - a) > capacity:
-                        return NO_RUNS
-                elif scores.shape[1] * (b - a) > capacity:
-                    return NO_RUNS
-        if inclusive == 0 and i >= flags[3]:
-            answer(i, floor[i], equal[i], state, order, level, level_runs, room, out_ptr, out_runs)
-            out_values[i], out_ids[i] = state[LAST_VALUES], state[LAST_SET]
-        worst = HALF
-        for w in range(scores.shape[1]):
-            if (keys[i] >> w) & 1:
-                worst = min(worst, scores[i - first, w])
-        rises = state[HAVE] == 0 or worst > state[FLOOR_S]
-        if rises or (right == 1 and worst == state[FLOOR_S]):
-            levels, lost = forget_below(order, score, count, state[LEVELS], worst)
-            if right == 1 and levels > 0 and score[order[0]] == worst:  # earlier ties lose
-                levels, more = forget_below(order, score, count, levels, worst + 1)
-                lost += more
-            if levels != state[LEVELS]:
-                state[CHANGED] = 1
-            state[LEVELS] = levels
-            state[TOTAL] -= lost
-            state[HAVE], state[FLOOR_S] = 1, worst
-            rises = True
-        for w in range(scores.shape[1]):
-            s = scores[i - first, w]
             # At the floor's own score a later position counts only if the tie rule prefers it, or it is the floor.
-            if (keys[i] >> w) & 1 and (s > state[FLOOR_S] or (s == state[FLOOR_S] and (rises or right == 1))):
-                place = find_level(order, score, state[LEVELS], s)
-                if place == state[LEVELS] or score[order[place]] != s:
-                    slot = order[state[LEVELS]]
-                    for t in range(state[LEVELS], place, -1):
-                        order[t] = order[t - 1]
-                    order[place] = slot
-                    state[LEVELS] += 1
-                    score[slot], count[slot], values[slot] = s, 0, 0
-                slot = order[place]
-                before = count[slot]
-                more_values = values[slot] | ((1 << w) if copies else gives[i])
-                if more_values != values[slot] or a < b:
-                    state[CHANGED] = 1
-                values[slot] = more_values
-                count[slot] = add_to_level(level_runs[slot], before, runs, a, b, room[0])
-                state[TOTAL] += count[slot] - before
-        if inclusive == 1 and i >= flags[3]:
-            answer(i, floor[i], equal[i], state, order, level, level_runs, room, out_ptr, out_runs)
-            out_values[i], out_ids[i] = state[LAST_VALUES], state[LAST_SET]
+            above = row[w] > state[FLOOR_S] or (row[w] == state[FLOOR_S] and (is_floor or c.flags[1] == 1))
+            if (c.keys[i] >> w) & 1 and above:
+                add_pair(i, w, row[w], c, v)
+        if c.flags[0] == 1 and i >= c.flags[3]:
+            answer(i, c, v, out)
         state[AT] += 1
     return DONE
 
 
 @kernel
-def answer(
-    i: int,
-    floor: int,
-    equal: int,
-    state: I64,
-    order: I64,
-    level: I64,
-    level_runs: I64,
-    room: I64,
-    out_ptr: I64,
-    out_runs: I64,
-) -> None:
-    """Unite the levels above ``floor`` (and at it, with ``equal``) into ``state[LAST_SET]`` and ``[LAST_VALUES]``."""
-    if state[CHANGED] == 0 and floor == state[LAST_S] and equal == state[LAST_EQUAL]:
-        return
-    score, count, values = level[0], level[1], level[2]
-    state[CHANGED], state[LAST_S], state[LAST_EQUAL] = 0, floor, equal
-    bits, end, side = 0, 0, 0
-    for t in range(state[LEVELS] - 1, -1, -1):
-        slot = order[t]
-        if score[slot] < floor or (score[slot] == floor and equal == 0):
-            break
-        bits |= values[slot]
-        if count[slot]:
-            end = merge_runs(room[side], 0, end, level_runs[slot], 0, count[slot], room[1 - side], 0)
-            side = 1 - side
-    state[LAST_VALUES] = bits
-    found = room[side]
+def answer(i: int, c: Candidates, v: Levels, out: Answers) -> None:
+    """Write what the levels above the floor of position ``i`` (and at it, where equal ones count) give."""
+    state, floor, equal = v.state, c.floor[i], c.equal[i]
+    if not (state[CHANGED] == 0 and floor == state[LAST_S] and equal == state[LAST_EQUAL]):
+        score, count, values = v.score, v.sizes, v.values
+        state[CHANGED], state[LAST_S], state[LAST_EQUAL] = 0, floor, equal
+        bits, end, side = 0, 0, 0
+        for t in range(state[LEVELS] - 1, -1, -1):
+            slot = v.order[t]
+            if score[slot] < floor or (score[slot] == floor and equal == 0):
+                break
+            bits |= values[slot]
+            if count[slot]:
+                end = merge_runs(v.room[side], 0, end, v.runs[slot], 0, count[slot], v.room[1 - side], 0)
+                side = 1 - side
+        state[LAST_VALUES], state[LAST_SET] = bits, number_of(v.room[side], end, state, out)
+    out.values[i], out.ids[i] = state[LAST_VALUES], state[LAST_SET]
+
+
+@kernel
+def number_of(found: I64, end: int, state: I64, out: Answers) -> int:
+    """The number of the set ``found[:end]`` in the table of answers, added where it is not the set added last."""
     if end == 0:
-        state[LAST_SET] = 0
-        return
-    last = state[SETS] - 1  # the set added last: the answer often comes back to it
-    same = out_ptr[last + 1] - out_ptr[last] == end
+        return 0
+    last = state[SETS] - 1  # the answer often comes back to it
+    same = out.ptr[last + 1] - out.ptr[last] == end
     for r in range(end):
         if not same:
             break
-        at = out_ptr[last] + r
-        same = out_runs[at, 0] == found[r, 0] and out_runs[at, 1] == found[r, 1]
-    if not same:
-        last = state[SETS]
-        out_runs[state[RUNS] : state[RUNS] + end] = found[:end]
-        state[RUNS] += end
-        state[SETS] += 1
-        out_ptr[state[SETS]] = state[RUNS]
-    state[LAST_SET] = last
+        at = out.ptr[last] + r
+        same = out.runs[at, 0] == found[r, 0] and out.runs[at, 1] == found[r, 1]
+    if same:
+        return int(last)
+    out.runs[state[RUNS] : state[RUNS] + end] = found[:end]
+    state[RUNS] += end
+    state[SETS] += 1
+    out.ptr[state[SETS]] = state[RUNS]
+    return int(state[SETS] - 1)

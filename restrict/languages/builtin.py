@@ -18,7 +18,7 @@ from restrict.languages.dyck import fix_all
 from restrict.languages.predicate import uniform_sample
 from restrict.languages.protocol import Forcing, Pattern, Word, check_word, forcing, pattern_of, start_of
 from restrict.languages.regular import Regular
-from restrict.model.brackets import brackets
+from restrict.model.brackets import Brackets
 from restrict.restriction import Restriction
 
 T = TypeVar("T", str, str | None)
@@ -52,12 +52,14 @@ def flip_flop() -> Regular:
     return Regular("flip-flop", "flip-flop", minimal(symbols, [[0, 1, 0, 0], [0, 1, 1, 1]], 0, [1]))
 
 
-def bounded_dyck(k: int, depth: int) -> Regular:
+def bounded_dyck(k: int, depth: int, letters: tuple[str, ...] = ()) -> Regular:
     """Dyck-k words of height at most ``depth``: the automaton's states are the stacks.
 
-    Raises :class:`ResourceLimit` where there are more than 20 000 stacks.
+    Raises:
+        UsageError: a depth below 1.
+        ResourceLimit: there are more than 20 000 stacks.
     """
-    alphabet = brackets(k)
+    symbols = Brackets(k, letters)
     if depth < 1:
         raise UsageError(f"the depth must be at least 1, not {depth}")
     states = sum(k**d for d in range(min(depth, 64) + 1)) if k > 1 else depth + 1
@@ -79,7 +81,11 @@ def bounded_dyck(k: int, depth: int) -> Regular:
             row.append(index[stack[:-1]] if stack and stack[-1] == t else sink)
         delta.append(row)
     delta.append([sink] * (2 * k))
-    return Regular(f"Dyck-{k} of depth {depth}", f"dyck:{k},depth={depth}", minimal(alphabet, delta, 0, [0]))
+    return Regular(
+        f"Dyck-{k} of depth {depth}",
+        symbols.spec_of("dyck", f",depth={depth}"),
+        minimal(symbols.alphabet, delta, 0, [0]),
+    )
 
 
 # ------------------------------------------------------------ closed forms
@@ -166,7 +172,11 @@ class AnBn:
         return int(self._fill(pattern_of(self.alphabet, restriction), True) is not None)
 
     def sample(self, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
-        """Uniform."""
+        """Uniform.
+
+        Raises:
+            UsageError: a negative length.
+        """
         if not member:
             return uniform_sample(self.alphabet, n, rng, lambda w: not self.contains(w), "non-member")
         if n < 0:
@@ -251,7 +261,11 @@ class Palindromes:
         return int(len(self.letters) ** open_)
 
     def sample(self, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
-        """Uniform."""
+        """Uniform.
+
+        Raises:
+            UsageError: a negative length.
+        """
         if not member:
             return uniform_sample(self.alphabet, n, rng, lambda w: not self.contains(w), "non-member")
         if n < 0:

@@ -61,7 +61,8 @@ class Dfa:
 def minimal(alphabet: Sequence[str], delta: Sequence[Sequence[int]], start: int, accept: Iterable[int]) -> Dfa:
     """The minimal automaton of a complete one (``delta[q][a]``, any start state).
 
-    Raises :class:`ResourceLimit` beyond ``MAX_STATES`` states.
+    Raises:
+        ResourceLimit: beyond ``MAX_STATES`` states.
     """
     if len(delta) > MAX_STATES:
         raise ResourceLimit(f"an automaton of {len(delta)} states is over the limit of {MAX_STATES}")

@@ -28,6 +28,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import comb
+from typing import ClassVar
 
 import numpy as np
 
@@ -43,7 +44,7 @@ from restrict.languages.protocol import (
     start_of,
 )
 from restrict.languages.search import cheapest_pattern
-from restrict.model.brackets import brackets
+from restrict.model.brackets import Brackets
 from restrict.restriction import Restriction
 
 CHART_LIMIT = 3000
@@ -162,6 +163,9 @@ def chart(codes: Sequence[int]) -> list[tuple[int, int]] | None:
     """Pairs of matched positions; ``None`` proves that there are none.
 
     ``reach[i]`` has bit ``j`` iff cells ``i .. j-1`` can balance.
+
+    Raises:
+        ResourceLimit: too many symbols for the chart.
     """
     n = len(codes)
     if n > CHART_LIMIT:
@@ -256,13 +260,10 @@ def typed(codes: Sequence[int], pairs: Sequence[tuple[int, int]]) -> Codes:
 
 
 @dataclass(frozen=True)
-class Dyck:
+class Dyck(Brackets):
     """Well-nested brackets of ``k`` types. ``sample`` is uniform (cycle lemma for members, rejection for others)."""
 
-    k: int
-
-    def __post_init__(self) -> None:
-        brackets(self.k)
+    exact: ClassVar[bool] = True
 
     @property
     def name(self) -> str:
@@ -271,18 +272,8 @@ class Dyck:
 
     @property
     def spec(self) -> str:
-        """``dyck:k``."""
-        return f"dyck:{self.k}"
-
-    @property
-    def alphabet(self) -> tuple[str, ...]:
-        """Openers and closers, type by type."""
-        return brackets(self.k)
-
-    @property
-    def exact(self) -> bool:
-        """Heights, or a chart."""
-        return True
+        """``dyck:k``, or ``dyck[SYMBOLS]:k``."""
+        return self.spec_of("dyck")
 
     def contains(self, word: Sequence[str]) -> bool:
         """By a stack."""
@@ -327,7 +318,11 @@ class Dyck:
         return _count_pairs(codes, self.k) if n <= COUNT_LIMIT else None
 
     def sample(self, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
-        """Uniform. O(n)."""
+        """Uniform. O(n).
+
+        Raises:
+            UsageError: a negative length.
+        """
         if not member:
             return uniform_sample(self.alphabet, n, rng, lambda w: not self.contains(w), "non-member")
         if n < 0:
@@ -367,9 +362,9 @@ class Dyck:
             found, method = cheapest_pattern(self.alphabet, cells, False, self.contains, self._fill)
             return None if found is None else (found, method)
         left, right = overload(codes), overload(mirrored(codes))
-        sides = [(left[0], dict.fromkeys(left[1], ")"))] if left else []
+        sides = [(left[0], dict.fromkeys(left[1], self.alphabet[1]))] if left else []
         if right:
-            sides.append((right[0], dict.fromkeys((len(codes) - 1 - p for p in right[1]), "(")))
+            sides.append((right[0], dict.fromkeys((len(codes) - 1 - p for p in right[1]), self.alphabet[0])))
         return _with(cells, min(sides, key=lambda s: s[0])[1]), "heights"
 
     def _one_symbol(self, cells: Pattern, codes: Codes) -> Pattern | None:

@@ -57,7 +57,21 @@ class Facts:
 
 
 def facts(language: Language, n: int, pre: Restriction | None = None) -> Facts:
-    """Everything that ``restrict language`` prints. Cost: that of the forcing costs, mostly."""
+    """Everything that ``restrict language`` prints.
+
+    Cost: that of the forcing costs, mostly.
+
+    Args:
+        language: the language.
+        n: the length of the words.
+        pre: a restriction of the words that is given beforehand and costs nothing.
+
+    Returns:
+        The facts; what is out of reach is :class:`Unknown`, with the reason.
+
+    Raises:
+        UsageError: a negative length, or a pre-restriction of another length.
+    """
     aperiodic = _try(lambda: star_free(language.dfa)) if isinstance(language, Regular) else _known_not_regular(language)
     return Facts(
         language,
@@ -100,7 +114,8 @@ def _known_not_regular(language: Language) -> Aperiodicity | None:
 def growth(language: Language, member: bool) -> Growth:
     """The growth of the cost of forcing (non-)membership: by the subset graph, or from the closed form.
 
-    Raises :class:`ResourceLimit` where neither is there.
+    Raises:
+        ResourceLimit: neither is there.
     """
     if isinstance(language, Regular):
         return regular_growth(language.dfa, member)
@@ -122,6 +137,9 @@ def sensitivity(language: Language, n: int) -> int:
 
     Closed forms: a bracket that is turned round unbalances a balanced word, and a symbol of ``a^m b^m`` or of a
     palindrome (off its middle) is pivotal; a word of MAJORITY with just enough ones has all its ones pivotal.
+
+    Raises:
+        ResourceLimit: too many words to enumerate.
     """
     if isinstance(language, Regular):
         return regular_sensitivity(language.dfa, n)

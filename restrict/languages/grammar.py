@@ -116,7 +116,11 @@ class Chart:
 
 
 def chart(form: NormalForm, pattern: Pattern) -> Chart:
-    """The chart of a pattern. Cost O(n^2 R) operations on sets of ``n`` bits. Raises :class:`ResourceLimit`."""
+    """The chart of a pattern. Cost O(n^2 R) operations on sets of ``n`` bits.
+
+    Raises:
+        ResourceLimit: too many symbols for the chart.
+    """
     n = len(pattern)
     if n * n * (len(form.binary) + 1) > CHART_BUDGET:
         raise ResourceLimit(
@@ -206,7 +210,12 @@ class ContextFree:
         return sum(map(self.contains, completions(self.alphabet, pattern))) if few(self.alphabet, pattern) else None
 
     def sample(self, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
-        """See the class. Raises ``ResourceLimit`` where words have too many derivations, or ``n`` is too large."""
+        """See the class. Raises ``ResourceLimit`` where words have too many derivations, or ``n`` is too large.
+
+        Raises:
+            ResourceLimit: too many derivations for a uniform sample.
+            UsageError: a negative length.
+        """
         if not member:
             return uniform_sample(self.alphabet, n, rng, lambda w: not self.contains(w), "non-member")
         if n < 0:
@@ -296,7 +305,11 @@ def read_grammar(text: str, spec: str) -> ContextFree:
     line that begins with ``#`` is a comment, and ``'#'`` in quotes is that symbol.
 
     What has a left-hand side is a nonterminal, the first one is the start symbol, and an alternative may be empty
-    (write ``ε`` or nothing). Raises :class:`ModelError` with the line.
+    (write ``ε`` or nothing).
+
+    Raises:
+        ModelError: malformed; the message has the line.
+        ResourceLimit: too many symbols.
     """
     rules: list[Rule] = []
     for number, line in enumerate(text.splitlines(), 1):

@@ -96,7 +96,8 @@ def simplest(cases: list[Case], proof: str) -> Growth:
 def regular_growth(dfa: Dfa, member: bool) -> Growth:
     """The growth of the cost of forcing (non-)membership.
 
-    Raises :class:`ResourceLimit` where the graph is too large.
+    Raises:
+        ResourceLimit: the graph is too large.
     """
     graph = subset_graph(dfa, member)
     if graph is None:

@@ -66,8 +66,9 @@ def group_cycle(element: np.ndarray[Any, Any]) -> tuple[int, ...]:
 def star_free(dfa: Dfa) -> Aperiodicity:
     """Whether the language of a minimal automaton is star-free.
 
-    Raises :class:`ResourceLimit` where the monoid has more elements than are enumerated here and libsemigroups is not
-    installed or the automaton has more than ``MAX_DEGREE`` states.
+    Raises:
+        ResourceLimit: the monoid has more elements than are enumerated here and libsemigroups is not installed or the
+            automaton has more than ``MAX_DEGREE`` states.
     """
     letters = [np.asarray(row) for row in dfa.table]
     words: dict[bytes, tuple[int, ...]] = {}
@@ -124,7 +125,11 @@ def _by_library(dfa: Dfa, seen: int) -> Aperiodicity:
 
 
 def quasi_aperiodic(dfa: Dfa) -> Aperiodicity:
-    """Whether the language is in AC0: the stable semigroup is aperiodic. Raises :class:`ResourceLimit`."""
+    """Whether the language is in AC0: the stable semigroup is aperiodic.
+
+    Raises:
+        ResourceLimit: too many lengths of words to compare.
+    """
     letters = [np.asarray(row) for row in dfa.table]
     work = 0
 

@@ -18,7 +18,8 @@ SHARE = 20
 def corollary2(language: Language, n: int) -> Restriction:
     """The pre-restriction of Corollary 2: the first 20 % openers and the last 20 % closers, of the first type.
 
-    Raises :class:`UsageError` for a language that is not of brackets.
+    Raises:
+        UsageError: a language that is not of brackets.
     """
     if not isinstance(language, Dyck | ShuffleDyck) and not language.spec.startswith("dyck:"):
         raise UsageError(f"the pre-restriction of Corollary 2 is for Dyck languages, not for {language.name}")

@@ -42,7 +42,11 @@ def random_word(alphabet: Sequence[str], pattern: Pattern, rng: np.random.Genera
 def look_for(
     alphabet: Sequence[str], pattern: Pattern, good: Callable[[Word], bool], what: str, tries: int = TRIES
 ) -> Word | None:
-    """A completion that is good: by enumeration where there are few, else at random, and ``ResourceLimit``."""
+    """A completion that is good: by enumeration where there are few, else at random, and ``ResourceLimit``.
+
+    Raises:
+        ResourceLimit: nothing found among the words that were tried.
+    """
     if few(alphabet, pattern):
         return next((w for w in completions(alphabet, pattern) if good(w)), None)
     rng = np.random.default_rng(0)
@@ -61,7 +65,12 @@ def look_for(
 def uniform_sample(
     alphabet: Sequence[str], n: int, rng: np.random.Generator, good: Callable[[Word], bool], what: str
 ) -> Word | None:
-    """A uniform good word of ``n`` symbols, by rejection; at small ``n`` a list, so that ``None`` is a proof."""
+    """A uniform good word of ``n`` symbols, by rejection; at small ``n`` a list, so that ``None`` is a proof.
+
+    Raises:
+        ResourceLimit: nothing found among the words that were tried.
+        UsageError: a negative length.
+    """
     if n < 0:
         raise UsageError(f"the length {n} is negative")
     free: Pattern = (None,) * n

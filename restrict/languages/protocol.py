@@ -112,8 +112,9 @@ def word_positions(restriction: Restriction) -> list[int]:
 def pattern_of(alphabet: Iterable[str], restriction: Restriction, values: Mapping[int, str] | None = None) -> Pattern:
     """The cells of the word under a restriction and dependency values.
 
-    Raises :class:`UsageError` where a symbol is not in ``alphabet``, or a value stands at a marker, out of range, or
-    against the restriction.
+    Raises:
+        UsageError: a symbol is not in ``alphabet``, or a value stands at a marker, out of range, or against the
+            restriction.
     """
     cells: dict[int, str] = dict(restriction.fixed)
     for i, symbol in (values or {}).items():
@@ -129,7 +130,11 @@ def pattern_of(alphabet: Iterable[str], restriction: Restriction, values: Mappin
 
 
 def restriction_of(pattern: Sequence[str | None], like: Restriction | None = None) -> Restriction:
-    """The restriction that fixes the pattern's cells, with the markers of ``like`` (none by default)."""
+    """The restriction that fixes the pattern's cells, with the markers of ``like`` (none by default).
+
+    Raises:
+        UsageError: a pattern of another length than the unpinned positions.
+    """
     if like is None:
         return Restriction(len(pattern), {t: s for t, s in enumerate(pattern) if s is not None})
     where = word_positions(like)
@@ -143,7 +148,8 @@ def restriction_of(pattern: Sequence[str | None], like: Restriction | None = Non
 def start_of(alphabet: Iterable[str], n: int, pre: Restriction | None) -> tuple[Pattern, Restriction]:
     """What :meth:`Language.forcing_cost` starts from: the pattern of ``pre`` (all free without one), and ``pre``.
 
-    Raises :class:`UsageError` where ``n`` is negative or ``pre`` speaks about words of another length.
+    Raises:
+        UsageError: ``n`` is negative or ``pre`` speaks about words of another length.
     """
     if n < 0:
         raise UsageError(f"the length {n} is negative")
@@ -163,7 +169,11 @@ def forcing(
 
 
 def check_word(alphabet: Sequence[str], word: Sequence[str]) -> None:
-    """Raise :class:`UsageError` at the first symbol that is not in the alphabet."""
+    """Raise :class:`UsageError` at the first symbol that is not in the alphabet.
+
+    Raises:
+        UsageError: a symbol outside the alphabet.
+    """
     known = set(alphabet)
     for at, symbol in enumerate(word):
         if symbol not in known:
@@ -173,7 +183,11 @@ def check_word(alphabet: Sequence[str], word: Sequence[str]) -> None:
 
 
 def check_alphabet(language: Language, alphabet: Sequence[str], who: str) -> None:
-    """Raise :class:`UsageError` unless both alphabets have the same symbols (in any order)."""
+    """Raise :class:`UsageError` unless both alphabets have the same symbols (in any order).
+
+    Raises:
+        UsageError: the alphabets differ.
+    """
     ours, theirs = set(language.alphabet), set(alphabet)
     if ours != theirs:
         difference = sorted(ours ^ theirs)

@@ -110,7 +110,11 @@ class Regular:
         return sum(ways[q] for q in dfa.accept)
 
     def sample(self, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
-        """See the class for uniformity. Cost O(n S k) the first time at a length."""
+        """See the class for uniformity. Cost O(n S k) the first time at a length.
+
+        Raises:
+            UsageError: a negative length.
+        """
         if n < 0:
             raise UsageError(f"the length {n} is negative")
         if not self._viable([None] * n, self.dfa.target(member))[0][0]:

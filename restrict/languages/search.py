@@ -66,8 +66,10 @@ def hitting_sets(
 ) -> Pattern | None:
     """A cheapest pattern that refines ``start`` and all of whose completions are (non-)members.
 
-    ``complete(pattern, member)`` must be exact. ``None``: nothing forces. Raises :class:`ResourceLimit`, with the
-    certified lower bound, after ``limit`` rounds.
+    ``complete(pattern, member)`` must be exact. ``None``: nothing forces.
+
+    Raises:
+        ResourceLimit: not found after ``limit`` rounds.
     """
     from pysat.examples.rc2 import RC2
     from pysat.formula import WCNF

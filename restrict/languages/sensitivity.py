@@ -45,7 +45,11 @@ def _reversed_sets(dfa: Dfa) -> tuple[list[int], list[list[int]]]:
 
 
 def regular_sensitivity(dfa: Dfa, n: int) -> int:
-    """The exact sensitivity at length ``n``. Cost O(n S R k) with ``R`` states of the reversed automaton."""
+    """The exact sensitivity at length ``n``. Cost O(n S R k) with ``R`` states of the reversed automaton.
+
+    Raises:
+        ResourceLimit: too many positions times pairs of states.
+    """
     sets, before = _reversed_sets(dfa)
     size = dfa.states * len(sets)
     if n * size * len(dfa.alphabet) > MAX_STEPS:

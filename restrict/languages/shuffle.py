@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import comb
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from restrict.languages.predicate import uniform_sample
 from restrict.languages.protocol import Forcing, Pattern, Word, check_word, forcing, pattern_of, start_of
 from restrict.languages.regular import below
 from restrict.languages.search import cheapest_pattern
-from restrict.model.brackets import brackets
+from restrict.model.brackets import Brackets
 from restrict.restriction import Restriction
 
 COUNT_BUDGET = 2_000_000
@@ -61,13 +62,10 @@ def pair_up(codes: Sequence[int]) -> list[tuple[int, int]] | None:
 
 
 @dataclass(frozen=True)
-class ShuffleDyck:
+class ShuffleDyck(Brackets):
     """Brackets of ``k`` types, each type balanced for itself. ``sample`` is uniform."""
 
-    k: int
-
-    def __post_init__(self) -> None:
-        brackets(self.k)
+    exact: ClassVar[bool] = True
 
     @property
     def name(self) -> str:
@@ -76,18 +74,8 @@ class ShuffleDyck:
 
     @property
     def spec(self) -> str:
-        """``shuffle-dyck:k``."""
-        return f"shuffle-dyck:{self.k}"
-
-    @property
-    def alphabet(self) -> tuple[str, ...]:
-        """Openers and closers, type by type."""
-        return brackets(self.k)
-
-    @property
-    def exact(self) -> bool:
-        """A matching."""
-        return True
+        """``shuffle-dyck:k``, or ``shuffle-dyck[SYMBOLS]:k``."""
+        return self.spec_of("shuffle-dyck")
 
     def contains(self, word: Sequence[str]) -> bool:
         """One counter a type."""
@@ -139,6 +127,10 @@ class ShuffleDyck:
         """Uniform: first how many brackets each type has, by exact counts, then where, then a path for each.
 
         Raises ``ResourceLimit`` for members beyond ``2 * SPLIT_LIMIT`` symbols.
+
+        Raises:
+            ResourceLimit: longer than words can be sampled uniformly.
+            UsageError: a negative length.
         """
         if not member:
             return uniform_sample(self.alphabet, n, rng, lambda w: not self.contains(w), "non-member")
@@ -161,7 +153,7 @@ class ShuffleDyck:
     def forcing_cost(self, n: int, member: bool, pre: Restriction | None = None) -> Forcing | None:
         """In: everything. Out: one symbol, wherever one is enough; else implicit hitting sets."""
         if self.k == 1:
-            return Dyck(1).forcing_cost(n, member, pre)
+            return Dyck(1, self.letters).forcing_cost(n, member, pre)
         cells, start = start_of(self.alphabet, n, pre)
         if member:
             return fix_all(self._fill(cells), cells, start)

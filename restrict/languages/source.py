@@ -5,6 +5,7 @@ The table below drives the reader, the error that lists what exists, and ``restr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,25 +13,36 @@ from restrict.errors import UsageError, quote
 from restrict.languages.protocol import Language
 
 Reader = Callable[[str, str], Language]
+LETTERS = re.compile(r"(?i)(regex|dyck|shuffle-dyck)\[(.*)\]:(.*)", re.DOTALL)
+"""A language with its symbols: characters, or words separated by spaces."""
 
 
 def language(spec: str | Language) -> Language:
     """The language of a specification; a :class:`Language` is passed through.
 
-    Raises :class:`UsageError` that lists what exists, :class:`ModelError` for a malformed file, and
-    :class:`ResourceLimit` where an automaton would be too large.
+    Args:
+        spec: such as ``parity``, ``dyck:2,depth=3``, ``regex:(ab)*`` or ``dfa:FILE`` (docs/languages.md).
+
+    Returns:
+        The language.
+
+    Raises:
+        UsageError: no such language; the message lists what exists.
+        ModelError: a malformed file.
+        ResourceLimit: an automaton would be too large.
     """
     if not isinstance(spec, str):
         return spec
     text = spec.strip()
-    head, colon, rest = text.partition(":")
-    name, bracket, letters = head.partition("[")
-    key = ALIASES.get(head.lower(), head.lower()) if not bracket else name.lower()
-    if key not in READERS or (bracket and (key != "regex" or not letters.endswith("]"))):
+    listed = LETTERS.fullmatch(text)
+    head, colon, rest = (listed[1], ":", listed[3]) if listed else text.partition(":")
+    letters = listed[2] if listed else ""
+    key = ALIASES.get(head.lower(), head.lower())
+    if key not in READERS or (listed and not letters.strip()):
         raise UsageError(f"{quote(text)} is not a language; there are {', '.join(form for form, _ in listing())}")
     _form, _about, options, read = READERS[key]
     if options == bool(colon and rest):
-        return read(rest, letters[:-1])
+        return read(rest, letters)
     raise UsageError(
         f"{quote(text)}: "
         + ("write " + READERS[key][0] if options else f"{key} has no options; write {READERS[key][0]}")
@@ -58,24 +70,28 @@ def _palindromes(rest: str, _letters: str) -> Language:
     return Palindromes(rest)
 
 
-def _dyck(rest: str, _letters: str) -> Language:
+def _symbols(letters: str) -> tuple[str, ...]:
+    return tuple(letters.split() if any(c.isspace() for c in letters.strip()) else letters.strip())
+
+
+def _dyck(rest: str, letters: str) -> Language:
     from restrict.languages.builtin import bounded_dyck
     from restrict.languages.dyck import Dyck
 
     kinds, comma, more = rest.partition(",")
     k = _number(kinds, f"dyck:{rest}")
     if not comma:
-        return Dyck(k)
+        return Dyck(k, _symbols(letters))
     option, _, value = more.partition("=")
     if option != "depth":
         raise UsageError(f"dyck:{rest}: {quote(option)} is not an option; write dyck:K or dyck:K,depth=D")
-    return bounded_dyck(k, _number(value, f"dyck:{rest}"))
+    return bounded_dyck(k, _number(value, f"dyck:{rest}"), _symbols(letters))
 
 
-def _shuffle(rest: str, _letters: str) -> Language:
+def _shuffle(rest: str, letters: str) -> Language:
     from restrict.languages.shuffle import ShuffleDyck
 
-    return ShuffleDyck(_number(rest, f"shuffle-dyck:{rest}"))
+    return ShuffleDyck(_number(rest, f"shuffle-dyck:{rest}"), _symbols(letters))
 
 
 def _regex(rest: str, letters: str) -> Language:
@@ -125,8 +141,18 @@ READERS: dict[str, tuple[str, str, bool, Reader]] = {
     "first": ("first", "begins with 1", False, _plain("first")),
     "flip-flop": ("flip-flop", "the last write is w1 (symbols w0 w1 i r)", False, _plain("flip_flop")),
     "palindromes": ("palindromes:ab", "equal to its reverse, over these letters", True, _palindromes),
-    "dyck": ("dyck:2 or dyck:2,depth=3", "well-nested brackets of so many types, of any or bounded depth", True, _dyck),
-    "shuffle-dyck": ("shuffle-dyck:2", "each type of bracket balanced for itself", True, _shuffle),
+    "dyck": (
+        "dyck:2 or dyck:2,depth=3 or dyck[aAbB]:2",
+        "well-nested brackets of so many types, of any or bounded depth; opener, closer, opener ...",
+        True,
+        _dyck,
+    ),
+    "shuffle-dyck": (
+        "shuffle-dyck:2 or shuffle-dyck[aAbB]:2",
+        "each type of bracket balanced for itself",
+        True,
+        _shuffle,
+    ),
     "regex": (
         "regex:(ab)* or regex[abc]:a.*",
         "a regular expression, with its alphabet (extra languages)",

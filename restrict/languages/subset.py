@@ -309,7 +309,8 @@ def _walk(graph: SubsetGraph, runs: list[tuple[int | None, int, _Run | None]]) -
 def antichains(dfa: Dfa, member: bool, cells: Sequence[int | None], limit: int = MAX_IMAGES) -> list[int | None] | None:
     """The same as :func:`shortest` without the graph: for cost 0, 1, 2, ..., the maximal sets at every position.
 
-    Raises :class:`ResourceLimit`, with the lower bound that is certain, after ``limit`` images of sets.
+    Raises:
+        ResourceLimit: not found after ``limit`` images of sets.
     """
     letters = images(dfa, backward=True)
     cache: dict[tuple[int, int], int] = {}
@@ -387,7 +388,11 @@ def _read(last: _Set) -> list[int | None]:
 
 
 def cheapest(dfa: Dfa, member: bool, cells: Sequence[int | None]) -> tuple[list[int | None] | None, str]:
-    """A cheapest forcing restriction (``None``: nothing forces), and by which method."""
+    """A cheapest forcing restriction (``None``: nothing forces), and by which method.
+
+    Raises:
+        ResourceLimit: an alphabet that is too large.
+    """
     if len(dfa.alphabet) > MAX_LETTERS:
         raise ResourceLimit(f"an alphabet of {len(dfa.alphabet)} symbols is over the limit of {MAX_LETTERS}")
     graph = subset_graph(dfa, member)

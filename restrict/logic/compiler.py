@@ -261,12 +261,23 @@ def compile_formula(
 ) -> Model:
     """A hard-attention program that computes a formula at every length.
 
-    ``at``: ``"last"`` accepts where the formula holds at the last position, ``"first"`` where it holds at position 0
-    (one more head, which fetches the value from there), ``"every"`` labels each position. ``name``: the model's name,
-    by default the formula. Equal subformulas share variables, also where they are equal only as Boolean functions or
-    by duality. Raises :class:`UsageError` for a malformed formula, :class:`ModelError` for a symbol or name that the
-    format does not allow, :class:`ResourceLimit` beyond 4096 variables. Cost linear in nodes times alphabet size.
-    Source: Yang, Chiang & Angluin (2024).
+    Equal subformulas share variables, also where they are equal only as Boolean functions or by duality. Cost linear in
+    nodes times alphabet size. Source: Yang, Chiang & Angluin (2024).
+
+    Args:
+        formula: a formula, or its text.
+        alphabet: the symbols.
+        at: ``"last"`` accepts where the formula holds at the last position, ``"first"`` where it holds at position 0
+            (one more head, which fetches the value from there), ``"every"`` labels each position.
+        name: the model's name, by default the formula.
+
+    Returns:
+        The model, with the bytes of its file.
+
+    Raises:
+        UsageError: a malformed formula.
+        ModelError: a symbol or name that the format does not allow.
+        ResourceLimit: beyond 4096 variables.
     """
     alphabet = _checked(alphabet)
     formula = parse(formula, alphabet) if isinstance(formula, str) else formula

@@ -119,14 +119,22 @@ class Builder:
 
 
 def atom(symbol: str) -> Formula:
-    """The formula that holds where the word has this symbol."""
+    """The formula that holds where the word has this symbol.
+
+    Raises:
+        UsageError: not a non-empty string.
+    """
     if not isinstance(symbol, str) or not symbol:
         raise UsageError(f"{quote(symbol)} is not a symbol: a non-empty string is needed")
     return Formula((Node(SYMBOL, (), symbol),))
 
 
 def apply(op: str, *operands: Formula) -> Formula:
-    """The operator ``op``, by its full name (see :data:`OPERATORS`), on its operands. Cost linear in their sizes."""
+    """The operator ``op``, by its full name (see :data:`OPERATORS`), on its operands. Cost linear in their sizes.
+
+    Raises:
+        UsageError: no such operator, or another number of operands.
+    """
     if op not in ARITY or op == SYMBOL:
         raise UsageError(f"{quote(op)} is not an operator; operators are {', '.join(OPERATORS)}")
     if len(operands) != ARITY[op]:

@@ -45,9 +45,13 @@ class _Token:
 def parse(text: str, alphabet: Sequence[str] | None = None) -> Formula:
     """Read a formula.
 
-    ``alphabet``: the symbols that may occur; without it every word that is no operator is a symbol. Raises
-    :class:`UsageError` with the column and the place, :class:`ResourceLimit` for a text of more than 4 million
-    characters. Cost linear in the text.
+    ``alphabet``: the symbols that may occur; without it every word that is no operator is a symbol.
+
+    Cost linear in the text.
+
+    Raises:
+        UsageError: with the column and the place.
+        ResourceLimit: a text of more than 4 million characters.
     """
     if not isinstance(text, str):
         raise UsageError(f"a formula is a text, not {quote(text)}")

@@ -25,8 +25,8 @@ def written(symbol: str) -> str:
 def to_text(formula: Formula) -> str:
     """The formula with full operator names and the fewest parentheses; ``parse(to_text(f)) == f``.
 
-    Raises :class:`ResourceLimit` beyond 4 million characters: a formula with shared subformulas can be a far larger
-    tree.
+    Raises:
+        ResourceLimit: beyond 4 million characters: a formula with shared subformulas can be a far larger tree.
     """
     _check_length(formula)
     out: list[str] = []

@@ -25,6 +25,9 @@ def random_formula(
     Leaves are symbols, or with probability ``constants`` one of true, false, first and last. Operators are put one
     after the other on top of random parts of what is there, so deep and broad formulas both occur. The same generator
     state gives the same formula.
+
+    Raises:
+        UsageError: no symbols, no operators, or a negative number of them.
     """
     if not alphabet or operators < 0 or any(ARITY.get(op, 0) == 0 for op in choose) or not (choose or operators == 0):
         raise UsageError("random_formula needs symbols, operators >= 0 and the names of unary or binary operators")

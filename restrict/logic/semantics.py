@@ -26,6 +26,9 @@ def evaluate(formula: Formula | str, word: str | Sequence[str], alphabet: Sequen
 
     ``word``: symbols, or a string that is split at white space, or into characters where it has none; not empty. With
     an ``alphabet`` both the formula's and the word's symbols must be in it. Cost O(n * nodes).
+
+    Raises:
+        UsageError: an empty word, or a symbol outside the alphabet.
     """
     formula = parse(formula, alphabet) if isinstance(formula, str) else formula
     if isinstance(word, str):
@@ -45,7 +48,11 @@ def evaluate(formula: Formula | str, word: str | Sequence[str], alphabet: Sequen
 def satisfies(
     formula: Formula | str, word: str | Sequence[str], alphabet: Sequence[str] | None = None, at: str = "last"
 ) -> bool:
-    """Truth at the last position, or with ``at="first"`` at position 0."""
+    """Truth at the last position, or with ``at="first"`` at position 0.
+
+    Raises:
+        UsageError: neither ``last`` nor ``first``.
+    """
     if at not in ("last", "first"):
         raise UsageError(f"at={quote(at)} is neither 'last' nor 'first'")
     return bool(evaluate(formula, word, alphabet)[-1 if at == "last" else 0])
@@ -54,8 +61,10 @@ def satisfies(
 def evaluate_tokens(formula: Formula, tokens: npt.NDArray[np.integer], alphabet: Sequence[str]) -> Truth:
     """Truth at each position of many words of one length.
 
-    ``tokens``: (..., n) indices of ``alphabet``, n >= 1; the result has the same shape. Raises :class:`UsageError` for
-    a formula with other symbols. Memory: one byte per entry and node that is still needed.
+    ``tokens``: (..., n) indices of ``alphabet``, n >= 1; the result has the same shape.
+
+    Raises:
+        UsageError: a formula with other symbols. Memory: one byte per entry and node that is still needed.
     """
     index = {symbol: at for at, symbol in enumerate(alphabet)}
     unknown = [symbol for symbol in formula.symbols if symbol not in index]

@@ -18,8 +18,12 @@ _BATCH = 2**12
 def counterexample(model: Model, formula: Formula, length: int, *, at: str = "last") -> tuple[list[str] | None, int]:
     """A shortest word on which the model and the formula differ (``None``: there is none), and how many were compared.
 
-    All words of 1 to ``length`` symbols; ``at`` as in :func:`restrict.logic.compile_formula`. Raises
-    :class:`ResourceLimit` beyond 2^20 words. Cost: one run of the model per word.
+    All words of 1 to ``length`` symbols; ``at`` as in :func:`restrict.logic.compile_formula`.
+
+    Cost: one run of the model per word.
+
+    Raises:
+        ResourceLimit: beyond 2^20 words.
     """
     symbols = len(model.alphabet)
     if (length if symbols == 1 else symbols ** min(length, 40)) > MAX_WORDS:

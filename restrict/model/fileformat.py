@@ -24,15 +24,20 @@ _DTYPES = {"int64", "int32", "int16", "int8", "uint32", "uint16", "uint8"}
 def load(path: str | Path) -> Model:
     """Read a model file.
 
-    Raises :class:`UsageError` where the file cannot be read and :class:`ModelError` (file: place: reason) where it
-    breaks a rule.
+    Raises:
+        UsageError: the file cannot be read.
+        ModelError: (file: place: reason) where it breaks a rule.
     """
     path = Path(path)
     return loads(read_bytes(path), str(path), path.parent, path)
 
 
 def loads(content: bytes, source: str = "model", folder: Path | None = None, path: Path | None = None) -> Model:
-    """A model from the bytes of a file; ``folder`` is where its tensor files lie."""
+    """A model from the bytes of a file; ``folder`` is where its tensor files lie.
+
+    Raises:
+        ModelError: the bytes break a rule of the format.
+    """
     if content[8:9] == b"{" and content[:1] != b"{":
         raise ModelError(f"{source}: {_weights_message(content)}")
     root = Node(parse(content, source), "top level")

@@ -98,7 +98,11 @@ class Callback:
     mentions: frozenset[str]
 
     def row(self, known: Mapping[str, int], size: int, domain: int) -> Expr:
-        """The score of one row, tabulated over ``j`` (``size``) and ``k`` (``domain``)."""
+        """The score of one row, tabulated over ``j`` (``size``) and ``k`` (``domain``).
+
+        Raises:
+            ResourceLimit: a row of more than 2^26 entries.
+        """
         n, i, q = known["n"], known["i"], known.get("q", 0)
         if size * domain > 2**26:
             raise ResourceLimit(
@@ -124,7 +128,11 @@ Rule = Formula | Table | Dot | Callback
 
 
 def int64(value: object, what: str) -> int:
-    """An integer result of a callable, checked."""
+    """An integer result of a callable, checked.
+
+    Raises:
+        ModelError: not an integer of 64 bits.
+    """
     try:
         number = int(value)  # type: ignore[call-overload]
     except (TypeError, ValueError, OverflowError):
@@ -222,14 +230,22 @@ def tabulate(code: Code, i: int, axes: Mapping[str, I64]) -> I64:
         ResourceLimit: more than 2^24 points.
     """
     shape, total = _points(axes)
+    if total <= BLOCK:
+        regs = registers(code, total)
+        regs[0] = i
+        for slot, axis in enumerate(axes.values(), 1):
+            regs[slot].reshape(shape)[...] = axis.reshape([-1 if t == slot else 1 for t in range(1, len(shape) + 1)])
+        run_code(code, regs, total)
+        found: I64 = regs[code.result].reshape(shape)
+        return found
     out = np.empty(total, dtype=np.int64)
-    grids = [grid.reshape(-1) for grid in np.meshgrid(*axes.values(), indexing="ij")]
-    regs = registers(code, min(BLOCK, total))
+    regs = registers(code, BLOCK)
     regs[0] = i
     for start in range(0, total, BLOCK):
         m = min(BLOCK, total - start)
-        for slot, grid in enumerate(grids, 1):
-            regs[slot, :m] = grid[start : start + m]
+        point = np.unravel_index(np.arange(start, start + m), shape)
+        for slot, (axis, index) in enumerate(zip(axes.values(), point, strict=True), 1):
+            regs[slot, :m] = axis[index]
         run_code(code, regs, m)
         out[start : start + m] = regs[code.result, :m]
     return out.reshape(shape)

@@ -16,14 +16,32 @@ from restrict.model.fileformat import dumps, loads
 from restrict.model.fileformat import load as load_file
 from restrict.model.program import Model
 
+MOST = {
+    ("induction-head", "letters"): 26,
+    ("tagger", "letters"): 26,
+    ("parity8", "width"): 2_000,
+    ("parity-attempt", "layers"): 2_000,
+    ("tribes-trap", "width"): 80,
+    ("shared-hubs", "width"): 1_000,
+    ("dot-dense", "dim"): 120,
+    ("dot-sparse", "dim"): 120,
+}
+"""Options that the model file grows with, up to the limits of the format; a random model has its own limits."""
 GENERATORS: dict[str, Callable[..., dict[str, Any]]] = {**BUILTINS, **HARD, "random": random_model}
 
 
 def load(source: str | Path) -> Model:
     """The model in a file, or made by a generator: ``NAME`` or ``NAME:option=integer,...``.
 
-    Raises :class:`UsageError` where there is neither such a file nor such a generator, and :class:`ModelError` for a
-    malformed file.
+    Args:
+        source: a file's path, or the text of a generator.
+
+    Returns:
+        The model, with the bytes of its file.
+
+    Raises:
+        UsageError: there is neither such a file nor such a generator.
+        ModelError: a malformed file.
     """
     text = str(source)
     if isinstance(source, Path) or is_there(text):
@@ -45,7 +63,11 @@ def is_there(text: str) -> bool:
 
 
 def document_bytes(text: str) -> bytes:
-    """The bytes of the model file that a generator describes; the same text gives the same bytes."""
+    """The bytes of the model file that a generator describes; the same text gives the same bytes.
+
+    Raises:
+        UsageError: no such built-in model or option, or a value out of range.
+    """
     name, _, rest = text.partition(":")
     if name not in GENERATORS:
         raise UsageError(f"{quote(name)} is not a built-in model; built in are {', '.join(sorted(GENERATORS))}")
@@ -62,6 +84,9 @@ def document_bytes(text: str) -> bytes:
                 f"{name}: {key}={quote(value)} must be an integer of at least {0 if key == 'seed' else 1} "
                 "and at most 9 digits"
             )
+        most = MOST.get((name, key))
+        if most is not None and int(value) > most:
+            raise UsageError(f"{name}: {key}={value} may be at most {most}")
         options[key] = int(value)
     document = build(**options)
     if options and name != "random":

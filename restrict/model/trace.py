@@ -80,7 +80,11 @@ def run(instance: Instance, word: Sequence[int]) -> Trace:
 
 
 def tokens_of(instance: Instance, words: I64) -> I64:
-    """Insert the markers: (inputs, n - markers) symbol indices to (inputs, n) token values."""
+    """Insert the markers: (inputs, n - markers) symbol indices to (inputs, n) token values.
+
+    Raises:
+        UsageError: an input of another shape, or a symbol index out of range.
+    """
     unpinned = instance.unpinned
     if words.ndim != 2 or words.shape[1] != len(unpinned):
         raise UsageError(f"an input of shape {words.shape} for {len(unpinned)} symbols at n = {instance.n}")

@@ -47,7 +47,11 @@ def place_of(model: Model, name: str) -> str:
 
 
 def validate_model(model: Model) -> None:
-    """Everything that does not depend on ``n``. Raises :class:`ModelError` with the first fault."""
+    """Everything that does not depend on ``n``.
+
+    Raises:
+        ModelError: with the first fault.
+    """
     _check_symbols(model)
     known = {v.name: at for at, v in enumerate(model.variables)}
     _check_names(model, known)
@@ -72,7 +76,11 @@ def has_control(text: str) -> bool:
 
 
 def check_symbol(symbol: object, place: str) -> None:
-    """A symbol is a short string without white space and is not ``*``."""
+    """A symbol is a short string without white space and is not ``*``.
+
+    Raises:
+        ModelError: not a symbol.
+    """
     if (
         not isinstance(symbol, str)
         or not 1 <= len(symbol) <= 64
@@ -200,7 +208,12 @@ def _check_output(model: Model, known: Mapping[str, int]) -> None:
 
 def validate_instance(instance: Instance) -> None:
     """Everything that depends on ``n``; fills ``at.domains``. Cost linear in the program, plus the enumeration of
-    maps whose interval is not enough."""
+    maps whose interval is not enough.
+
+    Raises:
+        ModelError: the model is not defined at this length, or breaks a rule there.
+        UsageError: a length out of range.
+    """
     model, n = instance.model, instance.n
     if isinstance(n, bool) or not isinstance(n, int) or not max(1, len(model.markers)) <= n <= MAX_N:
         raise UsageError(

@@ -109,7 +109,10 @@ def encode(instance: Instance, restriction: Restriction, targets: Iterable[int])
     """The cone of the output at the positions ``targets`` under ``restriction``, as CNF.
 
     Cost: one clause per point of a map's box and per candidate, query value and value of a head, over the nodes that
-    the targets read. Raises :class:`ResourceLimit` beyond ``MAX_CLAUSES``.
+    the targets read.
+
+    Raises:
+        ResourceLimit: beyond ``MAX_CLAUSES``.
     """
     encoder = _Encoder(instance, OnDemandState.of(instance, restriction.tokens(instance.model)))
     try:

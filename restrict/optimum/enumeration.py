@@ -8,7 +8,6 @@ digit stands for ``*``.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -16,17 +15,27 @@ import numpy as np
 import numpy.typing as npt
 
 from restrict.arrays import I64
-from restrict.certificate.certificate import Certificate
+from restrict.certificate.certificate import Certificate, certified
 from restrict.deadline import NEVER, Deadline
-from restrict.force.cases import confirm, confirm_by_cases
+from restrict.force.cases import confirm, confirm_by_cases, confirm_by_tree, confirm_over
+from restrict.force.dependence import DependenceState
 from restrict.model.program import Instance
 from restrict.model.trace import run_batch
+from restrict.optimum.faces import largest_faces
 from restrict.task import Task
 
-RESTRICTIONS, WORDS = 2_500_000, 2**14
-"""Restrictions and words that are gone through unasked: well under a second."""
+RESTRICTIONS, WORDS, NODES = 50_000_000, 2**16, 600_000_000
+"""Restrictions, words and nodes of all words that are gone through unasked: some seconds."""
+TABLE_RESTRICTIONS, TABLE_WORDS = 2_500_000, 2**14
+"""Restrictions and words of a table that is made unasked, for c > 0."""
 MOST_RESTRICTIONS, MOST_WORDS = 20_000_000, 2**20
-"""Restrictions and words that are gone through at most."""
+"""Restrictions in one table, and words, that are gone through at most."""
+LABELS = 255
+"""Labels that a table of one byte an entry can tell apart."""
+KEPT, SPLIT_TRIES, TREE_TRIES = 64, 8, 3
+"""Optimal restrictions that are tried as they are, by a split and by a tree of cases."""
+TRIES, SPLITS = 400, 200
+"""Restrictions of one size that the abstract run is asked to confirm, as they are and case by case."""
 CHUNK = 1 << 12
 """Words that are run together."""
 MIXED = -1
@@ -36,8 +45,21 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 def few_restrictions(instance: Instance) -> bool:
-    """Whether all restrictions can be tabulated in well under a second."""
-    return _at_most(instance, WORDS, RESTRICTIONS)
+    """Whether every word is run unasked: it takes some seconds."""
+    return words_fit(instance, WORDS, NODES) and _at_most(instance, WORDS, RESTRICTIONS)
+
+
+def few_tables(instance: Instance) -> bool:
+    """Whether a table of all restrictions takes well under a second."""
+    return _at_most(instance, TABLE_WORDS, TABLE_RESTRICTIONS)
+
+
+def words_fit(instance: Instance, words: int = MOST_WORDS, nodes: int | None = None) -> bool:
+    """Whether there are at most so many words, and nodes of all of them together."""
+    m, symbols = len(instance.unpinned), len(instance.model.alphabet)
+    if m > 30 or symbols**m > words:
+        return False
+    return nodes is None or symbols**m * instance.n * (1 + len(instance.model.variables)) <= nodes
 
 
 def restrictions_fit(instance: Instance) -> bool:
@@ -160,23 +182,91 @@ def forcing(instance: Instance, position: int) -> Iterator[dict[int, int]]:
     return (cube_of(index, len(instance.model.alphabet), instance.unpinned) for index in order.tolist())
 
 
-def by_enumeration(task: Task, most: int, tries: int = 12) -> tuple[int, Certificate | None]:
-    """The optimum (exact), and a certificate of the smallest restriction below ``most`` fixed positions that the
-    checker can confirm, by cases where it must be.
+def by_enumeration(task: Task, most: int) -> tuple[int | None, Certificate | None]:
+    """The optimum (exact), and a certificate of an optimal restriction where ``most`` positions are too many.
 
-    Of each size ``tries`` restrictions are tried: first whether the abstract run confirms one as it is, then the split
-    over the fewest positions.
+    Args:
+        task: the output at one position.
+        most: the size of the best restriction known.
+
+    Returns:
+        The optimum, ``None`` where there are too many labels to say; and the certificate, ``None`` where nothing
+        smaller than ``most`` could be confirmed. Cost: every word is run, then the search of
+        :mod:`restrict.optimum.faces`.
     """
-    groups = itertools.groupby(forcing(task.instance, task.one_position("an optimum")), key=len)
-    size, group = next(groups)
-    optimum = size
-    while size < most:
-        some = list(itertools.islice(group, tries))
-        for fixed in some:
-            if (found := confirm(task, fixed)) is not None:
-                return optimum, found
-        split = [f for fixed in some if (f := confirm_by_cases(task, fixed)) is not None]
-        if split:
-            return optimum, min(split, key=lambda f: len(f.split))
-        size, group = next(groups)
-    return optimum, None
+    labels, names = all_labels(task.instance, task.one_position("an optimum"), task.deadline)
+    if len(names) > LABELS:
+        return None, None
+    faces = largest_faces(labels, keep=KEPT, deadline=task.deadline)
+    optimum = labels.ndim - faces.largest
+    cubes = faces.cubes(task.instance.unpinned)
+    return optimum, confirm_one(task, cubes) if optimum < most else None
+
+
+def confirm_one(task: Task, cubes: Sequence[dict[int, int]]) -> Certificate | None:
+    """A certificate of one of several restrictions that force the output.
+
+    Args:
+        task: the output at one position.
+        cubes: symbol indices by position, all of one size.
+
+    Returns:
+        The first that the abstract run confirms as it is; else the one with the smallest split of the first few; else
+        the first with a tree of cases; ``None`` where all that is too much.
+    """
+    for fixed in cubes:
+        if (found := confirm(task, fixed)) is not None:
+            return found
+    split = [f for fixed in cubes[:SPLIT_TRIES] if (f := confirm_by_cases(task, fixed)) is not None]
+    if split:
+        return min(split, key=lambda f: len(f.split))
+    trees = (confirm_by_tree(task, fixed) for fixed in cubes[:TREE_TRIES])
+    return next((found for found in trees if found is not None), None)
+
+
+# ---------------------------------------------------------------- c > 0
+
+
+def fewest_fixed(task: Task, c: int, most: int) -> Certificate | None:
+    """A certificate of the smallest restriction below ``most`` fixed positions under which the label depends on at
+    most ``c`` inputs, as far as the checker can confirm it: by the run over all nodes, or case by case."""
+    labels, _ = all_labels(task.instance, task.one_position("an optimum"), task.deadline)
+    counts = essential_counts(labels)
+    sizes, order = by_size(counts <= c)
+    for size in range(int(sizes[0]), most):
+        index = order[sizes == size]
+        few = index[np.argsort(counts.reshape(-1)[index], kind="stable")][:TRIES]
+        if (found := _confirmed(task, few, labels, c)) is not None:
+            return found
+    return None
+
+
+def least_depends(task: Task, most: int, below: int) -> Certificate | None:
+    """A certificate with at most ``most`` fixed positions and as few dependencies as the checker can confirm, fewer
+    than ``below``."""
+    labels, _ = all_labels(task.instance, task.one_position("an optimum"), task.deadline)
+    counts = essential_counts(labels)
+    sizes, order = by_size(counts < below)
+    order = order[sizes <= most]
+    needed = counts.reshape(-1)[order]
+    for c in range(below):
+        if (found := _confirmed(task, order[needed <= c][:TRIES], labels, c)) is not None:
+            return found
+    return None
+
+
+def _confirmed(task: Task, index: I64, labels: Labels, c: int) -> Certificate | None:
+    """The first of some restrictions that the abstract run confirms to leave at most ``c`` dependencies."""
+    symbols, unpinned = len(task.instance.model.alphabet), task.instance.unpinned
+    cubes = [cube_of(t, symbols, unpinned) for t in index.tolist()]
+    state = DependenceState(task.instance, task.one_position("an optimum"))
+    for cube in cubes:
+        if state.look(cube, c) is not None and (plain := certified(task, cube, "all")).c <= c:
+            return plain
+    for cube in cubes[:SPLITS]:
+        part = labels[tuple(cube.get(i, slice(None)) for i in unpinned)]
+        free = [i for i in unpinned if i not in cube]
+        essential = [i for p, i in enumerate(free) if (part != part.take([0], axis=p)).any()]
+        if (found := confirm_over(task, cube, essential, c)) is not None:
+            return found
+    return None

@@ -34,10 +34,10 @@ from restrict.arguments import the_integer
 from restrict.certificate.certificate import Certificate, certified
 from restrict.deadline import NEVER, Deadline, OutOfTime, Progress
 from restrict.errors import ResourceLimit
-from restrict.force.cases import confirm, confirm_by_cases
+from restrict.force.cases import confirm, confirm_by_cases, confirm_by_tree
 from restrict.model.program import Instance, Model
 from restrict.optimum.cnf import Encoding, encode
-from restrict.optimum.enumeration import all_labels, by_size, cube_of, essential_counts, restrictions_fit
+from restrict.optimum.enumeration import TREE_TRIES, all_labels, by_size, cube_of, essential_counts, restrictions_fit
 from restrict.restriction import Restriction
 from restrict.sat.limit import ask
 from restrict.task import Target, Task
@@ -323,10 +323,9 @@ def _confirmed(task: Task, search: _Search) -> Certificate | None:
         if (found := confirm(task, rho)) is not None:
             return found
         seen.append(rho)
-    for rho in seen[:CASES_TRIES]:
-        if (found := confirm_by_cases(task, rho)) is not None:
-            return found
-    return None
+    by_cases = (confirm_by_cases(task, rho) for rho in seen[:CASES_TRIES])
+    by_trees = (confirm_by_tree(task, rho) for rho in seen[:TREE_TRIES])
+    return next((found for found in itertools.chain(by_cases, by_trees) if found is not None), None)
 
 
 def _witnesses(instance: Instance, search: _Search) -> tuple[Witness, ...]:

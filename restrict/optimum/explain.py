@@ -151,7 +151,11 @@ def explain(
 ) -> list[Explanation]:
     """Explanations of the model's label on ``x``, lightest first.
 
-    Arguments:
+    Cost: an abstract run on demand, or a SAT call, per position read; more for ``exact`` and ``all``.
+
+    Args:
+        model: the program.
+        target: ``"last"``, or a position of a model with output at every position.
         x: a word without markers; positions count markers.
         exact: a minimum-weight one, by SAT; it may lack a certificate where only SAT sees that it suffices.
         all: so many distinct subset-minimal ones (fewer where there are no more).
@@ -160,8 +164,12 @@ def explain(
         time: seconds; what is known by then is returned (with ``exact``, ``lower`` below ``weight``).
         seed: the same seed gives the same answer (without ``time``).
 
-    Raises :class:`UsageError` for bad arguments, :class:`restrict.errors.ResourceLimit` where ``exact`` cannot encode
-    the cone. Cost: an abstract run on demand, or a SAT call, per position read; more for ``exact`` and ``all``.
+    Returns:
+        The explanations, each with its certificate where the abstract run confirms it.
+
+    Raises:
+        UsageError: bad arguments.
+        ResourceLimit: ``exact`` cannot encode the cone.
     """
     task = Task.of(*_length(model, x), target=target, seed=seed, time=time).noting(engine="explain")
     question = _question_of(task, x, given, weights or {})

@@ -68,7 +68,11 @@ class Sensitivity:
 
 
 def input_of(model: Model, x: str | Sequence[str]) -> tuple[Instance, Cube]:
-    """The instance for a word and its symbols' indices by position. Raises :class:`UsageError` for an empty one."""
+    """The instance for a word and its symbols' indices by position.
+
+    Raises:
+        UsageError: an empty one.
+    """
     symbols = the_model(model).symbols(x)
     n = len(symbols) + len(model.markers)
     if n < 1:
@@ -109,11 +113,20 @@ def sensitivity(
 ) -> Sensitivity:
     """Disjoint sensitive blocks of the input ``x`` (a word without markers), as many as a greedy choice finds.
 
-    Arguments:
+    Cost: a SAT call or a search per block and size.
+
+    Args:
+        model: the program.
+        x: a word without markers.
+        target: ``"last"``, or a position.
         time: seconds after which the blocks so far are returned.
         seed: for the search on long inputs; the same seed gives the same blocks (without ``time``).
 
-    Cost: a SAT call or a search per block and size. Raises :class:`UsageError` for a bad word or target.
+    Returns:
+        The blocks, each with the change that flips the label.
+
+    Raises:
+        UsageError: a bad word or target.
     """
     at, word = input_of(model, x)
     where = position_of(at, target)

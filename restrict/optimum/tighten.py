@@ -94,13 +94,21 @@ def tighten(
 ) -> Tightened:
     """Remove every claimed dependency that SAT shows to be none.
 
-    Arguments:
+    Cost: one SAT call a dependency.
+
+    Args:
+        model: the program.
         certificate: one position's claim; it must be for this model.
         folder: where to write ``position-P.cnf`` and ``position-P.drat`` for each removed ``P`` with a checked proof.
         time: seconds; what is undecided then stays a dependency.
 
-    Raises :class:`UsageError` for the target ``all``, :class:`ModelError` for another model,
-    :class:`restrict.errors.ResourceLimit` where the cone does not fit. Cost: one SAT call a dependency.
+    Returns:
+        The dependencies that are left, those that were removed, and the files of the proofs.
+
+    Raises:
+        UsageError: the target ``all``.
+        ModelError: another model.
+        ResourceLimit: the cone does not fit.
     """
     the_model(model)
     if certificate.claim.dependencies is None:
@@ -154,7 +162,11 @@ def prove(position: int, clauses: Sequence[Sequence[int]], top: int) -> Proof:
 
 
 def write_proofs(proofs: Sequence[Proof], folder: Path) -> list[Path]:
-    """Write the checked proofs, two files each. Raises :class:`UsageError` where the folder cannot be written."""
+    """Write the checked proofs, two files each.
+
+    Raises:
+        UsageError: the folder cannot be written.
+    """
     written = []
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 from restrict.abstract.run import AbstractRun, abstract_run
+from restrict.certificate.cases import leaves
 from restrict.certificate.certificate import Certificate
+from restrict.certificate.outline import Outline
 from restrict.certificate.refutation import Refutation
 from restrict.model.examples.known import known_optimum
 from restrict.model.program import Instance, Model
@@ -17,34 +20,48 @@ WIDEST = 60
 SHADES = " .:-=+*#"
 
 
-def restriction_picture(rho: Restriction) -> str:
-    """Up to 640 positions: the text form with a ruler; beyond: how much is fixed in each of 64 equal parts."""
-    short = all(len(s) == 1 for s in rho.fixed.values())
-    if rho.n <= 10 * WIDTH and short:
-        cells = rho.text()
-        return "\n".join(f"  {at:>7}  {cells[at : at + WIDTH]}" for at in range(0, rho.n, WIDTH))
+def restriction_picture(fixed: Sequence[tuple[int, int, str]], n: int, pinned: Collection[int] = ()) -> str:
+    """Up to 640 positions: the text form with a ruler; beyond: how much is fixed in each of 64 equal parts.
+
+    Args:
+        fixed: runs (start, count, symbol), in order.
+        n: the length.
+        pinned: the positions of markers.
+    """
+    if n <= 10 * WIDTH and all(len(symbol) == 1 for _, _, symbol in fixed):
+        symbols = {i: a for start, count, a in fixed for i in range(start, start + count)}
+        cells = Restriction(n, symbols, frozenset(pinned)).text()
+        return "\n".join(f"  {at:>7}  {cells[at : at + WIDTH]}" for at in range(0, n, WIDTH))
     counts = [0] * WIDTH
-    for i in rho.fixed:
-        counts[i * WIDTH // rho.n] += 1
-    size = max(1, rho.n // WIDTH)
+    for start, count, _ in fixed:
+        for part in range(start * WIDTH // n, (start + count - 1) * WIDTH // n + 1):
+            first, stop = -(-part * n // WIDTH), -(-(part + 1) * n // WIDTH)
+            counts[part] += max(0, min(stop, start + count) - max(first, start))
+    size = max(1, n // WIDTH)
     strip = "".join(SHADES[min(len(SHADES) - 1, -(-c * (len(SHADES) - 1) // size))] for c in counts)
     return f"  |{strip}|  each cell is {size} positions; blank = none fixed, # = all"
 
 
-def fixed_list(rho: Restriction, most: int = 12) -> str:
-    """The fixed positions as runs, the first few of them."""
+def fixed_list(rho: Restriction | Sequence[Sequence[Any]], most: int = 12) -> str:
+    """The fixed positions as runs (start, count, symbol), the first few of them."""
+    spans = rho.to_json() if isinstance(rho, Restriction) else rho
     parts = [
         f"{start}:{symbol}" if count == 1 else f"{start}-{start + count - 1}:{symbol}"
-        for start, count, symbol in rho.to_json()
+        for start, count, symbol in spans[:most]
     ]
-    more = f" ... ({len(parts) - most} more)" if len(parts) > most else ""
-    return " ".join(parts[:most]) + more if parts else "none"
+    more = f" ... ({len(spans) - most} more)" if len(spans) > most else ""
+    return " ".join(parts) + more if parts else "none"
 
 
 def span(positions: Sequence[int], most: int = 8) -> str:
     """Positions as runs, the first few of them."""
-    parts = [str(s) if c == 1 else f"{s}-{s + c - 1}" for s, c in runs(positions)]
-    return ", ".join(parts[:most]) + (f", ... ({len(parts) - most} more)" if len(parts) > most else "")
+    return span_list(runs(positions), most)
+
+
+def span_list(spans: Sequence[Sequence[int]], most: int = 8) -> str:
+    """Runs (start, count), the first few of them."""
+    parts = [str(s) if c == 1 else f"{s}-{s + c - 1}" for s, c in spans[:most]]
+    return ", ".join(parts) + (f", ... ({len(spans) - most} more)" if len(spans) > most else "")
 
 
 def headline(model: Model, certificate: Certificate) -> str:
@@ -70,7 +87,7 @@ def summary(model: Model, certificate: Certificate) -> str:
         f"  rho     {fixed_list(certificate.restriction)}",
         f"  cone    {'every node' if size is None else f'{size} node' + 's' * (size != 1)} to examine",
     ]
-    if certificate.split:
+    if certificate.split or certificate.cases is not None:
         lines.append(cases_line(certificate))
     known = known_optimum(model, n) if certificate.target in ("last", n - 1) and certificate.c == 0 else None
     if known is not None:
@@ -81,29 +98,42 @@ def summary(model: Model, certificate: Certificate) -> str:
 
 
 def cases_line(certificate: Certificate) -> str:
-    """How a split certificate is proved."""
+    """How a certificate that is split, or has a tree of cases, is proved."""
+    if certificate.cases is not None:
+        paths = [path for path, _ in leaves(certificate.cases)]
+        return f"  cases   a tree of {len(paths)} cases over {len(set().union(*paths))} positions: proved case by case"
     return f"  split   over position{'s' * (len(certificate.split) > 1)} {span(certificate.split)}: proved case by case"
 
 
-def certificate_picture(certificate: Certificate, model: Model | None = None) -> str:
-    """The restriction and the cone; with the model, what each examined node may be and depends on."""
-    rho = certificate.restriction
+def certificate_picture(outline: Outline, model: Model | None = None, found: Certificate | None = None) -> str:
+    """The restriction and the cone; with the model, what each examined node may be and depends on.
+
+    Args:
+        outline: the certificate, whose runs are not expanded.
+        model: that it is for.
+        found: the certificate itself, where its nodes are to be examined.
+    """
+    pinned = () if model is None else model.at(outline.n).pinned
     lines = [
-        f"certificate for {certificate.model_name}, n = {certificate.n}, target {certificate.target}",
-        f"  claim   {certificate.claim.text(certificate.n, certificate.target)}",
-        f"  model   sha256 {certificate.sha256 or 'none (a model without a file)'}",
-        f"  fixed   {fixed_list(rho)}",
-        restriction_picture(rho if model is None else Restriction.of(model.at(certificate.n), rho.fixed)),
+        f"certificate for {outline.model_name}, n = {outline.n}, target {outline.target}",
+        f"  claim   {outline.claim.text(outline.n, outline.target)}",
+        f"  model   sha256 {outline.sha256 or 'none (a model without a file)'}",
+        f"  fixed   {fixed_list(outline.fixed)}",
+        restriction_picture(outline.fixed, outline.n, pinned),
     ]
-    if model is None:
-        lines.append("  cone    (give --model MODEL to see what the nodes come to)")
-        cone = certificate.cone
-        lines += ["    every node"] if cone == "all" else [f"    {name} at {span(p)}" for name, p in cone.items()]
+    if model is None or found is None:
+        why = "give --model MODEL to see what the nodes come to" if model is None else "too many nodes to examine here"
+        lines.append(f"  cone    ({why})")
+        cone = outline.cone
+        lines += ["    every node"] if cone == "all" else [f"    {name} at {span_list(p)}" for name, p in cone.items()]
         return "\n".join(lines)
-    at = model.at(certificate.n)
-    if certificate.split:
-        lines += [cases_line(certificate), "  before the split:"]
-    return "\n".join([*lines, "  cone", *_nodes(at, abstract_run(at, rho, certificate.cone), certificate)])
+    if found.cases is not None:
+        return "\n".join([*lines, cases_line(found)])
+    at = model.at(outline.n)
+    rho = Restriction.of(at, found.restriction.fixed)
+    if found.split:
+        lines += [cases_line(found), "  before the split:"]
+    return "\n".join([*lines, "  cone", *_nodes(at, abstract_run(at, rho, found.cone), found)])
 
 
 def _nodes(at: Instance, run: AbstractRun, certificate: Certificate, most: int = 60) -> Iterable[str]:

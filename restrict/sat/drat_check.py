@@ -115,7 +115,10 @@ class Checker:
 def check_refutation(clauses: Iterable[Sequence[int]], proof: Iterable[str]) -> int:
     """Check that ``proof`` (DRAT lines) refutes ``clauses``; returns the number of lemmas checked.
 
-    Raises :class:`ProofError`. Cost: one unit propagation a lemma.
+    Cost: one unit propagation a lemma.
+
+    Raises:
+        ProofError: a step that does not follow, or no empty clause at the end.
     """
     checker, lemmas = Checker(clauses), 0
     for at, line in enumerate(proof, 1):

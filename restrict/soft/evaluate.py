@@ -49,10 +49,10 @@ def activations(
     everywhere = np.arange(n)
     rows = everywhere if at is None else np.asarray(at, dtype=np.int64)
     for number, layer in enumerate(model.layers):
-        x = _layer(layer, x, rows if number == len(model.layers) - 1 else everywhere, n)
+        x = run_layer(layer, x, rows if number == len(model.layers) - 1 else everywhere, n)
     if not model.layers:
         x = x[:, rows]
-    x = x if model.final_norm is None else _normed(model.final_norm, x)
+    x = x if model.final_norm is None else normalised(model.final_norm, x)
     if not np.isfinite(x).all():
         raise ModelError(
             f"{model.name}: the evaluation at n = {n} in {np.dtype(dtype).name} overflows or divides 0 by 0"
@@ -124,22 +124,22 @@ def _checked(model: SoftModel, words: Words) -> Words:
     return words
 
 
-def _layer(layer: SoftLayer, x: Real, rows: npt.NDArray[np.int64], n: int) -> Real:
+def run_layer(layer: SoftLayer, x: Real, rows: npt.NDArray[np.int64], n: int) -> Real:
     """One layer at the positions ``rows``; ``x`` (batch, n, d) holds all of them."""
-    keys = _normed(layer.norm1, x) if layer.norm == "pre" and layer.norm1 is not None else x
+    keys = normalised(layer.norm1, x) if layer.norm == "pre" and layer.norm1 is not None else x
     here = x[:, rows]
     seen = keys[:, rows]
     moved = here + layer.attention_bias.astype(x.dtype)
     for head in layer.heads:
         moved = moved + attended(head, seen, keys, rows, n)
     if layer.norm == "post" and layer.norm1 is not None:
-        moved = _normed(layer.norm1, moved)
+        moved = normalised(layer.norm1, moved)
     if layer.ffn is None:
         return moved
     if layer.norm == "pre" and layer.norm2 is not None:
-        return moved + fed_forward(layer.ffn, _normed(layer.norm2, moved))
+        return moved + fed_forward(layer.ffn, normalised(layer.norm2, moved))
     moved = moved + fed_forward(layer.ffn, moved)
-    return _normed(layer.norm2, moved) if layer.norm2 is not None else moved
+    return normalised(layer.norm2, moved) if layer.norm2 is not None else moved
 
 
 def attended(head: SoftHead, queries: Real, keys: Real, rows: npt.NDArray[np.int64], n: int) -> Real:
@@ -196,7 +196,8 @@ def _erf(x: Real) -> Real:
     return np.asarray(np.frompyfunc(erf, 1, 1)(x), dtype=x.dtype)
 
 
-def _normed(norm: LayerNorm | None, x: Real) -> Real:
+def normalised(norm: LayerNorm | None, x: Real) -> Real:
+    """LayerNorm along the last axis."""
     assert norm is not None
     kind = x.dtype
     centred = x - x.mean(axis=-1, keepdims=True)

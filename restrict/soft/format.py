@@ -6,13 +6,12 @@ tensors have fixed names. Writing is deterministic: the same model gives the sam
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 
-from restrict.errors import ModelError, UsageError, quote
+from restrict.errors import ModelError, quote
 from restrict.files import read_bytes
 from restrict.soft.model import (
     MASKS,
@@ -30,9 +29,10 @@ from restrict.soft.model import (
     SoftOutput,
 )
 from restrict.soft.terms import Term
+from restrict.soft.writer import FORMAT, document_of, dumps, tensors_of
 from restrict.strictjson import Node, parse
 
-FORMAT = "restrict-soft/1"
+__all__ = ["FORMAT", "Tensors", "document_of", "dumps", "is_soft", "load", "loads", "tensors_of"]
 DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
 MAX_LAYERS, MAX_HEADS = 256, 256
 Choice = TypeVar("Choice", bound=str)
@@ -62,7 +62,11 @@ def load(path: str | Path) -> SoftModel:
 
 
 def loads(content: bytes, source: str = "model", path: Path | None = None) -> SoftModel:
-    """A model from the bytes of a file; ``source`` names it in messages."""
+    """A model from the bytes of a file; ``source`` names it in messages.
+
+    Raises:
+        ModelError: the bytes break a rule of the format.
+    """
     try:
         return _model(Tensors(content), config_of(content), path)
     except ModelError as error:
@@ -71,7 +75,11 @@ def loads(content: bytes, source: str = "model", path: Path | None = None) -> So
 
 
 def config_of(content: bytes) -> Node:
-    """The JSON object in the metadata entry ``restrict``."""
+    """The JSON object in the metadata entry ``restrict``.
+
+    Raises:
+        ModelError: no description in the metadata.
+    """
     header = header_of(content)
     metadata = header.get("__metadata__", {}) if isinstance(header, dict) else {}
     if not isinstance(metadata, dict) or not isinstance(metadata.get("restrict"), str):
@@ -80,7 +88,11 @@ def config_of(content: bytes) -> Node:
 
 
 def header_of(content: bytes) -> Any:
-    """The JSON header of a safetensors file."""
+    """The JSON header of a safetensors file.
+
+    Raises:
+        ModelError: not a safetensors file.
+    """
     length = int.from_bytes(content[:8], "little")
     if len(content) < 8 or length > len(content) - 8:
         raise ModelError("not a safetensors file: the header does not fit in the file")
@@ -115,7 +127,11 @@ class Tensors:
         return name in self.found
 
     def take(self, name: str) -> Floats:
-        """The tensor of this name. Raises :class:`ModelError` where it is missing."""
+        """The tensor of this name.
+
+        Raises:
+            ModelError: it is missing.
+        """
         if name not in self.found:
             raise ModelError(f"the tensor {name!r} is missing")
         self.unused.discard(name)
@@ -128,7 +144,11 @@ class Tensors:
         return self.take(name) if self.has(name) else np.zeros(size)
 
     def check_all_used(self) -> None:
-        """A tensor that the layout does not know could change what the model computes."""
+        """A tensor that the layout does not know could change what the model computes.
+
+        Raises:
+            ModelError: a tensor that is not part of the layout.
+        """
         if self.unused:
             raise ModelError(
                 f"tensor {quote(min(self.unused))} is not part of the layout (docs/soft-format.md), "
@@ -272,82 +292,3 @@ def _output(node: Node, tensors: Tensors) -> SoftOutput:
         choice(fields["kind"], READ) if "kind" in fields else "softmax",
         tuple(v.integer(0, max(len(labels) - 1, 0)) for v in fields["accept"].items()) if "accept" in fields else (),
     )
-
-
-# ---------------------------------------------------------------- writing
-
-
-def dumps(model: SoftModel) -> bytes:
-    """The bytes of the model's file; the same model gives the same bytes."""
-    from safetensors.numpy import save
-
-    text = json.dumps(document_of(model), ensure_ascii=False, separators=(", ", ": "))
-    tensors = {name: np.ascontiguousarray(array) for name, array in tensors_of(model).items()}
-    try:
-        return bytes(save(tensors, {"restrict": text}))
-    except ValueError as error:
-        raise UsageError(f"cannot write the model: {error}") from None
-
-
-def document_of(model: SoftModel) -> dict[str, Any]:
-    """The JSON object of the file."""
-    positions: dict[str, Any] = {"kind": model.positions.kind}
-    if model.positions.kind != "none":
-        positions["combine"] = model.positions.combine
-    if model.positions.kind == "terms":
-        positions["terms"] = [t.text for t in model.positions.terms]
-    output = model.output
-    document: dict[str, Any] = {"format": FORMAT, "name": model.name}
-    for key in ("description", "start_marker", "end_marker"):
-        if getattr(model, key):
-            document[key] = getattr(model, key)
-    document |= {"alphabet": list(model.alphabet), "position": positions}
-    document["layers"] = [_layer_document(layer) for layer in model.layers]
-    if model.final_norm is not None:
-        document["final_norm"] = {"eps": model.final_norm.eps.text}
-    document["output"] = {"position": output.place, "kind": output.kind, "labels": list(output.labels)}
-    if output.accept:
-        document["output"]["accept"] = list(output.accept)
-    return document
-
-
-def _layer_document(layer: SoftLayer) -> dict[str, Any]:
-    document: dict[str, Any] = {
-        "heads": [{"mask": head.mask, "scale": head.scale.text, "score": head.score} for head in layer.heads]
-    }
-    if layer.norm1 is not None:
-        document |= {"norm": layer.norm, "eps": layer.norm1.eps.text}
-    if layer.ffn is not None:
-        document["activation"] = layer.ffn.activation
-    return document
-
-
-def tensors_of(model: SoftModel) -> dict[str, Floats]:
-    """Every tensor by its name in the file; biases that are zero are left out."""
-    found: dict[str, Floats | None] = {"embed": model.embed, "position": model.positions.table}
-    for at, layer in enumerate(model.layers):
-        found |= _layer_tensors(f"layers.{at}", layer)
-    if model.final_norm is not None:
-        found |= _norm_names("final_norm", model.final_norm)
-    found |= {"unembed": model.output.unembed, "unembed_bias": model.output.bias}
-    return {name: a for name, a in found.items() if a is not None and (not name.endswith("_bias") or a.any())}
-
-
-def _layer_tensors(place: str, layer: SoftLayer) -> dict[str, Floats | None]:
-    found: dict[str, Floats | None] = {f"{place}.attention_bias": layer.attention_bias}
-    for h, head in enumerate(layer.heads):
-        for name in ("query", "key", "value", "output", "query_bias", "key_bias", "value_bias", "additive"):
-            found[f"{place}.heads.{h}.{name}"] = getattr(head, name)
-    if layer.norm1 is not None:
-        found |= _norm_names(f"{place}.norm1", layer.norm1)
-    if layer.norm2 is not None:
-        found |= _norm_names(f"{place}.norm2", layer.norm2)
-    if layer.ffn is not None:
-        ffn = layer.ffn
-        found |= {f"{place}.ffn.in": ffn.inner, f"{place}.ffn.in_bias": ffn.inner_bias}
-        found |= {f"{place}.ffn.out": ffn.outer, f"{place}.ffn.out_bias": ffn.outer_bias}
-    return found
-
-
-def _norm_names(place: str, norm: LayerNorm) -> dict[str, Floats | None]:
-    return {f"{place}.weight": norm.weight, f"{place}.bias": norm.bias}

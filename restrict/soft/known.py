@@ -164,6 +164,9 @@ def random(
         norm: 1 for LayerNorm after each half (as in 2017), 2 before (as in GPT-2).
         gelu: 1 for GELU in place of ReLU.
         additive: 1 for additive scores.
+
+    Raises:
+        UsageError: a value out of range.
     """
     rng = np.random.default_rng([seed, layers, heads, width, hidden, symbols])
     if norm > 2:

@@ -24,7 +24,10 @@ import numpy as np
 import numpy.typing as npt
 
 from restrict.errors import ModelError, UsageError, quote
+from restrict.files import write_bytes
+from restrict.soft.shapes import check_model
 from restrict.soft.terms import Term
+from restrict.soft.writer import dumps
 
 Floats = npt.NDArray[np.float64]
 Mask = Literal["none", "past", "strict_past", "future", "strict_future"]
@@ -103,7 +106,11 @@ class Positions:
     table: Floats | None = None
 
     def at(self, n: int) -> Floats | None:
-        """The embeddings of all positions at length ``n``, shape (n, p), or ``None`` without any."""
+        """The embeddings of all positions at length ``n``, shape (n, p), or ``None`` without any.
+
+        Raises:
+            ModelError: a length beyond the position table.
+        """
         if self.table is None:
             return None
         if self.kind == "table":
@@ -158,8 +165,6 @@ class SoftModel:
     source: Path | None = None
 
     def __post_init__(self) -> None:
-        from restrict.soft.shapes import check_model
-
         check_model(self)
 
     def __repr__(self) -> str:
@@ -182,15 +187,10 @@ class SoftModel:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the model's file, as it would be written now."""
-        from restrict.soft.format import dumps
-
         return hashlib.sha256(dumps(self)).hexdigest()
 
     def save(self, path: str | Path) -> None:
         """Write a ``restrict-soft/1`` file."""
-        from restrict.files import write_bytes
-        from restrict.soft.format import dumps
-
         write_bytes(Path(path), dumps(self))
 
     def pinned(self, n: int) -> dict[int, int]:
@@ -203,7 +203,12 @@ class SoftModel:
         return found
 
     def check_length(self, n: int) -> int:
-        """``n`` itself where the model has an instance of this length. Raises :class:`UsageError`, `ModelError`."""
+        """``n`` itself where the model has an instance of this length.
+
+        Raises:
+            UsageError: a length out of range.
+            ModelError: a length beyond the position table.
+        """
         if not isinstance(n, int | np.integer) or isinstance(n, bool) or not 1 <= n <= MAX_N:
             raise UsageError(f"the length {n!r} must be an integer in 1 .. {MAX_N}")
         if n < len(self.pinned(n)) or (self.start_marker is not None and self.end_marker is not None and n < 2):
@@ -249,7 +254,11 @@ class SoftModel:
         return np.array([[index[s] for s in word] for word in words], dtype=np.int64).reshape(len(words), length)
 
     def at(self, n: int) -> NoReturn:
-        """A hard-attention model has an instance here; a softmax model is refused, so no theorem on those sees it."""
+        """A hard-attention model has an instance here; a softmax model is refused, so no theorem on those sees it.
+
+        Raises:
+            UsageError: always: Theorem 1 is about hard attention.
+        """
         raise UsageError(f"{self.name} is a softmax model: {OUTSIDE_THEOREM_1}")
 
     def output_position(self, n: int) -> int:

@@ -58,7 +58,10 @@ OPTIMA: dict[str, Formula] = {
 def known_optimum(model: Model, n: int) -> int | None:
     """The optimum at length ``n`` (exact), where the model's bytes are those of a built-in one; else ``None``.
 
-    Raises :class:`restrict.errors.ModelError` where the model is not defined at ``n``. Source: instances/README.md.
+    Source: instances/README.md.
+
+    Raises:
+        ModelError: the model is not defined at ``n``.
     """
     name, _, rest = model.name.partition(":")
     if name not in OPTIMA or model.content is None:

@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from restrict.errors import UsageError
 from restrict.model.brackets import brackets as alphabet_of
+
+MOST_VARIABLES, MOST_SYMBOLS = 4_096, 65_536
+"""Limits of the format."""
 
 
 def random_model(
@@ -28,7 +32,15 @@ def random_model(
     the new activation is ``hash(seed, 2l+1, i, old, head values...) mod states``; in the last layer mod ``classes``,
     which is the output; 1 is accepted. With ``every`` = 1 there is an output at every position; with ``brackets`` the
     alphabet is that many types of bracket, as in Dyck languages, instead of ``symbols`` digits.
+
+    Raises:
+        UsageError: sizes out of range.
     """
+    size = layers * (heads + 1)
+    if size > MOST_VARIABLES or max(symbols, brackets) > MOST_SYMBOLS:
+        raise UsageError(
+            f"random: layers * (heads + 1) = {size} may be at most {MOST_VARIABLES}, symbols at most {MOST_SYMBOLS}"
+        )
     variables: list[dict[str, Any]] = []
     below = "token"
     for layer in range(1, layers + 1):

@@ -1,0 +1,351 @@
+"""Bimachines, and how one layer of heads extends one (theory of the project, section 14; docs/all-lengths.md).
+
+A **bimachine** is a left automaton that reads the prefix, a right automaton that reads the suffix backwards, and a
+table ``lab``: the label of a position is ``lab[l, x, r]`` with ``l`` the left state before it, ``x`` its letter and
+``r`` the right state behind it; -1 where no such position exists. A label is a row of ``values``, one column for each
+variable that is still needed.
+
+**One layer.** For a head that looks left, ``f(r)`` is the summary of the prefix if the suffix that follows is read to
+``r``. Instead of the function spaces of the theory page, the triples ``(l, r, f(r))`` are explored first: a *co-
+deterministic* automaton that guesses ``r``. Its summaries are merged where no continuation tells them apart. Only
+then is it made deterministic, with a vector of classes as state: two different vectors differ at some ``r``, where
+some continuation shows a different value of the head, so **no state is made that the result does not need** (for the
+labels and the heads' values). After the maps the two automata are minimised again for what is still read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from restrict.all_lengths.program import AFTER, BEFORE, I32, I64, TOKEN, Look, Program, Step, class_of
+from restrict.errors import ResourceLimit
+from restrict.kernels import bimachine as kernels
+from restrict.kernels import refinement, triples
+from restrict.kernels.bimachine import Facing, Meeting, Parts
+from restrict.kernels.triples import Side, Triples
+
+LEFT = ("none", "past", "strict_past")
+RIGHT = ("none", "future", "strict_future")
+DEFAULT_STATES = 200_000
+TRIPLES_PER_STATE = 200
+CELLS = 1 << 28
+
+
+@dataclass(frozen=True, eq=False)
+class Bimachine:
+    """``left`` (L, X) and ``right`` (R, X): successors, start state 0; ``lab`` (L, X, R); ``values`` (labels, V) with
+    the variables ``names``. The last letters are the markers."""
+
+    left: I32
+    right: I32
+    lab: I32
+    names: tuple[str, ...]
+    values: I64
+
+    def column(self, name: str) -> I64:
+        """A variable's value at every label."""
+        return self.values[:, self.names.index(name)]
+
+    def __repr__(self) -> str:
+        return f"Bimachine({len(self.left)} left, {len(self.right)} right, {len(self.values)} labels)"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """``states``: of either automaton at any moment."""
+
+    states: int = DEFAULT_STATES
+
+    @property
+    def triples(self) -> int:
+        """The triples that may be explored for one head and side."""
+        return max(1 << 16, min(self.states * TRIPLES_PER_STATE, 60_000_000))
+
+
+class TooLarge(ResourceLimit):
+    """The state limit was reached: at which variable, with how many states on each side."""
+
+
+def too_large(what: str, machine: Bimachine, name: str, limit: int) -> TooLarge:
+    """The error, which says where it happened."""
+    sides = f"{len(machine.left)} left and {len(machine.right)} right states before it"
+    return TooLarge(
+        f"too large at variable {name!r}: more than {limit} {what} ({sides}); raise --states, or simplify the model"
+    )
+
+
+# ---------------------------------------------------------------- the first bimachine: token and position classes
+
+
+def counters(program: Program) -> Bimachine:
+    """The bimachine of ``token``, ``@p`` and ``@s``. States: the class of the count, and "the whole word" behind a
+    marker."""
+    size, x_start, x_end = program.threshold + program.period, None, None
+    letters = program.letters
+    if program.start:
+        x_start = len(program.alphabet)
+    if program.end:
+        x_end = letters - 1
+    after = [class_of(c + 1, program.threshold, program.period) for c in range(size)]
+    left = np.full((size + program.end, letters), -1, dtype=np.int32)
+    right = np.full((size + program.start, letters), -1, dtype=np.int32)
+    lab = np.full((len(left), letters, len(right)), -1, dtype=np.int32)
+    rows: list[tuple[int, int, int]] = []
+    for c in range(size):
+        for x in range(letters):
+            if (x == x_start) == (c == 0 and program.start):
+                left[c, x] = size if x == x_end else after[c]
+            if (x == x_end) == (c == 0 and program.end):
+                right[c, x] = size if x == x_start else after[c]
+    for p in range(size):
+        for x in range(letters):
+            for s in range(size):
+                if left[p, x] >= 0 and right[s, x] >= 0:
+                    lab[p, x, s] = len(rows)
+                    rows.append((x, p, s))
+    return Bimachine(left, right, lab, (TOKEN, BEFORE, AFTER), np.array(rows, dtype=np.int64))
+
+
+# ---------------------------------------------------------------- maps, and forgetting
+
+
+def with_steps(names: tuple[str, ...], values: I64, steps: list[Step]) -> tuple[tuple[str, ...], I64]:
+    """Label rows with the columns of more maps."""
+    columns = {n: values[:, at] for at, n in enumerate(names)}
+    for step in steps:
+        out = step.rule(*(columns[a] for a in step.args))
+        columns[step.name] = np.broadcast_to(np.asarray(out, dtype=np.int64), (len(values),))
+    if not columns:
+        return (), np.zeros((len(values), 0), dtype=np.int64)
+    return tuple(columns), np.stack(list(columns.values()), axis=1)
+
+
+def forget(names: tuple[str, ...], values: I64, keep: list[str]) -> tuple[I64, I64]:
+    """The distinct rows of the columns ``keep``, and the row number of each old row."""
+    part = np.ascontiguousarray(values[:, [names.index(k) for k in keep]])
+    if not keep:
+        return np.zeros((1, 0), dtype=np.int64), np.zeros(len(values), dtype=np.int64)
+    rows, number = np.unique(part, axis=0, return_inverse=True)
+    return rows, number.reshape(-1)
+
+
+# ---------------------------------------------------------------- merging states
+
+
+def merged(delta: I32, first: I64) -> tuple[I32, I32, I32]:
+    """The coarsest congruence of an automaton that refines ``first``, on its reachable states.
+
+    Returns ``(classes, delta, representatives)``: the class of each state, the automaton of the classes (numbered by
+    first occurrence, so that the start is 0) and a state of each.
+    """
+    states, letters = delta.shape
+    start = np.unique(first, return_inverse=True)[1].astype(np.int32)
+    offset = np.arange(0, states * letters + 1, letters, dtype=np.int32)
+    cls, count = refinement.refine(start, offset, delta.reshape(-1), np.zeros(states * letters, dtype=np.int32))
+    assert count > 0, "a hash collision"
+    reps = np.full(count, -1, dtype=np.int32)
+    reps[cls[::-1]] = np.arange(states, dtype=np.int32)[::-1]
+    table = delta[reps]
+    return cls, np.where(table >= 0, cls[table], -1).astype(np.int32), reps
+
+
+def groups(base: I32, count: int) -> tuple[I32, I32]:
+    """The new states of each old one: ``(states, offsets)``."""
+    order = np.argsort(base, kind="stable").astype(np.int32)
+    return order, np.searchsorted(base[order], np.arange(count + 1)).astype(np.int32)
+
+
+# ---------------------------------------------------------------- one head, one side
+
+
+@dataclass(eq=False)
+class Seen:
+    """A head from one side: its triples, their edges, and (after :func:`classify`) the classes of summaries."""
+
+    side: Side
+    triples: Triples
+    summaries: I32
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """The ranks and values that a head can see, with entry 0 for "nothing". ``code`` (U, P) of query row and pair row
+    in use; ``rank``, ``value``, ``later`` (U, C); ``query`` and ``pair`` of each label."""
+
+    query: I32
+    pair: I32
+    code: I32
+    rank: I32
+    value: I32
+    later: I32
+
+
+def entries(machine: Bimachine, look: Look) -> Entries:
+    """Only rows of query values that occur and columns of pairs that occur; pairs that no query tells apart are one."""
+    us, query = np.unique(machine.column(look.query), return_inverse=True)
+    ps, pair = np.unique(machine.column(look.pair), return_inverse=True)
+    rank, value = look.rank[us][:, ps], look.value[ps]
+    profile = np.concatenate([rank, value[None, :].astype(np.int32)], axis=0)
+    _, first, same = np.unique(profile, axis=1, return_index=True, return_inverse=True)
+    rank, value, pair = rank[:, first], value[first], same.reshape(-1)[pair]
+    profile = np.concatenate([rank, look.later[us]], axis=1)
+    _, first, same = np.unique(profile, axis=0, return_index=True, return_inverse=True)
+    rank, later, query = rank[first], look.later[us][first], same.reshape(-1)[query]
+    code = np.empty(rank.shape, dtype=np.int32)
+    size = rank.shape[1] + 1
+    entry_rank, entry_value = (
+        np.full((len(rank), size), -1, np.int32),
+        np.full((len(rank), size), look.default, np.int32),
+    )
+    entry_later = np.zeros((len(rank), size), dtype=np.int32)
+    for u, row in enumerate(rank):
+        pairs, number = np.unique(np.stack([row, value], axis=1), axis=0, return_inverse=True)
+        code[u] = number.reshape(-1) + 1
+        entry_rank[u, 1 : len(pairs) + 1], entry_value[u, 1 : len(pairs) + 1] = pairs[:, 0], pairs[:, 1]
+        entry_later[u, 1 : len(pairs) + 1] = later[u, pairs[:, 0]]
+    return Entries(query.astype(np.int32), pair.astype(np.int32), code, entry_rank, entry_value, entry_later)
+
+
+def side_of(machine: Bimachine, look: Look, table: Entries, mirror: bool) -> Side:
+    """The head as the kernels see it from the left, or (``mirror``) from the right."""
+    delta, back = (machine.right, machine.left) if mirror else (machine.left, machine.right)
+    lab = np.ascontiguousarray(machine.lab.transpose(2, 1, 0)) if mirror else machine.lab
+    offset, edge_x, edge_b, _ = triples.edges_into(back)
+    inclusive = look.mask in (("future",) if mirror else ("past", "none"))
+    newer = (1 - table.later) if mirror else table.later
+    return Side(
+        delta,
+        back,
+        lab,
+        offset,
+        edge_x,
+        edge_b,
+        table.pair,
+        table.query,
+        table.code,
+        table.rank,
+        newer.astype(np.int32),
+        int(inclusive),
+    )
+
+
+def explore(machine: Bimachine, look: Look, table: Entries, mirror: bool, limits: Limits) -> Seen:
+    """The reached triples of a head. Raises :class:`TooLarge`."""
+    side = side_of(machine, look, table, mirror)
+    cell, summary, rows, step, status = triples.explore(side, limits.triples)
+    if status:
+        raise too_large("triples of states and summary", machine, look.model_variable, limits.triples)
+    return Seen(side, triples.sort_triples(side, cell, summary, rows, step), rows)
+
+
+def observations(
+    machine: Bimachine, look: Look, table: Entries, left: Seen | None, right: Seen | None
+) -> tuple[I32 | None, I32 | None]:
+    """What each edge of the triples shows: the head's value, or (mask ``none``) the entry, up to what matters."""
+    out: list[I32 | None] = []
+    cells = []
+    for seen in (left, right):
+        if seen is None:
+            out.append(None)
+            continue
+        cell = triples.edge_cells(seen.side, seen.triples)
+        cells.append(cell)
+        if look.mask != "none":
+            flat = seen.side.lab.reshape(-1)[cell]
+            query = table.query[flat]
+            out.append(np.where(seen.triples.seen >= 0, table.value[query, seen.triples.seen], -1).astype(np.int32))
+    if look.mask != "none":
+        return out[0], out[1]
+    assert left is not None
+    assert right is not None
+    nl, letters, nr = machine.lab.shape
+    l, rest = cells[1] % nl, cells[1] // nl
+    cell_r = (l * letters + rest % letters) * nr + rest // letters
+    flat = machine.lab.reshape(-1)
+    query = np.where(flat >= 0, table.query[flat], -1).astype(np.int32)
+    f = Facing(cells[0], left.triples.seen, cell_r, right.triples.seen, query, table.rank, table.value, table.later)
+    return kernels.canonical(f, len(flat))
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """The classes of summaries of one head and side. ``start`` (B,): of the empty summary; the classes' edges; the
+    summaries (rows of ``summaries``) ``members``, and the class ``member_of`` of each."""
+
+    start: I32
+    offset: I32
+    succ: I32
+    out: I32
+    members: I32
+    member_of: I32
+    summaries: I32
+
+    @property
+    def count(self) -> int:
+        """The number of classes."""
+        return len(self.offset) - 1
+
+
+def classify(seen: Seen, out: I32) -> Classes:
+    """Merge the summaries that no continuation tells apart, for each pair of states."""
+    tr = seen.triples
+    named, verified = refinement.refine_cells(seen.side, tr, out)
+    assert verified, "a hash collision"
+    reps = np.flatnonzero(named == np.arange(len(named)))
+    number = np.full(len(named), -1, dtype=np.int32)
+    number[reps] = np.arange(len(reps), dtype=np.int32)
+    cls = number[named]
+    degree = np.diff(tr.offset)[reps]
+    offset = np.concatenate([[0], np.cumsum(degree)]).astype(np.int32)
+    index = np.repeat(tr.offset[reps] - offset[:-1], degree) + np.arange(offset[-1])
+    succ = tr.succ[index]
+    return Classes(
+        cls[_start(tr, len(seen.side.back))],
+        offset,
+        np.where(succ >= 0, cls[succ], -1).astype(np.int32),
+        out[index],
+        tr.summary,
+        cls,
+        seen.summaries,
+    )
+
+
+def _start(tr: Triples, states: int) -> I64:
+    """The triples ``(0, b, empty)``."""
+    out = np.empty(states, dtype=np.int64)
+    for b in range(states):
+        part = tr.summary[tr.base[b] : tr.base[b + 1]]
+        out[b] = tr.base[b] + int(np.flatnonzero(part == 0)[0])
+    return out
+
+
+def combine(machine: Bimachine, classes: list[Classes], mirror: bool) -> Parts:
+    """All heads of one side together, class numbers shifted apart."""
+    delta, back = (machine.right, machine.left) if mirror else (machine.left, machine.right)
+    lab = np.ascontiguousarray(machine.lab.transpose(2, 1, 0)) if mirror else machine.lab
+    place = triples.edges_into(back)[3]
+    start = np.zeros((len(classes), len(back)), dtype=np.int32)
+    offsets, succs, outs = [np.zeros(1, dtype=np.int32)], [], []
+    shift = edges = 0
+    for h, c in enumerate(classes):
+        start[h] = c.start + shift
+        succs.append(np.where(c.succ >= 0, c.succ + shift, -1))
+        outs.append(c.out)
+        offsets.append(c.offset[1:] + edges)
+        shift, edges = shift + c.count, edges + len(c.succ)
+    empty = np.zeros(0, dtype=np.int32)
+    return Parts(
+        delta,
+        back,
+        lab,
+        place,
+        start,
+        np.concatenate(offsets).astype(np.int32),
+        np.concatenate([*succs, empty]).astype(np.int32),
+        np.concatenate([*outs, empty]).astype(np.int32),
+    )
+
+
+__all__ = ["Bimachine", "Classes", "Entries", "Limits", "Meeting", "TooLarge", "classify", "combine", "counters"]

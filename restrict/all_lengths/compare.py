@@ -1,0 +1,207 @@
+"""A model against a language, or another model, at every length.
+
+With a regular language the pairs of states that words reach are a finite set, closed under letters: either acceptance
+agrees on all of them (then it agrees at every length), or a shortest word leads to a pair where it does not. With
+other languages the pairs are of a state and a configuration of the language's own machine (a stack, counters, or the
+word itself); a model of this kind has a regular language, so a disagreement exists, and the search goes up by length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from restrict.all_lengths.moore import UNDEFINED, Moore
+from restrict.errors import ResourceLimit, UsageError
+from restrict.languages.builtin import AnBn, Majority
+from restrict.languages.dfa import Dfa
+from restrict.languages.dyck import Dyck
+from restrict.languages.protocol import Language, check_alphabet
+from restrict.languages.regular import Regular
+from restrict.languages.shuffle import ShuffleDyck
+
+MAX_PAIRS = 2_000_000
+MAX_SETS = 100_000
+Configuration = Any
+DEAD = None
+"""The configuration of words that no continuation makes members."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A shortest word on which both differ: ``said`` by the model, ``member`` of the language; ``n`` with markers."""
+
+    word: tuple[str, ...]
+    n: int
+    said: str
+    member: bool
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A deterministic machine of a language, on configurations that can be hashed."""
+
+    start: Configuration
+    step: Callable[[Configuration, str], Configuration]
+    accepts: Callable[[Configuration], bool]
+
+
+def machine_of(language: Language) -> Machine:
+    """The language's own machine: an automaton, counters, a stack, or (for any other) the word so far."""
+    if isinstance(language, Regular):
+        dfa = language.dfa
+        return Machine(0, lambda q, a: dfa.delta[q][dfa.index[a]], lambda q: q in dfa.accept)
+    if isinstance(language, Majority):
+        one = language.alphabet[1]
+        return Machine(0, lambda d, a: d + (1 if a == one else -1), lambda d: d > 0)
+    if isinstance(language, AnBn):
+        first = language.alphabet[0]
+        return Machine((0, 0), lambda c, a: _ab(c, a == first), lambda c: c is not None and c[0] == c[1])
+    if isinstance(language, Dyck):
+        return Machine("", lambda s, a: _stack(language.alphabet, s, a), lambda s: s == "")
+    if isinstance(language, ShuffleDyck):
+        zero = (0,) * (len(language.alphabet) // 2)
+        return Machine(zero, lambda h, a: _heights(language.alphabet, h, a), lambda h: h == zero)
+    return Machine((), lambda w, a: (*w, a), language.contains)
+
+
+def _ab(counts: tuple[int, int] | None, first: bool) -> tuple[int, int] | None:
+    if counts is None or (first and counts[1]) or (not first and counts[1] == counts[0]):
+        return DEAD
+    return (counts[0] + 1, 0) if first else (counts[0], counts[1] + 1)
+
+
+def _stack(alphabet: Sequence[str], stack: str | None, symbol: str) -> str | None:
+    kind, closes = divmod(alphabet.index(symbol), 2)
+    if stack is None or (closes and stack[-1:] != chr(kind)):
+        return DEAD
+    return stack[:-1] if closes else stack + chr(kind)
+
+
+def _heights(alphabet: Sequence[str], heights: tuple[int, ...] | None, symbol: str) -> tuple[int, ...] | None:
+    kind, closes = divmod(alphabet.index(symbol), 2)
+    if heights is None or (closes and not heights[kind]):
+        return DEAD
+    return tuple(h + (1 - 2 * closes if at == kind else 0) for at, h in enumerate(heights))
+
+
+def difference(automaton: Moore, language: Language, markers: int, first: int = 0) -> Difference | None:
+    """A shortest word of at least ``first`` positions on which the model and the language differ.
+
+    Args:
+        automaton: the model's; its labels must include what the model says for ``accept``.
+        language: any language over the same symbols.
+        markers: how many positions the model adds to a word.
+        first: lengths, markers counted, begin here (or at 1).
+
+    Returns:
+        The difference, or ``None``: there is none at any length at which the model is defined.
+
+    Raises:
+        UsageError: other symbols, or a model without ``accept``.
+        ResourceLimit: not decided with so many configurations (only for languages that are not regular).
+    """
+    check_alphabet(language, automaton.alphabet, "the model")
+    needs_accept(automaton)
+    own, low = machine_of(language), max(first, 1)
+    start = (0, own.start)
+    level: list[tuple[int, Configuration]] = [start]
+    parent: dict[Any, Any] = {(start, min(markers, low)): None}
+    n = markers
+    while level:
+        for pair in level:
+            said = automaton.labels[int(automaton.label[pair[0]])]
+            member = own.accepts(pair[1])
+            if n >= low and said != UNDEFINED and (said == "accept") != member:
+                return Difference(_word(parent, (pair, min(n, low))), n, said, member)
+        after = []
+        for pair in level:
+            for x, symbol in enumerate(automaton.alphabet):
+                to = (int(automaton.delta[pair[0], x]), own.step(pair[1], symbol))
+                key = (to, min(n + 1, low))
+                if key not in parent:
+                    parent[key] = ((pair, min(n, low)), symbol)
+                    after.append(to)
+        if len(parent) > MAX_PAIRS:
+            raise ResourceLimit(f"no difference up to length {n}, after {len(parent)} configurations; nothing is known")
+        level, n = after, n + 1
+    return None
+
+
+def needs_accept(automaton: Moore) -> None:
+    """Refuse a model whose labels do not say what it accepts.
+
+    Raises:
+        UsageError: there are other labels.
+    """
+    if not set(automaton.labels) <= {"accept", "reject", UNDEFINED}:
+        raise UsageError("the model has no 'accept' in its output, so it recognises no language; add it to the model")
+
+
+def _word(parent: dict[Any, Any], at: Any) -> tuple[str, ...]:
+    out: list[str] = []
+    while parent[at] is not None:
+        at, symbol = parent[at]
+        out.append(symbol)
+    return tuple(reversed(out))
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """A set of lengths: ``early[n]`` for ``n`` below its size, then ``cycle[(n - len(early)) % len(cycle)]``."""
+
+    early: tuple[bool, ...]
+    cycle: tuple[bool, ...]
+
+    def __contains__(self, n: int) -> bool:
+        if n < len(self.early):
+            return self.early[n]
+        return self.cycle[(n - len(self.early)) % len(self.cycle)]
+
+    def text(self) -> str:
+        """In words."""
+        shown = [str(n) for n, there in enumerate(self.early) if there]
+        start, period = len(self.early), len(self.cycle)
+        if all(self.cycle):
+            while start and self.early[start - 1]:
+                start -= 1
+                shown.pop()
+            return ", ".join([*shown, f"every n >= {start}"])
+        late = [f"n = {(start + at) % period} mod {period}" for at, there in enumerate(self.cycle) if there]
+        late = [f"from {start} on: {' or '.join(late)}"] if late else []
+        return ", ".join([*shown, *late]) or "none"
+
+
+def wrong_lengths(automaton: Moore, dfa: Dfa, markers: int) -> Lengths:
+    """The lengths ``n``, markers counted, at which some word is labelled wrongly: exactly.
+
+    Raises:
+        ResourceLimit: the sets of pairs have too long a period.
+    """
+    needs_accept(automaton)
+    order = [dfa.index[a] for a in automaton.alphabet]
+    size = dfa.states
+    step = np.stack(
+        [(automaton.delta[:, x, None] * size + dfa.table[order[x]][None, :]).reshape(-1) for x in range(len(order))]
+    )
+    defined = np.array([automaton.labels[v] != UNDEFINED for v in automaton.label])
+    said = np.array([automaton.labels[v] == "accept" for v in automaton.label])
+    wrong = (defined[:, None] & (said[:, None] != dfa.target(True)[None, :])).reshape(-1)
+    here = np.zeros(len(wrong), dtype=np.bool_)
+    here[0] = True
+    seen: dict[bytes, int] = {}
+    history = [False] * markers
+    while here.tobytes() not in seen:
+        seen[here.tobytes()] = len(history)
+        history.append(bool((here & wrong).any()) and len(history) > 0)
+        if len(history) > MAX_SETS or len(seen) * len(wrong) > 1 << 30:
+            raise ResourceLimit(f"the lengths at which the model is wrong have no period up to {len(history)}")
+        after = np.zeros_like(here)
+        for row in step:
+            after[row[here]] = True
+        here = after
+    start = seen[here.tobytes()]
+    return Lengths(tuple(history[:start]), tuple(history[start:]))

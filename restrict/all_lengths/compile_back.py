@@ -1,0 +1,246 @@
+"""The way back: a hard-attention model for any star-free language, verified at every length before it is returned.
+
+Each level of the cascade (:mod:`restrict.all_lengths.cascade`) is one head on the rightmost reset before, and three
+maps: the old chain's set, the event, and the new chain's set. The same levels give a formula of temporal logic: "the
+tile is t" says "no reset since the last reset to t".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from restrict.all_lengths.cascade import Cascade, Level, decompose
+from restrict.all_lengths.verify import Proved, verify
+from restrict.errors import NotEstablished, ResourceLimit
+from restrict.languages.dfa import Dfa
+from restrict.languages.monoid import star_free
+from restrict.languages.regular import Regular
+from restrict.logic.formula import Builder, Formula
+from restrict.model.fileformat import dumps, loads
+from restrict.model.program import Model
+
+MAX_TABLE = 2_000_000
+
+
+def compile_language(language: Regular, *, name: str | None = None) -> tuple[Model, Proved]:
+    """A model that recognises a star-free language at every length, and the proof of that.
+
+    Args:
+        language: a regular language.
+        name: the model's name.
+
+    Returns:
+        The model and the proof.
+
+    Raises:
+        NotEstablished: the language is not star-free; the message names the group that is in the way.
+        ResourceLimit: the decomposition, or a table, is too large.
+    """
+    cascade = cascade_of(language.dfa, language.spec)
+    content = dumps(document(cascade, name or language.spec[:200]))
+    model = loads(content, language.spec)
+    found = verify(model, language)
+    assert isinstance(found, Proved), "the compiled model is wrong, which is a bug"
+    return model, found
+
+
+def cascade_of(dfa: Dfa, what: str) -> Cascade:
+    """The cascade of a language.
+
+    Raises:
+        NotEstablished: it is not star-free.
+        ResourceLimit: too large.
+    """
+    found = star_free(dfa)
+    if not found.aperiodic:
+        cycle = ", ".join(map(str, found.states))
+        word = "" if found.word is None else f": the word {' '.join(found.word)} permutes the states {cycle}"
+        order = f"of order {len(found.states)}" if found.states else "of some order over 1"
+        raise NotEstablished(
+            f"{what} is not star-free{word}, a group {order}; no model whose scores compare query and key only "
+            "recognises it"
+        )
+    return decompose(dfa)
+
+
+def document(cascade: Cascade, name: str) -> dict[str, Any]:
+    """The model of a cascade."""
+    variables: list[dict[str, Any]] = []
+    old = new = ""
+    for at, level in enumerate(cascade.levels):
+        variables += _level(level, at, old, new, cascade)
+        old, new = f"old{at}", f"new{at}"
+    accept = [q for q, states in enumerate(cascade.states) if states <= cascade.dfa.accept]
+    if not variables:
+        variables.append({"name": "state", "kind": "map", "args": [], "domain": 1, "map": "0"})
+        new, accept = "state", [0] if 0 in cascade.dfa.accept else []
+    return {
+        "format": "restrict-model/1",
+        "name": name,
+        "description": "compiled from a star-free language: each head keeps one level of a cascade of resets",
+        "alphabet": list(cascade.dfa.alphabet),
+        "variables": variables,
+        "output": {"variable": new, "position": "last", "accept": accept},
+    }
+
+
+def _level(level: Level, at: int, old: str, new: str, cascade: Cascade) -> list[dict[str, Any]]:
+    """Event, head, and the next sets of both chains."""
+    letters, sets, tiles = len(cascade.dfa.alphabet), len(level.sets), len(level.tiles)
+    below = len(cascade.levels[at + 1].sets) if at + 1 < len(cascade.levels) else len(cascade.states)
+    event, tile = f"event{at}", f"tile{at}"
+    if letters * sets * sets > MAX_TABLE:
+        raise ResourceLimit(f"level {at} of the cascade has {sets} sets; its table is over the limit")
+    sources = [("token", letters)] + ([(old, sets), (new, sets)] if old else [])
+    values = _table(
+        [size for _, size in sources], lambda p: level.event.get((p[0], p[1], p[2]) if old else (p[0], 0, 0), 0)
+    )
+
+    def after_old(p: tuple[int, ...]) -> int:
+        return level.down.get((p[0] if old else 0, max(p[-1] - 1, 0)), 0)
+
+    def after_new(p: tuple[int, ...]) -> int:
+        chosen = p[-2] - 1 if p[-2] else max(p[-1] - 1, 0)
+        return level.down.get((p[0] if new else 0, chosen), 0)
+
+    head: dict[str, Any] = {"name": tile, "kind": "head", "key": event, "value": event, "score": "k > 0"}
+    head |= {"mask": "strict_past", "ties": "right", "default": 0}
+    before = ([(old, sets)] if old else []) + [(tile, tiles + 1)]
+    after = ([(new, sets)] if new else []) + [(event, tiles + 1), (tile, tiles + 1)]
+    return [
+        _map(event, sources, values, tiles + 1),
+        head,
+        _map(f"old{at}", before, _table([s for _, s in before], after_old), below),
+        _map(f"new{at}", after, _table([s for _, s in after], after_new), below),
+    ]
+
+
+def _map(name: str, args: list[tuple[str, int]], values: Any, size: int) -> dict[str, Any]:
+    names = [a for a, _ in args]
+    table = {"table": {"axes": names, "values": values}}
+    return {"name": name, "kind": "map", "args": names, "domain": max(size, 1), "map": table}
+
+
+def _table(shape: list[int], entry: Callable[[tuple[int, ...]], int], point: tuple[int, ...] = ()) -> Any:
+    """Nested lists of ``entry`` at every point."""
+    if len(point) == len(shape):
+        return entry(point)
+    return [_table(shape, entry, (*point, at)) for at in range(shape[len(point)])]
+
+
+# ---------------------------------------------------------------- temporal logic
+
+
+MAX_NODES = 4_000
+MAX_TEXT = 200_000
+
+
+def formula_of(dfa: Dfa, what: str) -> Formula:
+    """A formula of temporal logic that is true at the last position of exactly the words of a language.
+
+    Args:
+        dfa: a minimal automaton.
+        what: the name of the language, for messages.
+
+    Returns:
+        The formula; its operators are Boolean ones and strict ``since``.
+
+    Raises:
+        NotEstablished: the language is not star-free.
+        ResourceLimit: the formula is too large.
+    """
+    cascade = cascade_of(dfa, what)
+    builder = Builder()
+    writer = _Writer(builder, cascade)
+    states = writer.states()
+    good = [states[q] for q, one in enumerate(cascade.states) if one <= dfa.accept and q in states]
+    root = writer.any(good) if cascade.levels else builder.add("true" if 0 in dfa.accept else "false")
+    return builder.formula(root)
+
+
+class _Writer:
+    """The levels as formulas: for each set a formula that says that the old (new) chain has it at a level."""
+
+    def __init__(self, builder: Builder, cascade: Cascade) -> None:
+        self.builder, self.cascade = builder, cascade
+        self.true, self.false = builder.add("true"), builder.add("false")
+        self.letters = [builder.add("symbol", (), a) for a in cascade.dfa.alphabet]
+
+    def states(self) -> dict[int, int]:
+        """The node of each state after the current position."""
+        old, new = {0: self.true}, {0: self.true}
+        for level in self.cascade.levels:
+            old, new = self.level(level, old, new)
+            if len(self.builder.nodes) > MAX_NODES:
+                raise ResourceLimit(f"the formula has more than {MAX_NODES} parts")
+        return new
+
+    def level(self, level: Level, old: dict[int, int], new: dict[int, int]) -> tuple[dict[int, int], dict[int, int]]:
+        """The next sets of both chains."""
+        resets: dict[int, list[int]] = {}
+        for (a, s, r), event in level.event.items():
+            if event and s in old and r in new:
+                resets.setdefault(event - 1, []).append(self.all([self.letters[a], old[s], new[r]]))
+        reset = {tile: self.any(parts) for tile, parts in resets.items()}
+        stays = self.negation(self.any(list(reset.values())))
+        tile = {t: self.builder.add("strict since", (stays, node)) for t, node in reset.items()}
+        never = self.negation(self.builder.add("strict since", (self.true, self.negation(stays))))
+        tile[0] = self.any([never, tile[0]]) if 0 in tile else never
+        onward: dict[int, list[int]] = {}
+        renewed: dict[int, list[int]] = {}
+        for (s, t), to in level.down.items():
+            if s in old and t in tile:
+                onward.setdefault(to, []).append(self.all([old[s], tile[t]]))
+            if s in new:
+                kept = [self.all([stays, tile[t]])] if t in tile else []
+                chosen = self.any([*kept, *([reset[t]] if t in reset else [])])
+                renewed.setdefault(to, []).append(self.all([new[s], chosen]))
+        return {to: self.any(p) for to, p in onward.items()}, {to: self.any(p) for to, p in renewed.items()}
+
+    def negation(self, part: int) -> int:
+        """A negation."""
+        node = self.builder.nodes[part]
+        if node.op == "not":
+            return node.args[0]
+        swapped = {self.true: self.false, self.false: self.true}
+        return swapped[part] if part in swapped else self.builder.add("not", (part,))
+
+    def any(self, parts: list[int]) -> int:
+        """A disjunction; all letters together are true."""
+        if self.true in parts or set(self.letters) <= set(parts):
+            return self.true
+        return self._join("or", self.false, parts)
+
+    def all(self, parts: list[int]) -> int:
+        """A conjunction."""
+        return self.false if self.false in parts else self._join("and", self.true, parts)
+
+    def _join(self, op: str, neutral: int, parts: list[int]) -> int:
+        parts = [p for p in dict.fromkeys(parts) if p != neutral]
+        out = parts[0] if parts else neutral
+        for part in parts[1:]:
+            out = self.builder.add(op, (out, part))
+        return out
+
+
+def spelled(formula: Formula) -> str:
+    """A formula as text.
+
+    Args:
+        formula: a formula, whose parts may be shared.
+
+    Returns:
+        The text, in which a part stands as often as it is used.
+
+    Raises:
+        ResourceLimit: that is too long.
+    """
+    sizes: list[int] = []
+    for node in formula.nodes:
+        sizes.append(1 + sum(sizes[a] for a in node.args))
+    if sizes[-1] > MAX_TEXT:
+        raise ResourceLimit(
+            f"the formula has {len(formula.nodes)} different parts, but {sizes[-1]} where it is written out"
+        )
+    return str(formula)

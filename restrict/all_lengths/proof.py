@@ -1,0 +1,141 @@
+"""From the layers of a construction to a ``restrict-automaton/1`` proof (docs/format.md, docs/all-lengths.md).
+
+A class of summaries becomes a **box**: for each query value the entries that its members have there. Since a summary
+is extended and read separately for each query value, a box extended by a pair lies in the box of the class that
+follows, and all entries of a box that are read give one value: the equations of Theorem B.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from restrict.all_lengths.bimachine import Classes, Entries
+from restrict.all_lengths.program import I32, I64, Look, Program
+from restrict.all_lengths.stages import Built, Layer
+from restrict.errors import NotEstablished
+from restrict.model.program import Model
+from restrict.strictjson import one_line_lists
+
+FORMAT = "restrict-automaton/1"
+
+
+def document(model: Model, built: Built, claim: dict[str, Any]) -> dict[str, Any]:
+    """The proof of a claim. ``built`` keeps its layers.
+
+    Raises:
+        NotEstablished: the program reads positions, or has no ``accept`` at the last position; the proof format does
+            not cover that.
+    """
+    covered(model, built.program)
+    return {
+        "format": FORMAT,
+        "model": {"name": model.name, "sha256": model.digest},
+        "n": max(2, len(model.markers)),
+        "threshold": built.program.threshold,
+        "period": built.program.period,
+        "layers": [layer_document(layer, built.program) for layer in built.layers],
+        "claim": claim,
+    }
+
+
+def covered(model: Model, program: Program) -> None:
+    """Refuse what the proof format does not cover.
+
+    Raises:
+        NotEstablished: with the reason.
+    """
+    if model.digest is None:
+        raise NotEstablished("the model has no file, so a proof cannot name it; save it first")
+    if program.every or model.output.accept is None:
+        raise NotEstablished("a proof for all lengths needs a model with 'accept' at the last position")
+    for step in program.steps:
+        if step.model_variable == "when":
+            raise NotEstablished("the proof format does not cover `when`; the automaton is exact")
+        if step.model_variable in program.moving or "@left" in step.name or "@right" in step.name:
+            raise NotEstablished(
+                f"the score of {step.model_variable!r} orders by j or looks at j - i, which the proof format does not "
+                "cover; the automaton is exact"
+            )
+
+
+def to_bytes(content: dict[str, Any]) -> bytes:
+    """The bytes of a proof file: the same for the same content."""
+    if len(content["layers"]) and sum(len(h["boxes"]) for x in content["layers"] for h in x["heads"]) > 20_000:
+        return (json.dumps(content, separators=(",", ":")) + "\n").encode()
+    return (one_line_lists(content, 4) + "\n").encode()
+
+
+def layer_document(layer: Layer, program: Program) -> dict[str, Any]:
+    """One layer."""
+    after = layer.after
+    out: dict[str, Any] = {"heads": _heads(layer)}
+    sides = [("left", layer.sides[0], layer.merge_l, after.left)]
+    if not layer.last:
+        sides.append(("right", layer.sides[1], layer.merge_r, after.right))
+    for name, side, merge, merged in sides:
+        out[name] = {"base": side[0].tolist(), "delta": side[1].tolist()}
+        out[name] |= {"merge": merge.tolist(), "next": merged.tolist()}
+    values = after.values
+    if layer.last:
+        values = np.array([[int(program.labels[v] == "accept")] for v in values[:, 0]], dtype=np.int64)
+    out["keep"] = ["@accept"] if layer.last else list(after.names)
+    return out | {"labels": values.tolist(), "table": after.lab.tolist()}
+
+
+def _heads(layer: Layer) -> list[dict[str, Any]]:
+    width = (layer.before.lab.shape[2], layer.before.lab.shape[0])
+    shift, column = [0, 0], [0, 0]
+    out = []
+    for h, look in enumerate(layer.heads):
+        queries = np.unique(layer.before.column(look.query))
+        pairs = np.unique(layer.before.column(look.pair))
+        content: dict[str, Any] = {"name": look.name, "queries": queries.tolist(), "pairs": pairs.tolist()}
+        boxes: dict[str, int] = {}
+        entries = _Entries(layer, look, layer.tables[h], queries, pairs)
+        tables = {}
+        for side, classes in enumerate((layer.left[h], layer.right[h])):
+            if classes is None:
+                continue
+            number = [boxes.setdefault(json.dumps(b), len(boxes)) for b in entries.boxes(classes)]
+            start = column[side]
+            vectors = layer.sides[side][2][:, start : start + width[side]]
+            tables[("left", "right")[side]] = _numbers(vectors, shift[side], number)
+            column[side] += width[side]
+            shift[side] += classes.count
+        content["boxes"] = [json.loads(b) for b in boxes]
+        out.append(content | tables)
+    return out
+
+
+def _numbers(vectors: I32, shift: int, number: list[int]) -> list[list[int]]:
+    """Class numbers replaced by box numbers."""
+    table = np.array([*number, -1], dtype=np.int64)
+    inner = np.where(vectors >= 0, vectors - shift, len(number))
+    rows: list[list[int]] = table[inner].tolist()
+    return rows
+
+
+class _Entries:
+    """From the construction's entries to pairs: for each query value and entry, a pair that makes it (-1: nothing)."""
+
+    def __init__(self, layer: Layer, look: Look, table: Entries, queries: I64, pairs: I64) -> None:
+        self.row = np.empty(len(queries), dtype=np.int64)
+        column = np.empty(len(pairs), dtype=np.int64)
+        self.row[np.searchsorted(queries, layer.before.column(look.query))] = table.query
+        column[np.searchsorted(pairs, layer.before.column(look.pair))] = table.pair
+        self.pair_of = np.full((len(queries), table.rank.shape[1]), -1, dtype=np.int64)
+        for u, row in enumerate(self.row):
+            code = table.code[row][column]
+            self.pair_of[u, code[::-1]] = np.arange(len(pairs))[::-1]
+
+    def boxes(self, classes: Classes) -> list[list[list[int]]]:
+        """For each class, for each query value: the pairs, sorted."""
+        found: list[list[set[int]]] = [[set() for _ in self.row] for _ in range(classes.count)]
+        seen = np.unique(np.stack([classes.member_of, classes.members], axis=1), axis=0)
+        for of, summary in seen.tolist():
+            for u, row in enumerate(self.row):
+                found[of][u].add(int(self.pair_of[u, classes.summaries[summary, row]]))
+        return [[sorted(part) for part in box] for box in found]

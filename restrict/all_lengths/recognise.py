@@ -1,0 +1,443 @@
+"""Is a model order-only? Its program, or a refusal that names the sub-expression.
+
+Maps may read ``i`` and ``n`` through expressions that depend on position classes only
+(:mod:`restrict.all_lengths.forms`); a score is a function of ``q``, ``k`` and such classes of ``i`` and of ``j``, or
+orders by ``j`` itself (a tie rule), or looks at ``j - i`` cut off at a constant (:mod:`restrict.all_lengths.window`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from math import lcm, prod
+
+import numpy as np
+import numpy.typing as npt
+
+from restrict.all_lengths.forms import Declined, Linear, Wave, analyse, grid, points, wave
+from restrict.all_lengths.program import AFTER, BEFORE, I32, I64, TOKEN, Look, Program, Step, class_of, needed
+from restrict.all_lengths.window import windowed
+from restrict.errors import ModelError, NotEstablished, ResourceLimit
+from restrict.model.expr import Expr, bind, name, substitute
+from restrict.model.program import Head, Map, Model, Size, references, rule_of
+from restrict.model.rules import Callback, Dot, Formula, Rule, Table, evaluate, expression
+
+MAX_COMBINATIONS = 1 << 16
+MAX_ROWS = 4096
+POSITIONS = frozenset(("i", "j", "n"))
+
+
+class NotOrderOnly(NotEstablished):
+    """The model is not order-only: which variable, which sub-expression, and why."""
+
+
+@dataclass
+class _Scores:
+    """A score on query rows and key columns: ``rows`` (U, ...) of (q, p, s) in use, ``columns`` likewise, ``value``
+    (U, K) or, with differences, (2*reach+1, U, K); ``tie`` (U, K): 0 by the head's rule, +1 later wins, -1 earlier."""
+
+    q: bool
+    i: bool
+    k: bool
+    j: bool
+    reach: int
+    rank: I64
+    tie: I64
+
+
+@dataclass
+class _Reader:
+    model: Model
+    threshold: int = 1
+    period: int = 1
+    steps: list[Step | Look] = field(default_factory=list)
+    sizes: dict[str, int] = field(default_factory=dict)
+    moving: set[str] = field(default_factory=set)
+
+    def widen(self, waves: Iterable[Wave]) -> None:
+        """Take the classes of these waves into the common ones."""
+        for w in waves:
+            self.threshold, self.period = max(self.threshold, w.threshold), lcm(self.period, w.period)
+        if self.threshold + self.period > MAX_ROWS:
+            raise Declined(f"positions would have to be told apart up to {self.threshold} and modulo {self.period}")
+
+
+def recognise(model: Model) -> Program:
+    """The program of an order-only model.
+
+    Args:
+        model: any model.
+
+    Returns:
+        The program, for every length at which the model is defined.
+
+    Raises:
+        NotOrderOnly: with the variable and the sub-expression.
+        ModelError: the model is not defined at any length.
+        ResourceLimit: a table would be too large.
+    """
+    wanted = _ancestors(model)
+    reader = _Reader(model)
+    reader.sizes[TOKEN] = len(model.alphabet) + len(model.markers)
+    forms: dict[str, dict[Expr, Linear | Wave]] = {}
+    for variable in model.variables:
+        if variable.name in wanted:
+            forms[variable.name] = _guard(variable.name, _scan, reader, variable)
+    when = _guard("when", _when, reader)
+    _defined_somewhere(model, reader, when)
+    for variable in model.variables:
+        if variable.name not in wanted:
+            continue
+        if isinstance(variable, Map):
+            _guard(variable.name, _add_map, reader, variable)
+        else:
+            _guard(variable.name, _add_head, reader, variable, forms[variable.name])
+    return _finish(reader, when)
+
+
+def _guard(variable: str, function, *args):  # type: ignore[no-untyped-def]
+    try:
+        return function(*args)
+    except Declined as reason:
+        place = variable if variable == "when" else f"variable {variable!r}"
+        raise NotOrderOnly(f"{place} is not order-only: {reason}") from None
+
+
+def _ancestors(model: Model) -> set[str]:
+    wanted = {model.output.variable}
+    for variable in reversed(model.variables):
+        if variable.name in wanted:
+            wanted.update(n for role, n in references(variable) if _read(variable, role))
+    if model.output.variable == "position" or ("position" in wanted and model.output.variable == "position"):
+        raise NotOrderOnly("the output is 'position', whose domain grows with n")
+    return wanted
+
+
+def _read(variable: Head | Map, role: str) -> bool:
+    """Whether the reference matters: a query or key that the score does not mention does not."""
+    if isinstance(variable, Map) or role == "value":
+        return True
+    assert isinstance(variable.score, Rule)
+    return ("q" if role == "query" else "k") in variable.score.mentions
+
+
+def _constant(reader: _Reader, size: Size | None, what: str) -> int:
+    if isinstance(size, int):
+        return size
+    assert isinstance(size, Formula)
+    bound = bind(size.expr)
+    if bound.op != "const":
+        raise Declined(f"its domain {size.text!r} depends on n")
+    return bound.value
+
+
+# ---------------------------------------------------------------- first pass: which classes are needed
+
+
+def _scan(reader: _Reader, variable: Head | Map) -> dict[Expr, Linear | Wave]:
+    """Check a variable, note its domain and classes; the form of its rule for each combination of finite values."""
+    rule = rule_of(variable)
+    assert isinstance(rule, Rule)
+    if isinstance(rule, Callback):
+        raise Declined("it is a Python callable, which cannot be analysed; write it as an expression or a table")
+    if isinstance(variable, Map):
+        reader.sizes[variable.name] = _constant(reader, variable.domain, "domain")  # type: ignore[arg-type]
+        known = {a: name("i") if a == "position" else name(a) for a in variable.args}
+    else:
+        if variable.value == "position":
+            raise Declined("it copies 'position', whose domain grows with n")
+        inner = reader.sizes[variable.value]
+        reader.sizes[variable.name] = inner if variable.domain is None else _constant(reader, variable.domain, "domain")  # type: ignore[arg-type]
+        known = {"q": name("i") if variable.query == "position" else name("q")}
+        known["k"] = name("j") if variable.key == "position" else name("k")
+    if isinstance(rule, Dot):
+        if rule.mentions & POSITIONS:
+            raise Declined("its dot product has an axis over positions, which grows with n")
+        return {}
+    if isinstance(rule, Table) and rule.mentions & {"i", "j"}:
+        raise Declined("its table has an axis over positions, which grows with n")
+    expr = substitute(expression(rule), known)
+    if not expr.names & POSITIONS:
+        return {}
+    return _forms(reader, variable, expr)
+
+
+def _finite_names(reader: _Reader, variable: Head | Map, expr: Expr) -> dict[str, int]:
+    """The finite variables that an expression mentions, with their sizes."""
+    if isinstance(variable, Map):
+        return {a: reader.sizes[a] for a in variable.args if a in expr.names}
+    roles = {"q": variable.query, "k": variable.key}
+    return {r: reader.sizes[v] for r, v in roles.items() if r in expr.names and v is not None}
+
+
+def _forms(reader: _Reader, variable: Head | Map, expr: Expr) -> dict[Expr, Linear | Wave]:
+    names = _finite_names(reader, variable, expr)
+    if prod(names.values()) > MAX_COMBINATIONS:
+        raise Declined(f"its rule mixes positions with {prod(names.values())} combinations of values, over the limit")
+    out: dict[Expr, Linear | Wave] = {}
+    for values in grid(*names.values()):
+        bound = bind(expr, **dict(zip(names, values, strict=True)))
+        if bound not in out:
+            out[bound] = analyse(bound)
+    waves = [wave(f) for f in out.values()]
+    for w, (bound, form) in zip(waves, out.items(), strict=True):
+        if not w.finite and (isinstance(variable, Map) or not isinstance(form, Linear) or not form.j):
+            from restrict.all_lengths.forms import show
+
+            raise Declined(f"the sub-expression {show(bound)!r} grows with the position or with n")
+    reader.widen(w for w in waves if w.finite)
+    return out
+
+
+def _when(reader: _Reader) -> Wave | None:
+    when = reader.model.when
+    if when is None:
+        return None
+    assert isinstance(when, Formula)
+    from restrict.all_lengths.forms import _truth
+
+    found = _truth(when.expr, analyse(when.expr))
+    reader.widen([found])
+    return found
+
+
+def _defined_somewhere(model: Model, reader: _Reader, when: Wave | None) -> None:
+    """Put the model at its first length, so that a domain that is left is an error here and not a wrong answer."""
+    for n in range(max(1, len(model.markers)), 2 * (reader.threshold + reader.period) + 3):
+        if when is None or when.at(points(("p", np.array([0])), ("s", np.array([n - 1]))))[0]:
+            model.at(n)
+            return
+    raise ModelError("when: the model is not defined at any length")
+
+
+# ---------------------------------------------------------------- second pass: the steps
+
+
+def _add_map(reader: _Reader, variable: Map) -> None:
+    rule = rule_of(variable)
+    assert isinstance(rule, Formula | Table)
+    expr = substitute(expression(rule), {"position": name("i")})
+    args = tuple(a for a in variable.args if a in expr.names and a != "position")
+    if not expr.names & POSITIONS:
+        _step(reader, variable.name, args, lambda *c: _evaluate(expr, args, c), variable.name)
+        return
+
+    def at_classes(*columns: I64) -> I64:
+        p, s = columns[-2], columns[-1]
+        return _evaluate(expr, (*args, "i", "n"), (*columns[:-2], p, p + s + 1))
+
+    _step(reader, variable.name, (*args, BEFORE, AFTER), at_classes, variable.name)
+
+
+def _evaluate(expr: Expr, names: tuple[str, ...], columns: tuple[I64, ...]) -> I64:
+    total = len(columns[0]) if columns else 1
+    used = {n: np.ascontiguousarray(c, dtype=np.int64) for n, c in zip(names, columns, strict=True) if n in expr.names}
+    return evaluate(expr, used, total)
+
+
+def _step(reader: _Reader, target: str, args: tuple[str, ...], rule, origin: str) -> None:  # type: ignore[no-untyped-def]
+    size = reader.sizes.get(target, 0)
+    reader.steps.append(Step(target, args, rule, size, origin))
+
+
+def _add_head(reader: _Reader, head: Head, forms: dict[Expr, Linear | Wave]) -> None:
+    scores = _scores(reader, head, forms)
+    classes = reader.threshold + reader.period
+    query = [(head.query, reader.sizes[head.query])] if scores.q and head.query else []
+    query += [(BEFORE, classes), (AFTER, classes)] if scores.i else []
+    key = [(head.key, reader.sizes[head.key])] if scores.k and head.key else []
+    key += [(BEFORE, classes), (AFTER, classes)] if scores.j else []
+    values = reader.sizes[head.value]
+    _packed(reader, f"{head.name}@query", query, head.name)
+    _packed(reader, f"{head.name}@pair", [*key, (head.value, values)], head.name)
+    rank = np.repeat(scores.rank, values, axis=-1).astype(np.int32)
+    tie = np.repeat(scores.tie, values, axis=-1)
+    later = _later(rank, tie, head.ties == "right")
+    look = Look(
+        head.name,
+        f"{head.name}@query",
+        f"{head.name}@pair",
+        rank,
+        later,
+        np.tile(np.arange(values, dtype=np.int64), rank.shape[-1] // values),
+        head.mask,
+        head.default,
+        reader.sizes[head.name],
+        head.name,
+    )
+    reader.steps.extend([look] if scores.reach == 0 else windowed(look, scores.reach))
+
+
+def _later(rank: I32, tie: I64, right: bool) -> npt.NDArray[np.bool_]:
+    """Whether the later of two pairs of one rank wins, by row and rank."""
+    flat, ties = rank.reshape(-1, rank.shape[-1]), tie.reshape(-1, rank.shape[-1])
+    out = np.full((len(flat), int(flat.max()) + 1), right)
+    for u, (row, how) in enumerate(zip(flat, ties, strict=True)):
+        out[u, row[how != 0]] = how[how != 0] > 0
+    return out.reshape(*rank.shape[:-1], -1)
+
+
+def _packed(reader: _Reader, target: str, parts: list[tuple[str, int]], origin: str) -> None:
+    """A variable that is the tuple of others, row-major."""
+    sizes = [s for _, s in parts]
+    if prod(sizes) > 1 << 24:
+        raise ResourceLimit(f"variable {origin!r}: {prod(sizes)} combinations of values are over the limit")
+
+    def rule(*columns: I64) -> I64:
+        out = np.zeros(len(columns[0]) if columns else 1, dtype=np.int64)
+        for column, size in zip(columns, sizes, strict=True):
+            out = out * size + column
+        return out
+
+    reader.sizes[target] = prod(sizes)
+    reader.steps.append(Step(target, tuple(v for v, _ in parts), rule, prod(sizes), origin))
+
+
+def _scores(reader: _Reader, head: Head, forms: dict[Expr, Linear | Wave]) -> _Scores:
+    """Ranks of the head's score for every query row and key column."""
+    rule = head.score
+    assert isinstance(rule, Formula | Table | Dot)
+    q, k = "q" in rule.mentions and head.query != "position", "k" in rule.mentions and head.key != "position"
+    nq = reader.sizes[head.query] if q and head.query else 1
+    nk = reader.sizes[head.key] if k and head.key else 1
+    if not forms:
+        value = _plain(rule, q, k, nq, nk)
+        return _Scores(q, False, k, False, 0, _dense(value), np.zeros_like(value))
+    roles = {
+        "q": name("i") if head.query == "position" else name("q"),
+        "k": name("j") if head.key == "position" else name("k"),
+    }
+    expr = substitute(expression(rule), roles)
+    table = [[forms[bind(expr, **{"q": a, "k": b})] for b in range(nk)] for a in range(nq)]
+    uses = frozenset().union(*(wave(f).uses for f in forms.values()))
+    i, j = bool(uses & {"p", "s"}), bool(uses & {"p2", "s2"})
+    reach = max((f.reach for f in forms.values() if isinstance(f, Wave)), default=0)
+    if all(isinstance(f, Wave) or f.known for f in forms.values()) and all(wave(f).finite for f in forms.values()):
+        value = _tabulate(reader, table, i, j, reach)
+        return _Scores(q, i, k, j, reach, _dense(value), np.zeros_like(value))
+    reader.moving.add(head.name)
+    return _by_position(reader, table, q, k)
+
+
+def _plain(rule: Formula | Table | Dot, q: bool, k: bool, nq: int, nk: int) -> I64:
+    if isinstance(rule, Dot):
+        one = rule.query.values.reshape(-1, rule.query.values.shape[-1])
+        two = rule.key.values.reshape(-1, rule.key.values.shape[-1])
+        return np.broadcast_to(one @ two.T, (nq, nk)).copy()
+    a, b = np.meshgrid(np.arange(nq), np.arange(nk), indexing="ij")
+    return _evaluate(expression(rule), ("q", "k"), (a.reshape(-1), b.reshape(-1))).reshape(nq, nk)
+
+
+def _dense(value: I64) -> I64:
+    """Scores replaced by their rank in their row; with differences, the row is all of ``[:, u, :]``."""
+    out = np.empty_like(value)
+    rows = value.shape[-2]
+    for u in range(rows):
+        part = value[..., u, :]
+        out[..., u, :] = np.unique(part, return_inverse=True)[1].reshape(part.shape)
+    return out
+
+
+def _tabulate(reader: _Reader, table: list[list[Linear | Wave]], i: bool, j: bool, reach: int) -> I64:
+    """The scores at all classes: (U, K), or (2*reach+1, U, K) by cut-off difference."""
+    classes = reader.threshold + reader.period
+    at_i = np.array(grid(classes, classes)) if i else np.zeros((1, 2), dtype=np.int64)
+    at_j = np.array(grid(classes, classes)) if j else np.zeros((1, 2), dtype=np.int64)
+    offsets = np.arange(-reach, reach + 1)
+    nq, nk = len(table), len(table[0])
+    if len(offsets) * nq * nk * len(at_i) * len(at_j) > 1 << 24:
+        raise ResourceLimit("a score has too many combinations of values and position classes")
+    out = np.empty((len(offsets), nq, len(at_i), nk, len(at_j)), dtype=np.int64)
+    mesh = np.meshgrid(offsets, np.arange(len(at_i)), np.arange(len(at_j)), indexing="ij")
+    d, a, b = (m.reshape(-1) for m in mesh)
+    env = points(("p", at_i[a, 0]), ("s", at_i[a, 1]), ("p2", at_j[b, 0]), ("s2", at_j[b, 1]), ("d", d))
+    kept: dict[int, I64] = {}
+    for u, row in enumerate(table):
+        for v, form in enumerate(row):
+            if id(form) not in kept:
+                kept[id(form)] = wave(form).at(env).reshape(mesh[0].shape)
+            out[:, u, :, v, :] = kept[id(form)]
+    shaped = out.reshape(len(offsets), nq * len(at_i), nk * len(at_j))
+    return shaped if reach else shaped[0]
+
+
+def _by_position(reader: _Reader, table: list[list[Linear | Wave]], q: bool, k: bool) -> _Scores:
+    """Scores that order by ``j`` itself: for each query, the pairs that grow (or fall) with ``j`` form one rank.
+
+    They must be above (below) every other score of the row, and differ among each other by less than one step.
+    """
+    rank, tie = np.zeros((len(table), len(table[0])), np.int64), np.zeros((len(table), len(table[0])), np.int64)
+    for u, row in enumerate(table):
+        moving = [f for f in row if isinstance(f, Linear) and f.j]
+        fixed = [f.constant if isinstance(f, Linear) else None for f in row if f not in moving]
+        if None in fixed or any(isinstance(f, Linear) and not f.j and not f.known for f in row):
+            raise Declined("its score mixes an order by j with other functions of positions")
+        if not moving:
+            rank[u] = np.unique(np.array([c or 0 for c in fixed]), return_inverse=True)[1]
+            continue
+        first = moving[0]
+        step, gaps = first.j, [f.constant for f in moving]
+        if any((f.i, f.j, f.n) != (first.i, first.j, first.n) for f in moving) or max(gaps) - min(gaps) >= abs(step):
+            raise Declined("its score weighs j against the key, which no finite automaton can")
+        top = _end_of_range(first, gaps, [c for c in fixed if c is not None])
+        values = sorted({c for c in fixed if c is not None})
+        for v, f in enumerate(row):
+            if isinstance(f, Linear) and f.j:
+                rank[u, v], tie[u, v] = (len(values) if top else 0), (1 if step > 0 else -1)
+            else:
+                rank[u, v] = values.index(f.constant) + (not top)  # type: ignore[union-attr]
+    return _Scores(q, False, k, False, 0, rank, tie)
+
+
+def _end_of_range(first: Linear, gaps: list[int], fixed: list[int]) -> bool:
+    """Whether the moving scores lie above all fixed ones (true) or below (false)."""
+    if not fixed:
+        return True
+    if first.i or first.n not in (0, -first.j):
+        raise Declined("its score compares j with a constant in one branch and with i or n in another")
+    grows = (first.j > 0) if first.n == 0 else (first.n > 0)
+    base = 0 if first.n == 0 else first.n  # n - j is at least 1
+    if grows and min(gaps) + base > max(fixed):
+        return True
+    if not grows and max(gaps) + base < min(fixed):
+        return False
+    raise Declined(
+        "its score is at some positions above and at others below a constant; write the order by j as a tie rule"
+    )
+
+
+# ---------------------------------------------------------------- the whole
+
+
+def _finish(reader: _Reader, when: Wave | None) -> Program:
+    model = reader.model
+    output = model.output.variable
+    defined = None
+    if when is not None:
+        defined = "@when"
+        reader.steps.append(Step(defined, (BEFORE, AFTER), lambda p, s: when.at(points(("p", p), ("s", s))), 2, "when"))
+    size = reader.sizes[output]
+    for value in model.output.accept or ():
+        if value >= size:
+            raise ModelError(f"output.accept: {value} is outside the domain 0..{size - 1} of {output!r}")
+    names = [model.output.label(v) for v in range(size)]
+    labels = tuple(dict.fromkeys(names))
+    steps = needed(tuple(reader.steps), (output,) if defined is None else (output, defined))
+    return Program(
+        model.alphabet,
+        model.start_marker is not None,
+        model.end_marker is not None,
+        steps,
+        output,
+        model.output.position == "every",
+        labels,
+        tuple(labels.index(n) for n in names),
+        reader.threshold,
+        reader.period,
+        defined,
+        dict(reader.sizes),
+        frozenset(reader.moving),
+    )
+
+
+__all__ = ["NotOrderOnly", "class_of", "recognise", "replace"]

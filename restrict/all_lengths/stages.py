@@ -1,0 +1,372 @@
+"""From an order-only program to the bimachine of its output, layer by layer.
+
+Heads of one depth make a stage. Between stages only the variables that are still read are kept, and both automata are
+minimised for them. Where the output is at the last position, the heads that matter only there come last: they look
+left at the whole word, so the right automaton is not extended for them, and their summaries are merged for the one
+place where they are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+import numpy as np
+
+from restrict.all_lengths import bimachine as machines
+from restrict.all_lengths.bimachine import LEFT, RIGHT, Bimachine, Classes, Entries, Limits, too_large
+from restrict.all_lengths.program import I32, I64, Look, Program, Step, needed, reads
+from restrict.kernels import bimachine as kernels
+from restrict.kernels.bimachine import Meeting, Parts
+from restrict.kernels.triples import edge_cells
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """One stage as it was built, before merging: what a certificate records.
+
+    ``heads``; ``tables`` of their entries; ``left`` and ``right``: the classes for each head (``None``: not seen from
+    that side); ``base``, ``delta``, ``vectors`` of both new automata; ``before`` and ``after``: the bimachines.
+    ``merge_l``, ``merge_r``: the state of ``after`` for each new one. ``steps``: the maps computed with it.
+    """
+
+    heads: tuple[Look, ...]
+    steps: tuple[Step, ...]
+    tables: tuple[Entries, ...]
+    left: tuple[Classes | None, ...]
+    right: tuple[Classes | None, ...]
+    sides: tuple[tuple[I32, I32, I32], tuple[I32, I32, I32]]
+    before: Bimachine
+    after: Bimachine
+    merge_l: I32
+    merge_r: I32
+    last: bool = False
+
+
+@dataclass(frozen=True)
+class Record:
+    """One line of the account: the stage's heads, the states on both sides before and after merging, seconds."""
+
+    heads: tuple[str, ...]
+    grown: tuple[int, int]
+    states: tuple[int, int]
+    labels: int
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class Built:
+    """The bimachine of the output, with the layers that led to it and the account."""
+
+    program: Program
+    machine: Bimachine
+    layers: tuple[Layer, ...]
+    account: tuple[Record, ...]
+
+
+# ---------------------------------------------------------------- the order of work
+
+
+@dataclass(frozen=True)
+class Plan:
+    """``stages``: heads and the maps after them; then what matters at the last position only: maps that the last heads
+    read, the last heads, and the maps after those."""
+
+    stages: list[tuple[list[Look], list[Step]]]
+    before: list[Step]
+    last: list[Look]
+    after: list[Step]
+
+
+def levels(program: Program) -> Plan:
+    """The order of work."""
+    everywhere = _everywhere(program)
+    depth: dict[str, int] = {}
+    stages: dict[int, tuple[list[Look], list[Step]]] = {0: ([], [])}
+    last_heads: list[Look] = []
+    last_steps: list[Step] = []
+    for step in program.steps:
+        level = max((depth.get(a, 0) for a in reads(step)), default=0)
+        if step.name not in everywhere:
+            (last_heads if isinstance(step, Look) else last_steps).append(step)  # type: ignore[arg-type]
+            continue
+        level += isinstance(step, Look)
+        depth[step.name] = level
+        heads, maps = stages.setdefault(level, ([], []))
+        (heads if isinstance(step, Look) else maps).append(step)  # type: ignore[arg-type]
+    early = {s.name for s in needed(tuple(last_steps), tuple(h.query for h in last_heads))}
+    before = [s for s in last_steps if s.name in early]
+    after = [s for s in last_steps if s.name not in early]
+    return Plan([stages[d] for d in sorted(stages)], before, last_heads, after)
+
+
+def _everywhere(program: Program) -> set[str]:
+    """The variables that are needed at every position; the others at the last one only.
+
+    A head at the last position whose query is another such head is computed everywhere, so that one stage is enough.
+    """
+    if program.every:
+        return {s.name for s in program.steps}
+    by_name = {s.name: s for s in program.steps}
+    wanted: set[str] = set()
+
+    def need(name: str) -> None:
+        if name in by_name and name not in wanted:
+            wanted.add(name)
+            for a in reads(by_name[name]):
+                need(a)
+
+    for step in program.steps:
+        if isinstance(step, Look):
+            need(step.pair)
+    behind: set[str] = set()
+    for step in program.steps:
+        if isinstance(step, Look) and step.name not in wanted:
+            if step.query in behind:
+                need(step.query)
+            behind.add(step.name)
+        elif any(a in behind for a in reads(step)):
+            behind.add(step.name)
+    return wanted
+
+
+def build(
+    program: Program, limits: Limits | None = None, progress: Progress | None = None, keep: bool = False
+) -> Built:
+    """The bimachine of the output's label (a column ``@label``); at the last position only ``lab[:, :, 0]`` counts.
+
+    ``keep``: keep every layer, for a certificate. Raises :class:`restrict.all_lengths.bimachine.TooLarge`.
+    """
+    limits = limits or Limits()
+    say = progress or (lambda _: None)
+    program = _with_label(program)
+    plan = levels(program)
+    machine = machines.counters(program)
+    layers: list[Layer] = []
+    account: list[Record] = []
+    for at, (heads, steps) in enumerate(plan.stages):
+        later: list[Step | Look] = []
+        for other, maps in plan.stages[at + 1 :]:
+            later += [*other, *maps]
+        later += [*plan.before, *plan.last, *plan.after]
+        start = perf_counter()
+        layer = extend(machine, heads, steps, _live(program, later), limits, False)
+        machine = layer.after
+        account.append(_record(layer, start))
+        layers += [layer] if keep else []
+        say(f"{len(machine.left)} + {len(machine.right)} states after {', '.join(account[-1].heads) or 'the maps'}")
+    if not program.every:
+        start = perf_counter()
+        machine = replace_columns(machine, plan.before)
+        layer = extend(machine, plan.last, plan.after, [program.output], limits, True)
+        machine = layer.after
+        account.append(_record(layer, start))
+        layers += [layer] if keep else []
+    return Built(program, machine, tuple(layers), tuple(account))
+
+
+def replace_columns(machine: Bimachine, steps: list[Step]) -> Bimachine:
+    """The same bimachine with the columns of more maps."""
+    names, values = machines.with_steps(machine.names, machine.values, steps)
+    return replace(machine, names=names, values=values)
+
+
+def _with_label(program: Program) -> Program:
+    """The output replaced by its label's number; one more label where the model is not defined."""
+    of = np.array(program.label_of, dtype=np.int64)
+    undefined = len(program.labels)
+    if program.defined is None:
+        step = Step("@label", (program.output,), lambda v: of[v], undefined, program.output)
+        labels = program.labels
+    else:
+        args = (program.output, program.defined)
+        step = Step("@label", args, lambda v, d: np.where(d == 1, of[v], undefined), undefined + 1, program.output)
+        labels = (*program.labels, "undefined")
+    return replace(program, steps=(*program.steps, step), output="@label", labels=labels)
+
+
+def _live(program: Program, later: Iterable[Step | Look]) -> list[str]:
+    made: set[str] = set()
+    wanted: list[str] = []
+    for step in later:
+        wanted += [a for a in reads(step) if a not in made]
+        made.add(step.name)
+    if program.output not in made:
+        wanted.append(program.output)
+    return list(dict.fromkeys(wanted))
+
+
+def _record(layer: Layer, start: float) -> Record:
+    grown = (len(layer.sides[0][0]), len(layer.sides[1][0]))
+    states = (len(layer.after.left), len(layer.after.right))
+    names = tuple(dict.fromkeys(h.model_variable for h in layer.heads))
+    return Record(names, grown, states, len(layer.after.values), perf_counter() - start)
+
+
+# ---------------------------------------------------------------- one stage
+
+
+def extend(
+    machine: Bimachine, heads: list[Look], steps: list[Step], keep: list[str], limits: Limits, last: bool
+) -> Layer:
+    """The bimachine with the heads and maps of one stage, minimised for the variables ``keep``.
+
+    ``last``: only the last position counts, so heads are seen from the left only.
+    """
+    tables, lefts, rights, outs = [], [], [], []
+    for look in heads:
+        seen = _seen(machine, look, limits, last)
+        tables.append(seen[0])
+        lefts.append(seen[1])
+        rights.append(seen[2])
+        outs.append(look)
+    left = machines.combine(machine, [c for c in lefts if c is not None], False)
+    right = machines.combine(machine, [c for c in rights if c is not None], True)
+    side_l = _deterministic(left, machine, heads, limits)
+    side_r = _deterministic(right, machine, heads, limits)
+    at_l, rows_l = kernels.outcomes(left, side_l[0], side_l[2], 0 if last else -1)
+    at_r, rows_r = kernels.outcomes(right, side_r[0], side_r[2], -1)
+    names = tuple(h.model_variable for h in heads)
+    joint = _Joint(machine, heads, tables, lefts, rights, rows_l, rows_r)
+    after, merge_l, merge_r = _merge(joint, side_l, side_r, at_l, at_r, steps, keep, limits, last, names)
+    return Layer(
+        tuple(heads),
+        tuple(steps),
+        tuple(tables),
+        tuple(lefts),
+        tuple(rights),
+        (side_l, side_r),
+        machine,
+        after,
+        merge_l,
+        merge_r,
+        last,
+    )
+
+
+def _seen(machine: Bimachine, look: Look, limits: Limits, last: bool) -> tuple[Entries, Classes | None, Classes | None]:
+    table = machines.entries(machine, look)
+    if last:
+        if look.mask == "none":
+            look = replace(look, mask="past")
+        seen = (
+            machines.explore(machine, look, table, look.mask == "future" or look.mask == "strict_future", limits)
+            if look.mask in LEFT
+            else None
+        )
+        if seen is None:
+            return table, None, None
+        out, _ = machines.observations(machine, look, table, seen, None)
+        assert out is not None
+        b2 = edge_cells(seen.side, seen.triples) % len(machine.right)
+        return table, machines.classify(seen, np.where(b2 == 0, out, -1).astype(np.int32)), None
+    left = machines.explore(machine, look, table, False, limits) if look.mask in LEFT else None
+    right = machines.explore(machine, look, table, True, limits) if look.mask in RIGHT else None
+    out_l, out_r = machines.observations(machine, look, table, left, right)
+    return (
+        table,
+        machines.classify(left, out_l) if left is not None and out_l is not None else None,
+        machines.classify(right, out_r) if right is not None and out_r is not None else None,
+    )
+
+
+def _deterministic(parts: Parts, machine: Bimachine, heads: list[Look], limits: Limits) -> tuple[I32, I32, I32]:
+    base, delta, vectors, status = kernels.determinise(parts, limits.states)
+    if status:
+        name = heads[-1].model_variable if heads else "the maps"
+        raise too_large("states on one side", machine, name, limits.states)
+    return base, delta, vectors
+
+
+@dataclass(eq=False)
+class _Joint:
+    """What both sides say together: the columns of the heads' values for pairs of left and right rows."""
+
+    machine: Bimachine
+    heads: list[Look]
+    tables: list[Entries]
+    lefts: list[Classes | None]
+    rights: list[Classes | None]
+    rows_l: I32
+    rows_r: I32
+
+    def values(self, pairs: I64, last: bool) -> tuple[tuple[str, ...], I64]:
+        """Old columns and the heads' values, for each pair of row numbers."""
+        width = max(1, len(self.rows_r))
+        a = self.rows_l[pairs // width] if not last else self.rows_l[pairs]
+        b = None if last else self.rows_r[pairs % width]
+        label = a[:, 0]
+        columns = [self.machine.values[label]]
+        at_l = at_r = 1
+        for h, look in enumerate(self.heads):
+            left = right = None
+            if self.lefts[h] is not None:
+                left, at_l = a[:, at_l], at_l + 1
+            if self.rights[h] is not None:
+                assert b is not None
+                right, at_r = b[:, at_r], at_r + 1
+            columns.append(self._value(h, look, label, left, right, last)[:, None])
+        names = (*self.machine.names, *(h.name for h in self.heads))
+        return names, np.concatenate(columns, axis=1)
+
+    def _value(self, h: int, look: Look, label: I32, left: I32 | None, right: I32 | None, last: bool) -> I64:
+        table = self.tables[h]
+        query = table.query[label]
+        if left is not None and right is not None:
+            rl, rr = table.rank[query, left], table.rank[query, right]
+            right_wins = (rr > rl) | ((rr == rl) & (table.later[query, right] == 1))
+            return np.where(right_wins, table.value[query, right], table.value[query, left]).astype(np.int64)
+        if left is not None or right is not None:
+            return np.asarray(left if left is not None else right, dtype=np.int64)
+        # At the last position a head that looks right sees its own position, or nothing.
+        if look.mask == "future":
+            return table.value[query, table.code[query, table.pair[label]]].astype(np.int64)
+        return np.full(len(label), look.default, dtype=np.int64)
+
+
+def _merge(joint: _Joint, side_l, side_r, at_l, at_r, steps, keep, limits, last, names):  # type: ignore[no-untyped-def]
+    """Minimise both new automata for the labels of the kept variables."""
+    machine = joint.machine
+    if last:
+        return _merge_last(joint, side_l, at_l, steps, keep)
+    of_l, off_l = machines.groups(side_l[0], len(machine.left))
+    of_r, off_r = machines.groups(side_r[0], len(machine.right))
+    meeting = Meeting(at_l, at_r, side_l[0], side_r[0], of_l, off_l, of_r, off_r)
+    rights = max(1, len(joint.rows_r))
+    name = names[-1] if names else "the maps"
+    pairs, status = kernels.meetings(meeting, rights, 50_000_000)
+    if status:
+        raise too_large("combinations of values", machine, name, 50_000_000)
+    columns, values = joint.values(pairs, False)
+    columns, values = machines.with_steps(columns, values, steps)
+    rows, number = machines.forget(columns, values, keep)
+    label = number.astype(np.int32)
+    sig_l = kernels.signatures(meeting, rights, pairs, label, False)
+    sig_r = kernels.signatures(meeting, rights, pairs, label, True)
+    merge_l, left, reps_l = machines.merged(side_l[1], sig_l)
+    merge_r, right, reps_r = machines.merged(side_r[1], sig_r)
+    if len(left) * left.shape[1] * len(right) > machines.CELLS:
+        raise too_large(
+            f"cells of a table: {len(left)} left times {len(right)} right states", machine, name, machines.CELLS
+        )
+    lab = kernels.labels_of(meeting, rights, pairs, label, reps_l, reps_r)
+    return Bimachine(left, right, lab, tuple(keep), rows), merge_l, merge_r
+
+
+def _merge_last(joint: _Joint, side_l, at_l, steps, keep):  # type: ignore[no-untyped-def]
+    """The same where only the empty suffix counts: the right automaton is left behind."""
+    rows = np.arange(len(joint.rows_l), dtype=np.int64)
+    columns, values = joint.values(rows, True)
+    columns, values = machines.with_steps(columns, values, steps)
+    labels, number = machines.forget(columns, values, keep)
+    seen = at_l[:, :, 0]
+    cells = np.where(seen >= 0, number[seen] if len(number) else -1, -1)
+    first = np.unique(cells, axis=0, return_inverse=True)[1].reshape(-1)
+    merge, left, reps = machines.merged(side_l[1], first)
+    letters = left.shape[1]
+    right = np.full((1, letters), -1, dtype=np.int32)
+    lab = cells[reps].astype(np.int32)[:, :, None]
+    return Bimachine(left, right, lab, tuple(keep), labels), merge, np.zeros(1, dtype=np.int32)

@@ -1,0 +1,281 @@
+"""The entry points: the automaton of a model, and what is proved of it at every length."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from restrict.all_lengths.bimachine import DEFAULT_STATES, Limits
+from restrict.all_lengths.compare import Difference, difference
+from restrict.all_lengths.forcing import Costs, Pattern, cheapest_pattern, costs
+from restrict.all_lengths.moore import Moore, moore
+from restrict.all_lengths.proof import document, to_bytes
+from restrict.all_lengths.recognise import recognise
+from restrict.all_lengths.stages import Built, Record, build
+from restrict.checker.main import verify as check_proof
+from restrict.errors import NotEstablished, ResourceLimit, UsageError
+from restrict.languages.dfa import Dfa
+from restrict.languages.protocol import Language
+from restrict.languages.regular import Regular
+from restrict.languages.source import language as language_of
+from restrict.model.program import Model
+
+Progress = Callable[[str], None]
+COST_CAP = 12
+"""Forcing costs up to this are computed exactly for every length."""
+
+
+@dataclass(frozen=True, eq=False)
+class Automaton:
+    """What a model computes at every length.
+
+    ``moore``: the minimal automaton of the label at the last position (``None`` for output at every position, where
+    ``built.machine`` is the bimachine of the labels). ``account``: states on both sides after each stage.
+    """
+
+    model: Model
+    built: Built
+    moore: Moore | None
+
+    @property
+    def account(self) -> tuple[Record, ...]:
+        """One record for each stage."""
+        return self.built.account
+
+    def dfa(self) -> Dfa:
+        """The minimal automaton of the accepted words.
+
+        Raises:
+            UsageError: the output is at every position.
+        """
+        return self._one().language()
+
+    def _one(self) -> Moore:
+        if self.moore is None:
+            raise UsageError("the model has output at every position, so it recognises no language")
+        return self.moore
+
+    def pattern(self, label: str) -> Pattern | None:
+        """The cheapest pattern that forces a label at every length from some on; ``None`` where there is none.
+
+        Raises:
+            ResourceLimit: too many sets of states.
+        """
+        return cheapest_pattern(self._one(), label, len(self.model.markers))
+
+    def costs(self, label: str, cap: int = COST_CAP) -> Costs:
+        """The exact forcing cost at every length, up to ``cap``.
+
+        Raises:
+            ResourceLimit: too many sets of states.
+        """
+        return costs(self._one(), label, len(self.model.markers), cap)
+
+    def __repr__(self) -> str:
+        return f"Automaton({self.model.name!r}, {self.moore or self.built.machine})"
+
+
+def automaton(
+    model: Model, *, states: int = DEFAULT_STATES, progress: Progress | None = None, keep: bool = False
+) -> Automaton:
+    """The automaton of an order-only model.
+
+    Args:
+        model: the model.
+        states: the most states on either side, at any moment.
+        progress: called with a line after each stage.
+        keep: keep the layers, which a proof needs.
+
+    Returns:
+        The automaton, exact at every length at which the model is defined.
+
+    Raises:
+        NotEstablished: the model is not order-only; the message names the variable and the sub-expression.
+        ResourceLimit: too large, with the variable.
+    """
+    built = build(recognise(model), Limits(states), progress, keep)
+    return Automaton(model, built, None if built.program.every else moore(built))
+
+
+@dataclass(frozen=True, eq=False)
+class Proved:
+    """The claim holds at every length ``n >= first`` at which the model is defined.
+
+    ``proof``: the bytes of a ``restrict-automaton/1`` file, verified by the trusted checker, whose line is ``line``;
+    ``None`` where the proof format does not cover the program, with the ``reason``. ``other``: where two models were
+    compared, the same claim about the second one, and the same automaton.
+    """
+
+    what: str
+    first: int
+    automaton: Automaton
+    proof: bytes | None = field(default=None, repr=False)
+    line: str | None = None
+    reason: str = ""
+    other: Proved | None = field(default=None, repr=False)
+
+    def __bool__(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True, eq=False)
+class Counterexample:
+    """A shortest word on which the model is wrong: ``said`` by the model, ``member`` of the language."""
+
+    what: str
+    difference: Difference
+    automaton: Automaton
+    proof: bytes | None = field(default=None, repr=False)
+    line: str | None = None
+    reason: str = ""
+
+    def __bool__(self) -> bool:
+        return False
+
+
+def verify(
+    model: Model,
+    language: Language | str | None = None,
+    *,
+    equals: Model | None = None,
+    first: int = 0,
+    states: int = DEFAULT_STATES,
+    progress: Progress | None = None,
+) -> Proved | Counterexample:
+    """Does the model recognise a language at every length?
+
+    Args:
+        model: an order-only model with ``accept`` at the last position.
+        language: a language or its specification; ``model:FILE`` is that of another model.
+        equals: instead of a language, another model.
+        first: the claim is about lengths from here on, markers counted.
+        states: the state limit.
+        progress: called with a line after each stage.
+
+    Returns:
+        A proof, or a shortest counterexample.
+
+    Raises:
+        UsageError: neither or both of language and equals; other symbols; no ``accept``.
+        NotEstablished: a model is not order-only.
+        ResourceLimit: too large; or a language that is not regular did not differ within the limit.
+    """
+    if (language is None) == (equals is None):
+        raise UsageError("give a language or a model to compare with, one of the two")
+    if first < 0:
+        raise UsageError(f"the first length {first} is negative")
+    found = automaton(model, states=states, progress=progress, keep=True)
+    other = named(language) if language is not None else language_of_model(equals, states=states)  # type: ignore[arg-type]
+    what = f"language of {equals.name}" if equals is not None else other.spec
+    one = found._one()
+    wrong = difference(one, other, len(model.markers), first)
+    claim: dict[str, Any] = {"kind": "recognises", "language": spelled(other), "from": first}
+    if wrong is not None:
+        exact = isinstance(other, Regular)
+        claim |= {"kind": "differs", "word": list(wrong.word), "shortest": int(exact)}
+        return Counterexample(what, wrong, found, *proved(model, found, claim))
+    second = None
+    if equals is not None:
+        mirror = automaton(equals, states=states, keep=True)
+        second = Proved(what, first, mirror, *proved(equals, mirror, claim))
+    return Proved(what, first, found, *proved(model, found, claim), second)
+
+
+def named(language: Language | str) -> Language:
+    """A language from its specification, ``model:FILE`` included."""
+    if isinstance(language, str) and language.startswith("model:"):
+        from restrict.model.source import load
+
+        return language_of_model(load(language.removeprefix("model:")))
+    return language_of(language)
+
+
+def language_of_model(model: Model, *, states: int = DEFAULT_STATES) -> Regular:
+    """What an order-only model recognises, as a language.
+
+    Raises:
+        NotEstablished: the model is not order-only.
+        UsageError: it has no ``accept`` at the last position.
+    """
+    from restrict.all_lengths.compare import needs_accept
+
+    found = automaton(model, states=states)
+    needs_accept(found._one())
+    return Regular(f"the language of {model.name}", f"model:{model.source or model.name}", found.dfa())
+
+
+def spelled(language: Language) -> dict[str, Any]:
+    """A language as the checker reads it."""
+    if isinstance(language, Regular):
+        dfa = language.dfa
+        content = {"format": "restrict-dfa/1", "name": language.spec, "alphabet": list(dfa.alphabet), "start": 0}
+        return content | {"accept": sorted(dfa.accept), "transitions": [list(row) for row in dfa.delta]}
+    name = language.spec.partition(":")[0]
+    if name in ("majority", "anbn", "palindromes", "dyck", "shuffle-dyck"):
+        return {"name": name, "alphabet": list(language.alphabet)}
+    return {"unchecked": language.spec}
+
+
+def proved(model: Model, found: Automaton, claim: dict[str, Any]) -> tuple[bytes | None, str | None, str]:
+    """A proof of a claim, and the trusted checker's line; or neither, and why.
+
+    Raises:
+        NotEstablished: the checker refuses the proof, which is a bug.
+    """
+    if "unchecked" in claim.get("language", ()):
+        return None, None, "the checker does not have this language"
+    try:
+        content = to_bytes(document(model, found.built, claim))
+    except NotEstablished as error:
+        return None, None, str(error)
+    if model.content is None or len(content) > 64 << 20:
+        return None, None, "the proof would be larger than 64 MiB" if model.content else "the model has no file"
+    return content, run_checker(model, content), ""
+
+
+def run_checker(model: Model, content: bytes) -> str | None:
+    """The trusted checker's line; ``None`` where that takes too many steps.
+
+    Raises:
+        NotEstablished: the checker refuses the proof, which is a bug.
+    """
+    from restrict.checker.read import Reject
+
+    assert model.content is not None
+    folder = model.source.parent if model.source is not None else "."
+    try:
+        return check_proof(model.content, content, folder=folder, model_name=model.name, certificate_name="the proof")
+    except Reject as reject:
+        if reject.code == 5:
+            return None
+        raise NotEstablished(f"the trusted checker refuses the proof, which is a bug: {reject}") from None
+
+
+def certify_all_lengths(
+    model: Model, *, label: str | None = None, states: int = DEFAULT_STATES, progress: Progress | None = None
+) -> tuple[Pattern, Proved]:
+    """The cheapest pattern of fixed symbols that forces a label at every length, with its proof.
+
+    Args:
+        model: an order-only model with ``accept`` at the last position.
+        label: ``accept`` or ``reject``; the cheaper one where not given.
+        states: the state limit.
+        progress: called with a line after each stage.
+
+    Returns:
+        The pattern and the proof.
+
+    Raises:
+        NotEstablished: not order-only, or no pattern of the form ``start * ... * end`` forces a label.
+        ResourceLimit: too large.
+    """
+    found = automaton(model, states=states, progress=progress, keep=True)
+    patterns = [p for name in ([label] if label else ["accept", "reject"]) if (p := found.pattern(name)) is not None]
+    if not patterns:
+        raise NotEstablished("no pattern of the form `start * ... * end` forces a label at every length")
+    best = min(patterns, key=lambda p: p.cost)
+    return best, Proved(f"{best.text()} forces {best.label}", best.first, found, *proved(model, found, best.claim()))
+
+
+__all__ = ["Automaton", "Counterexample", "Proved", "ResourceLimit", "automaton", "certify_all_lengths", "verify"]

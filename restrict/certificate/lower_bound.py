@@ -1,0 +1,246 @@
+"""Lower bounds: boxes that no small restriction conflicts with; type and file format ``restrict-lower-bound/1``
+(docs/format.md).
+
+A box gives some positions a set of allowed symbols; whatever the other positions are, the output then lies in a set of
+values, by Theorem A for the box's cone. A restriction that forces the label ``y`` conflicts with every box none of
+whose values has the label ``y``: it fixes a position of the box to a symbol that is not allowed there. So where no
+``k`` positions conflict with all of these boxes (:mod:`restrict.certificate.hitting_tree`), forcing ``y`` takes more
+than ``k`` (Theorem C of docs/trusted-base.md).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote as percent
+
+from restrict.errors import ModelError, quote
+from restrict.files import read_bytes, write_bytes
+from restrict.model.program import MAX_N, Model, Output
+from restrict.restriction import read_runs, runs
+from restrict.strictjson import Node, one_line_lists, parse
+from restrict.task import Target
+
+FORMAT = "restrict-lower-bound/1"
+Symbols = Mapping[int, tuple[str, ...]]
+"""Positions with symbols of the alphabet."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """Position ``p`` has one of the symbols ``only[p]``, or none of ``never[p]``; ``cone`` are the nodes to examine."""
+
+    only: Symbols
+    never: Symbols
+    cone: Mapping[str, Sequence[int]]
+
+    def to_json(self) -> dict[str, Any]:
+        """The box as the file has it."""
+        document: dict[str, Any] = {"only": _symbol_runs(self.only)}
+        if self.never:
+            document["never"] = _symbol_runs(self.never)
+        return document | {"cone": {name: runs(where) for name, where in self.cone.items()}}
+
+    def __len__(self) -> int:
+        """How many positions are restricted."""
+        return len(self.only) + len(self.never)
+
+
+@dataclass(frozen=True, eq=False)
+class LowerBound:
+    """Forcing the label ``y`` fixes at least ``labels[y]`` positions, and any label not listed at least ``others``
+    (``None``: nothing is said of them). ``boxes`` prove it; ``sha256`` is ``None`` for a model without a file."""
+
+    model_name: str
+    sha256: str | None
+    n: int
+    target: Target
+    boxes: tuple[Box, ...] = field(repr=False)
+    labels: Mapping[str, int]
+    others: int | None = None
+    provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def at_least(self, model: Model) -> int:
+        """Forcing the output to any label fixes at least so many positions."""
+        output = model.output
+        count = label_count(output, model.at(self.n).domains[output.variable])
+        rest = [] if len(self.labels) == count else [self.others or 0]
+        return min([*self.labels.values(), *rest])
+
+    def text(self, model: Model) -> str:
+        """The claim as the checker prints it."""
+        named = ",".join(f"{percent(label, safe='')}:{bound}" for label, bound in self.labels.items())
+        more = (f" labels={named}" if named else "") + ("" if self.others is None else f" others={self.others}")
+        return f"n={self.n} target={self.target} at_least={self.at_least(model)}{more}"
+
+    def to_bytes(self) -> bytes:
+        """The bytes of the file; the same for the same bound."""
+        claim = {"labels": dict(self.labels)} | ({} if self.others is None else {"others": self.others})
+        document = {
+            "format": FORMAT,
+            "model": {"name": self.model_name, "sha256": self.sha256},
+            "n": self.n,
+            "target": self.target,
+            "boxes": [box.to_json() for box in self.boxes],
+            "claim": claim,
+            "provenance": dict(self.provenance),
+        }
+        return (one_line_lists(document, 2) + "\n").encode()
+
+    def save(self, path: str | Path) -> None:
+        """Write the file."""
+        write_bytes(Path(path), self.to_bytes())
+
+    @staticmethod
+    def load(path: str | Path) -> LowerBound:
+        """Read a file; it is not checked against a model here.
+
+        Args:
+            path: a ``restrict-lower-bound/1`` file.
+
+        Raises:
+            ModelError: the file breaks a rule of the format (file: place: reason).
+        """
+        try:
+            return read_lower_bound(Node(parse(read_bytes(Path(path)), str(path)), "top level"))
+        except ModelError as error:
+            text = str(error)
+            raise ModelError(text if text.startswith(f"{path}:") else f"{path}: {text}") from None
+
+
+def label_count(output: Output, domain: int) -> int:
+    """How many labels the values of the output variable have."""
+    names = _label_names(output, domain)
+    return domain if names is None else len(names)
+
+
+def has_label(output: Output, domain: int, label: str) -> bool:
+    """Whether some value of the output variable has this label."""
+    names = _label_names(output, domain)
+    if names is not None:
+        return label in names
+    return bool(re.fullmatch("0|[1-9][0-9]{0,18}", label)) and int(label) < domain
+
+
+def _label_names(output: Output, domain: int) -> set[str] | None:
+    """The labels, or ``None`` where the values are their own labels."""
+    if output.labels is not None:
+        return set(output.labels)
+    if output.accept is not None:
+        return {output.label(v) for v in (*sorted(output.accept), *_first_other(output.accept, domain))}
+    return None
+
+
+def _first_other(accept: frozenset[int], domain: int) -> list[int]:
+    return [v for v in range(min(domain, len(accept) + 1)) if v not in accept][:1]
+
+
+def is_lower_bound(path: str | Path) -> bool:
+    """Whether a file says that it is a lower bound; no more is looked at."""
+    document = parse(read_bytes(Path(path)), str(path))
+    return isinstance(document, dict) and document.get("format") == FORMAT
+
+
+def _symbol_runs(symbols: Symbols) -> list[list[Any]]:
+    """Neighbours with the same symbols share a run."""
+    found: list[list[Any]] = []
+    for position in sorted(symbols):
+        listed = list(symbols[position])
+        if found and found[-1][0] + found[-1][1] == position and found[-1][2] == listed:
+            found[-1][1] += 1
+        else:
+            found.append([position, 1, listed])
+    return found
+
+
+# ---------------------------------------------------------------- reading
+
+
+def read_lower_bound(root: Node) -> LowerBound:
+    """A lower bound from its JSON form. Raises :class:`ModelError` with the place."""
+    fields = root.fields(("format", "model", "n", "target", "boxes", "claim"), ("provenance",))
+    if fields["format"].text() != FORMAT:
+        fields["format"].fail(f"this is {quote(fields['format'].value)}, not {FORMAT!r}")
+    model = fields["model"].fields(("name", "sha256"))
+    n = fields["n"].integer(1, MAX_N)
+    target: Target = fields["target"].value
+    if target != "last":
+        target = fields["target"].integer(0, n - 1)
+    claim = fields["claim"].fields(("labels",), ("others",))
+    named = claim["labels"].expect(dict, "an object")
+    labels = {name: node.integer(1, n + 1) for name, node in claim["labels"].fields(named).items()}
+    others = claim["others"].integer(1, n + 1) if "others" in claim else None
+    if not labels and others is None:
+        fields["claim"].fail("nothing is claimed")
+    boxes = tuple(_box(node, n) for node in fields["boxes"].items())
+    provenance = fields["provenance"].expect(dict, "an object") if "provenance" in fields else {}
+    digest = None if model["sha256"].value is None else model["sha256"].text()
+    return LowerBound(model["name"].text(), digest, n, target, boxes, labels, others, provenance)
+
+
+def _box(node: Node, n: int) -> Box:
+    fields = node.fields(("only", "cone"), ("never",))
+    only = _read_symbols(fields["only"], n)
+    never = _read_symbols(fields["never"], n) if "never" in fields else {}
+    both = next((p for p in only if p in never), None)
+    if both is not None:
+        node.fail(f"position {both} is in only and in never")
+    names = fields["cone"].expect(dict, "an object")
+    cone = {name: read_runs(runs, n) for name, runs in fields["cone"].fields(names).items()}
+    empty = next((name for name, positions in cone.items() if not positions), None)
+    if empty is not None:
+        fields["cone"].fail(f"the run list of {quote(empty)} is empty")
+    return Box(only, never, cone)
+
+
+def _read_symbols(node: Node, n: int) -> dict[int, tuple[str, ...]]:
+    found: dict[int, tuple[str, ...]] = {}
+    end = 0
+    for item in node.items():
+        parts = item.items()
+        if len(parts) != 3:
+            item.fail("expected [start, count, symbols]")
+        start, count = parts[0].integer(0, n - 1), parts[1].integer(1, n)
+        if start < end or start + count > n:
+            item.fail(f"the run {start}, {count} leaves 0..{n - 1} or is not after the one before it")
+        symbols = tuple(symbol.text() for symbol in parts[2].items())
+        end = start + count
+        found.update(dict.fromkeys(range(start, end), symbols))
+    return found
+
+
+def symbol_bits(model: Model, box: Box) -> dict[int, int]:
+    """The allowed symbols of a box as bits, by position.
+
+    Args:
+        model: whose alphabet the symbols are of.
+        box: the box.
+
+    Raises:
+        ModelError: a symbol is not in the alphabet or out of order, or a set is empty or leaves nothing out.
+    """
+    index = {symbol: at for at, symbol in enumerate(model.alphabet)}
+    everything = (1 << len(index)) - 1
+    found = {}
+    for symbols, inverted in ((box.only, 0), (box.never, everything)):
+        for position, listed in symbols.items():
+            bits = _bits(index, listed) ^ inverted
+            if bits in (0, everything):
+                raise ModelError(f"boxes: position {position}: the symbols are none or all of the alphabet")
+            found[position] = bits
+    return found
+
+
+def _bits(index: Mapping[str, int], listed: Iterable[str]) -> int:
+    bits, last = 0, -1
+    for symbol in listed:
+        if symbol not in index:
+            raise ModelError(f"boxes: {quote(symbol)} is not in the alphabet")
+        if index[symbol] <= last:
+            raise ModelError(f"boxes: {quote(symbol)} is not after the symbol before it in the alphabet")
+        last = index[symbol]
+        bits |= 1 << last
+    return bits

@@ -1,0 +1,226 @@
+"""The command `automaton`. Imported with the command line, so it stays light."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from restrict.cli import common
+from restrict.cli.every_length import STATES, shown, stages_on
+
+if TYPE_CHECKING:
+    from restrict.all_lengths.verify import Automaton
+
+FILE = click.Path(dir_okay=False, path_type=Path)
+DRAWN = 60
+"""Automata of more states are not drawn."""
+
+
+@click.command()
+@common.MODEL
+@STATES
+@common.output_option("the minimal automaton (restrict-dfa/1)")
+@click.option("--dot", type=FILE, default=None, help="Write a drawing for Graphviz here.")
+@click.option("--figure", type=FILE, default=None, help="Draw it here (needs matplotlib).")
+@common.JSON
+def automaton(
+    model: str, states: int, output: Path | None, dot: Path | None, figure: Path | None, as_json: bool
+) -> None:
+    """Compute what MODEL recognises at every length: its minimal automaton.
+
+    Prints the states, whether the language is star-free, the cost of forcing each label at every length, and shortest
+    words. Exit 3 where the model is not order-only, 5 where an automaton is too large.
+    """
+    from restrict.all_lengths.verify import automaton as run
+    from restrict.errors import UsageError
+    from restrict.files import write_bytes
+    from restrict.model.source import load
+
+    for path in (dot, figure):
+        common.check_writable(path)
+    program = load(model)
+    with stages_on(program.name[:40]) as tell:
+        found = run(program, states=states, progress=tell)
+    if found.moore is None and (output or dot or figure):
+        raise UsageError("the model has output at every position; only models with output at the last are automata")
+    if output is not None:
+        write_bytes(output, dfa_bytes(found))
+    if dot is not None:
+        write_bytes(dot, dot_text(found).encode())
+    if figure is not None:
+        _draw(found, figure)
+    content = facts(found)
+    if as_json:
+        click.echo(json.dumps(content))
+        return
+    click.echo("\n".join(lines(content)))
+    for what, path in (("automaton", output), ("drawing", dot), ("figure", figure)):
+        if path is not None:
+            click.echo(f"  {what} written to {path}")
+
+
+def facts(found: Automaton) -> dict[str, Any]:
+    """Everything that is printed, as JSON."""
+    out: dict[str, Any] = {"model": found.model.name, "stages": []}
+    for record in found.account:
+        stage = {"heads": list(record.heads), "before_merging": list(record.grown), "states": list(record.states)}
+        out["stages"].append(stage | {"seconds": round(record.seconds, 3)})
+    if found.moore is None:
+        machine = found.built.machine
+        out["bimachine"] = {
+            "left": len(machine.left),
+            "right": len(machine.right),
+            "labels": list(found.built.program.labels),
+        }
+        return out
+    one = found.moore
+    out["states"], out["labels"] = one.states, list(one.labels)
+    out["shortest"] = {label: list(word) for label, word in one.shortest().items() if label != "undefined"}
+    if set(one.labels) <= {"accept", "reject", "undefined"}:
+        dfa = found.dfa()
+        out["dfa_states"] = dfa.states
+        out["star_free"] = _tried(lambda: _star_free(dfa))
+        for label in ("accept", "reject"):
+            out[f"cost_{label}"] = _tried(partial(_cost, found, label))
+            out[f"pattern_{label}"] = _tried(partial(_pattern, found, label))
+    return out
+
+
+def _tried(question: Any) -> Any:
+    from restrict.errors import ResourceLimit
+
+    try:
+        return question()
+    except ResourceLimit as error:
+        return {"unknown": str(error)}
+
+
+def _star_free(dfa: Any) -> dict[str, Any]:
+    from restrict.languages.monoid import star_free
+
+    found = star_free(dfa)
+    return {"holds": found.aperiodic, "word": None if found.word is None else list(found.word), "method": found.method}
+
+
+def _cost(found: Automaton, label: str) -> dict[str, Any]:
+    costs = found.costs(label)
+    return {"values": list(costs.values), "period": costs.period, "text": costs.text()}
+
+
+def _pattern(found: Automaton, label: str) -> dict[str, Any] | None:
+    pattern = found.pattern(label)
+    return None if pattern is None else pattern.claim() | {"text": pattern.text(), "fixed": pattern.cost}
+
+
+def lines(content: dict[str, Any]) -> list[str]:
+    """The facts in words."""
+    out = [f"{content['model']}: at every length at which it is defined (exact)"]
+    for stage in content["stages"]:
+        heads = ", ".join(stage["heads"]) or "maps"
+        grown, states = stage["before_merging"], stage["states"]
+        sides = f"{grown[0]} left and {grown[1]} right states, {states[0]} and {states[1]} after merging"
+        out.append(f"  stage   {heads[:60]}: {sides}, {stage['seconds']} s")
+    if "bimachine" in content:
+        machine = content["bimachine"]
+        out.append(f"  labels  at every position by a bimachine of {machine['left']} and {machine['right']} states")
+        return out
+    out.append(f"  states  {content['states']} with the labels {', '.join(content['labels'])}")
+    for label, word in content["shortest"].items():
+        out.append(f"  shortest word with {label!r}: {shown(tuple(word))}")
+    if "star_free" in content:
+        out.append(f"  minimal automaton of the accepted words: {content['dfa_states']} states")
+        out.append(f"  star-free: {_said(content['star_free'], _star_text)}")
+        for label in ("accept", "reject"):
+            out.append(f"  cost of forcing {label!r}: {_said(content[f'cost_{label}'], lambda c: c['text'])}")
+            pattern = content[f"pattern_{label}"]
+            if pattern is not None and "text" in pattern:
+                out.append(f"    {pattern['text']} forces it at every n >= {pattern['from']}")
+    return out
+
+
+def _said(answer: Any, text: Any) -> str:
+    return f"unknown: {answer['unknown']}" if "unknown" in answer else str(text(answer))
+
+
+def _star_text(answer: dict[str, Any]) -> str:
+    if answer["holds"]:
+        return "yes"
+    return "no" if answer["word"] is None else f"no: {shown(tuple(answer['word']))} permutes states"
+
+
+def dfa_bytes(found: Automaton) -> bytes:
+    """The minimal automaton as a restrict-dfa/1 file."""
+    from restrict.strictjson import one_line_lists
+
+    dfa = found.dfa()
+    content: dict[str, Any] = {
+        "format": "restrict-dfa/1",
+        "name": f"what {found.model.name} recognises",
+        "alphabet": list(dfa.alphabet),
+    }
+    content |= {"start": 0, "accept": sorted(dfa.accept), "transitions": [list(row) for row in dfa.delta]}
+    return (one_line_lists(content, 2) + "\n").encode()
+
+
+def dot_text(found: Automaton) -> str:
+    """The automaton for Graphviz: one edge for all symbols between two states; double circles accept."""
+    one = found.moore
+    assert one is not None
+    out = ["digraph automaton {", "  rankdir=LR;", "  start [shape=point];", "  start -> 0;"]
+    for q in range(one.states):
+        label = one.labels[int(one.label[q])]
+        shape = "doublecircle" if label == "accept" else "circle"
+        out.append(f'  {q} [shape={shape}, label="{q}", tooltip={json.dumps(label)}];')
+    for (q, to), symbols in edges(found).items():
+        out.append(f"  {q} -> {to} [label={json.dumps(' '.join(symbols))}];")
+    return "\n".join([*out, "}", ""])
+
+
+def edges(found: Automaton) -> dict[tuple[int, int], list[str]]:
+    """The symbols between each two states."""
+    one = found.moore
+    assert one is not None
+    out: dict[tuple[int, int], list[str]] = {}
+    for q in range(one.states):
+        for x, symbol in enumerate(one.alphabet):
+            out.setdefault((q, int(one.delta[q, x])), []).append(symbol)
+    return out
+
+
+def _draw(found: Automaton, path: Path) -> None:
+    """A drawing on a circle.
+
+    Raises:
+        UsageError: matplotlib is missing, or there are too many states.
+    """
+    from restrict.errors import UsageError
+
+    one = found.moore
+    assert one is not None
+    if one.states > DRAWN:
+        raise UsageError(f"an automaton of {one.states} states is not drawn; the limit is {DRAWN}; use -o or --dot")
+    try:
+        import matplotlib
+    except ImportError:
+        raise UsageError("--figure needs matplotlib: pip install 'restrict[report]'") from None
+    import networkx as nx
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    graph: nx.DiGraph[int] = nx.DiGraph()
+    graph.add_nodes_from(range(one.states))
+    graph.add_edges_from(edges(found))
+    place = nx.circular_layout(graph)
+    colours = ["#9ecae1" if one.labels[int(v)] == "accept" else "#eeeeee" for v in one.label]
+    figure = pyplot.figure(figsize=(8, 8))
+    nx.draw_networkx(graph, place, node_color=colours, edgecolors="black", connectionstyle="arc3,rad=0.12")
+    named = {edge: " ".join(symbols) for edge, symbols in edges(found).items()}
+    nx.draw_networkx_edge_labels(graph, place, named, connectionstyle="arc3,rad=0.12")
+    pyplot.axis("off")
+    figure.savefig(path)
+    pyplot.close(figure)

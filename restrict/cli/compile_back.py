@@ -1,0 +1,87 @@
+"""`compile --language` and `compile --to ltl`. Imported with the command line, so it stays light."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+
+def compile_back(
+    source: str | None, spec: str | None, to: str | None, name: str | None, output: Path | None, as_json: bool
+) -> None:
+    """The way back from languages and models.
+
+    Raises:
+        UsageError: options that do not go together, or a language that is not regular.
+    """
+    from restrict.errors import UsageError
+
+    if as_json and output is None:
+        raise UsageError("--json prints a summary beside the file; name that file with -o")
+    if to is not None:
+        if spec is not None or source is None:
+            raise UsageError("--to ltl needs a model: `restrict compile --to ltl MODEL`")
+        _to_formula(source, output, as_json)
+        return
+    if source is not None:
+        raise UsageError("give a formula or --language, not both")
+    assert spec is not None
+    _to_model(spec, name, output, as_json)
+
+
+def _to_model(spec: str, name: str | None, output: Path | None, as_json: bool) -> None:
+    from restrict.all_lengths.compile_back import compile_language
+    from restrict.all_lengths.verify import named
+    from restrict.errors import UsageError
+    from restrict.files import write_bytes
+    from restrict.languages.regular import Regular
+    from restrict.model.program import Head
+
+    language = named(spec)
+    if not isinstance(language, Regular):
+        raise UsageError(f"{spec} is not a regular language, so no model of this kind recognises it at every length")
+    model, proof = compile_language(language, name=name)
+    assert model.content is not None
+    if output is None:
+        click.echo(model.content, nl=False)
+        return
+    write_bytes(output, model.content)
+    heads = sum(isinstance(v, Head) for v in model.variables)
+    maps = len(model.variables) - heads
+    if as_json:
+        content = {"file": str(output), "heads": heads, "maps": maps, "depth": model.depth, "checked": proof.line}
+        click.echo(json.dumps(content))
+        return
+    click.echo(f"{output}: {heads} heads in {model.depth} layers, {maps} maps")
+    click.echo(f"  recognises {language.spec} at every length (proved)")
+    if proof.line is not None:
+        click.echo(f"  checked by the trusted checker: {proof.line}")
+
+
+def _to_formula(source: str, output: Path | None, as_json: bool) -> None:
+    from restrict.all_lengths.compile_back import formula_of, spelled
+    from restrict.all_lengths.verify import language_of_model, verify
+    from restrict.errors import NotEstablished
+    from restrict.files import write_bytes
+    from restrict.logic.compiler import compile_formula
+    from restrict.model.source import load
+
+    program = load(source)
+    if program.markers:
+        raise NotEstablished("a formula does not see markers; --to ltl is for models without them")
+    language = language_of_model(program)
+    formula = formula_of(language.dfa, f"the language of {program.name}")
+    found = verify(compile_formula(formula, language.alphabet), language)
+    assert found, "the formula is wrong, which is a bug"
+    text = spelled(formula)
+    if output is None:
+        click.echo(text)
+        return
+    write_bytes(output, (text + "\n").encode())
+    if as_json:
+        click.echo(json.dumps({"file": str(output), "nodes": len(formula.nodes), "temporal": formula.temporal}))
+        return
+    click.echo(f"{output}: {len(formula.nodes)} different subformulas, {formula.temporal} of them temporal")
+    click.echo("  equivalent to the model at the last position, at every length (proved)")

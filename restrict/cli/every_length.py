@@ -1,0 +1,130 @@
+"""What `verify`, `certify --all-lengths` and `refute --all-lengths` share. Imported with them, so it stays light."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from restrict.cli import common
+
+if TYPE_CHECKING:
+    from restrict.all_lengths.verify import Counterexample, Progress, Proved
+    from restrict.model.program import Model
+
+STATES = click.option(
+    "--states",
+    type=click.IntRange(1, 10_000_000),
+    default=200_000,
+    show_default=True,
+    help="Give up (exit 5) where an automaton has more states.",
+)
+
+
+@contextmanager
+def stages_on(title: str) -> Iterator[Progress]:
+    """A line per stage on a terminal, nothing elsewhere."""
+    with common.progress_on(title) as tell:
+        yield lambda what: tell(what, None)
+
+
+def write_proof(path: Path | None, found: Proved | Counterexample) -> str:
+    """Write the proof where there is one; a line about it, and about what the checker said.
+
+    Of two models that agree there are two proofs, of one automaton; the second goes to ``NAME.other.json``.
+    """
+    from restrict.files import write_bytes
+
+    other = getattr(found, "other", None)
+    if other is not None:
+        beside = None if path is None else path.with_name(f"{path.stem}.other{path.suffix}")
+        found = replace(found, other=None)  # type: ignore[arg-type]
+        return "\n".join([write_proof(path, found), write_proof(beside, other)])
+    if found.proof is None:
+        return f"  no proof file: {found.reason}"
+    lines = []
+    if path is not None:
+        write_bytes(path, found.proof)
+        lines.append(f"  proof   written to {path} ({len(found.proof)} bytes)")
+    if found.line is not None:
+        lines.append(f"  checked by the trusted checker: {found.line}")
+    else:
+        lines.append("  not yet checked by the trusted checker: run `restrict check --limit STEPS`")
+    return "\n".join(lines)
+
+
+def document(found: Proved | Counterexample) -> dict[str, Any]:
+    """An answer as JSON."""
+    out: dict[str, Any] = {"model": found.automaton.model.name, "claim": found.what, "checked": found.line}
+    out["proof"] = None if found.proof is None else json.loads(found.proof)
+    out["no_proof"] = found.reason or None
+    return out
+
+
+def certify_pattern(program: Model, states: int, output: Path | None, as_json: bool) -> None:
+    """The command `certify --all-lengths`."""
+    from restrict.all_lengths.verify import certify_all_lengths
+
+    common.check_writable(output)
+    with stages_on(program.name[:40]) as tell:
+        pattern, found = certify_all_lengths(program, states=states, progress=tell)
+    lines = write_proof(output, found)
+    if as_json:
+        content = document(found) | {"pattern": pattern.claim(), "fixed": pattern.cost}
+        click.echo(json.dumps(content))
+        return
+    click.echo(f"{program.name}: the label {pattern.label!r} is forced at every n >= {pattern.first} by")
+    click.echo(f"  pattern {pattern.text()}   ({pattern.cost} fixed, the rest free)")
+    click.echo(lines)
+
+
+def refute_everywhere(program: Model, spec: str, states: int, output: Path | None, as_json: bool) -> None:
+    """The command `refute --all-lengths`.
+
+    Raises:
+        NotEstablished: the model is right at every length.
+    """
+    from restrict.all_lengths.compare import wrong_lengths
+    from restrict.all_lengths.verify import Proved, named, verify
+    from restrict.errors import NotEstablished
+    from restrict.languages.regular import Regular
+
+    common.check_writable(output)
+    language = named(spec)
+    with stages_on(program.name[:40]) as tell:
+        found = verify(program, language, states=states, progress=tell)
+    if isinstance(found, Proved):
+        if as_json:
+            click.echo(json.dumps(document(found) | {"immune": True}))
+        line = f" ({found.line})" if found.line else ""
+        raise NotEstablished(f"immune (proved): {program.name} recognises {language.spec} at every length{line}")
+    one = found.automaton.moore
+    assert one is not None
+    where = wrong_lengths(one, language.dfa, len(program.markers)) if isinstance(language, Regular) else None
+    lines = write_proof(output, found)
+    word = shown(found.difference.word)
+    if as_json:
+        content = document(found) | {"word": list(found.difference.word), "n": found.difference.n}
+        content["lengths"] = None if where is None else {"early": list(where.early), "cycle": list(where.cycle)}
+        click.echo(json.dumps(content))
+        return
+    click.echo(f"{program.name} does not recognise {language.spec}")
+    text = where.text() if where is not None else f"{found.difference.n} is the first; the language is not regular"
+    click.echo(f"  wrong at n = {text}" if where is None else f"  wrong at exactly these lengths: {text}")
+    member = "a member" if found.difference.member else "not a member"
+    click.echo(
+        f"  shortest word: {word} (n = {found.difference.n}): {member}, the model says {found.difference.said!r}"
+    )
+    click.echo(lines)
+
+
+def shown(word: tuple[str, ...]) -> str:
+    """A word as a person writes it."""
+    if not word:
+        return "the empty word"
+    return ("" if all(len(a) == 1 for a in word) else " ").join(word)

@@ -1,0 +1,371 @@
+"""The commands `soft ...`: softmax models. Imported with the command line, so it stays light."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from restrict.cli.common import check_writable, progress_on, say
+
+if TYPE_CHECKING:
+    from restrict.soft.cross_entropy import CrossEntropy
+    from restrict.soft.influence import Influence
+
+MODEL = click.argument("model", metavar="MODEL")
+LENGTHS = click.option("-n", "lengths", required=True, metavar="N[,N...]", help="Lengths, markers included.")
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+SEED = click.option("--seed", type=click.IntRange(0, 2**62), default=0, show_default=True, help="Of the samples.")
+FIGURE = click.option("--figure", type=click.Path(dir_okay=False, path_type=Path), help="Draw it here (matplotlib).")
+OUTPUT = click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the file here.")
+
+
+@click.group()
+def soft() -> None:
+    """Softmax transformers: influence of one symbol, soft restrictions, cross-entropy (Hahn 2020, section 6).
+
+    MODEL is a restrict-soft/1 file, or one of parity, first, random:layers=2,width=16,percent=30,seed=1 (see
+    docs/soft.md).
+    """
+
+
+def lengths_of(text: str) -> list[int]:
+    """The lengths of a comma-separated list.
+
+    Raises:
+        UsageError: not a positive integer, or several of them.
+    """
+    from restrict.errors import UsageError
+
+    parts = text.split(",")
+    if not all(p.strip().isascii() and p.strip().isdigit() and len(p.strip()) <= 8 and int(p) >= 1 for p in parts):
+        raise UsageError(f"-n {text!r} must be a positive integer, or several separated by commas")
+    return sorted({int(p) for p in parts})
+
+
+def number(x: float | None) -> str:
+    """A number with four digits."""
+    return "-" if x is None else f"{x:.4g}"
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Right-aligned columns."""
+    widths = [max(len(row[c]) for row in (head, *rows)) for c in range(len(head))]
+    return "\n".join("  ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)) for row in (head, *rows))
+
+
+@soft.command("influence")
+@MODEL
+@LENGTHS
+@click.option("--samples", type=click.IntRange(1, 10**7), default=2000, show_default=True, help="Exchanges to try.")
+@click.option("--logit", is_flag=True, help="Changes of logit differences instead of the activation's norm.")
+@click.option("--matrix", is_flag=True, help="Print the bound for every pair (position changed, position read).")
+@SEED
+@FIGURE
+@JSON
+def influence_command(
+    model: str, lengths: str, samples: int, logit: bool, matrix: bool, seed: int, figure: Path | None, as_json: bool
+) -> None:
+    """How far exchanging one symbol can move the output: certified bounds (a), (b), and measured (c)."""
+    from restrict.soft.influence import fit_decay, influence, influence_matrix
+    from restrict.soft.source import load
+
+    check_writable(figure)
+    loaded = load(model)
+    if matrix:
+        _matrix({n: influence_matrix(loaded, n).tolist() for n in lengths_of(lengths)}, as_json)
+        return
+    with progress_on(loaded.name[:40]) as progress:
+        show = None if progress is None else lambda what: progress(what, None)
+        rows = [influence(loaded, n, samples=samples, seed=seed, progress=show) for n in lengths_of(lengths)]
+    if figure is not None:
+        from restrict.soft.figures import influence_figure
+
+        influence_figure(rows, loaded.name, str(figure))
+    which = 1 if logit else 0
+    fits = {name: fit_decay(rows, name, which) for name in ("sharp", "measured")}
+    if as_json:
+        click.echo(
+            json.dumps({"model": loaded.name, "sha256": loaded.digest, "rows": [_finite(vars(r)) for r in rows]})
+        )
+        return
+    what = "largest change of a logit difference" if logit else "norm of the change of the output's activation"
+    click.echo(f"{loaded.name}: {what}, one symbol exchanged anywhere but at the output")
+    click.echo("(a) closed form, (b) layer by layer and by sets: certified bounds; (c) measured: the largest found")
+    click.echo(_influence_table(rows, which))
+    for name, fit in fits.items():
+        if fit is not None:
+            click.echo(f"fit (estimate): {name} ~ {fit.constant:.3g} n^{fit.exponent:.2f}")
+
+
+def _influence_table(rows: Sequence[Influence], which: int) -> str:
+    head = ("n", "(a) closed", "(b) layers", "(b) sets", "(c) measured", "sets/measured", "tried")
+    cells = []
+    for r in rows:
+        closed = "-" if r.closed is None else number(r.closed[which])
+        if r.closed is not None and r.log10_closed is not None and not math.isfinite(r.closed[which]):
+            closed = f"10^{r.log10_closed:.0f}" if math.isfinite(r.log10_closed) else "none: eps is 0"
+        ratio = r.sharp[which] / r.measured[which] if r.measured[which] > 0 else math.inf
+        tried = f"all {r.tried}" if r.exhaustive else str(r.tried)
+        cells.append((str(r.n), closed, number(r.layerwise[which]), number(r.sharp[which]),
+                      number(r.measured[which]), f"{ratio:.2f}", tried))  # fmt: skip
+    return table(head, cells)
+
+
+def _matrix(found: dict[int, list[list[float]]], as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps({"bounds": found}))
+        return
+    for n, rows in found.items():
+        click.echo(f"n = {n}: certified bound; row: position changed, column: position read")
+        click.echo(table(("", *map(str, range(n))), [(str(i), *map(number, row)) for i, row in enumerate(rows)]))
+
+
+def _finite(row: dict[str, Any]) -> dict[str, Any]:
+    """JSON has no infinity: null instead."""
+
+    def clean(x: Any) -> Any:
+        if isinstance(x, list | tuple):
+            return [clean(v) for v in x]
+        return None if isinstance(x, float) and not math.isfinite(x) else x
+
+    return {k: clean(v) for k, v in row.items()}
+
+
+@soft.command("cross-entropy")
+@MODEL
+@click.option("--language", required=True, help="parity or 2dyck.")
+@LENGTHS
+@click.option("-p", "p", default="1/10", show_default=True, help="The source's parameter, such as 0.1.")
+@click.option("--samples", type=click.IntRange(2, 10**7), default=2000, show_default=True, help="Strings to draw.")
+@SEED
+@FIGURE
+@JSON
+def cross_entropy_command(
+    model: str, language: str, lengths: str, p: str, samples: int, seed: int, figure: Path | None, as_json: bool
+) -> None:
+    """Theorem 6: optimum, certified lower bound and measured cross-entropy of MODEL on a source, in bits."""
+    from restrict.soft.cross_entropy import cross_entropy
+    from restrict.soft.restriction import read_epsilon
+    from restrict.soft.source import load
+
+    check_writable(figure)
+    loaded = load(model)
+    share = read_epsilon(p)
+    rows = [cross_entropy(loaded, n, language, p=share, samples=samples, seed=seed) for n in lengths_of(lengths)]
+    if figure is not None:
+        from restrict.soft.figures import cross_entropy_figure
+
+        cross_entropy_figure(rows, loaded.name, str(figure))
+    if as_json:
+        click.echo(json.dumps({"model": loaded.name, "rows": [_finite(vars(r)) for r in rows]}))
+        return
+    click.echo(f"{loaded.name} on {language}, {rows[0].task}: bits per prediction")
+    click.echo("optimum, chance: exact; floor: certified lower bound; measured: exact, or +- a 99 % interval")
+    click.echo(_entropy_table(rows))
+
+
+def _entropy_table(rows: Sequence[CrossEntropy]) -> str:
+    head = ("n", "optimum", "floor", "measured", "+-", "chance", "eta")
+    return table(
+        head,
+        [
+            (str(r.n), f"{r.optimum:.6f}", f"{r.floor:.6f}", f"{r.measured:.6f}",
+             "exact" if r.exhaustive else f"{r.margin:.1e}", f"{r.chance:.6f}", number(r.eta))
+            for r in rows
+        ],
+    )  # fmt: skip
+
+
+@soft.command("certify")
+@MODEL
+@click.option("-n", "n", type=int, required=True, help="Length, markers included.")
+@click.option("--epsilon", required=True, help="How far the free tokens together may move the output, such as 0.01.")
+@click.option("--quantity", type=click.Choice(["probability", "margin"]), default="probability", show_default=True)
+@click.option("--fix", default=None, metavar="TEXT", help="Certify this instead of searching, such as 3:1,7:0.")
+@click.option(
+    "--position", type=int, default=None, help="Where the output is read, for models that have it everywhere."
+)
+@click.option(
+    "--time", "seconds", type=float, default=30.0, show_default=True, help="Stop improving after this many s."
+)
+@SEED
+@OUTPUT
+@JSON
+def certify_command(
+    model: str,
+    n: int,
+    epsilon: str,
+    quantity: str,
+    fix: str | None,
+    position: int | None,
+    seconds: float,
+    seed: int,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Fix few tokens so that all the others together move the output by at most epsilon, and certify it."""
+    from restrict.soft.restriction import certify_soft
+    from restrict.soft.source import load
+
+    check_writable(output)
+    loaded = load(model)
+    fixed = None if fix is None else fixed_of(fix)
+    with progress_on(f"{loaded.name[:40]}, n = {n}") as progress:
+        show = None if progress is None else lambda what: progress(what, None)
+        found = certify_soft(
+            loaded, n, epsilon, quantity="margin" if quantity == "margin" else "probability", position=position,
+            fixed=fixed, seed=seed, seconds=seconds, progress=show,
+        )  # fmt: skip
+    if output is not None:
+        found.save(output)
+    if as_json:
+        click.echo(json.dumps(json.loads(found.to_bytes()) | {"bound": found.bound, "free": found.free}))
+    else:
+        tokens = " ".join(f"{i}:{s}" for i, s in list(found.fixed.items())[:20])
+        more = " ..." if len(found.fixed) > 20 else ""
+        click.echo(f"{loaded.name} at n = {n}: fixed {len(found.fixed)}, free {found.free}")
+        click.echo(f"the {quantity} moves by at most {found.bound:.6g} (certified), whatever the free tokens are")
+        click.echo(f"fixed: {tokens}{more}" if tokens else "nothing has to be fixed")
+        if output is not None:
+            click.echo(f"certificate in {output}")
+    if found.provenance.get("stopped") == "interrupted":
+        where = f"; it is in {output}" if output else "; use -o FILE to keep it"
+        sys.exit(say(f"interrupted; the restriction above is the best so far and is valid{where}", 130))
+
+
+def fixed_of(text: str) -> dict[int, str]:
+    """The tokens of ``3:1,7:0``.
+
+    Raises:
+        UsageError: not POSITION:SYMBOL, or a position that comes twice.
+    """
+    from restrict.errors import UsageError
+
+    found: dict[int, str] = {}
+    for part in text.split(",") if text.strip() else []:
+        position, colon, symbol = part.strip().partition(":")
+        if not colon or not position.isascii() or not position.isdigit() or int(position) in found:
+            raise UsageError(f"--fix {text!r}: {part!r} is not POSITION:SYMBOL, or the position comes twice")
+        found[int(position)] = symbol
+    return found
+
+
+@soft.command("check")
+@MODEL
+@click.argument("certificate", type=click.Path(dir_okay=False, path_type=Path))
+def check_command(model: str, certificate: Path) -> None:
+    """Check a soft restriction again, by a separate program in exact integer arithmetic (slow)."""
+    from restrict.errors import ModelError, NotEstablished, ResourceLimit
+    from restrict.files import read_bytes
+    from restrict.soft.format import dumps
+    from restrict.soft.recheck import Reject, verify
+    from restrict.soft.source import load
+
+    loaded = load(model)
+    content = read_bytes(loaded.source) if loaded.source is not None else dumps(loaded)
+    try:
+        click.echo(verify(content, read_bytes(certificate)))
+    except Reject as error:
+        kinds = {3: NotEstablished, 5: ResourceLimit}
+        raise kinds.get(error.code, ModelError)(f"{certificate}: {error}") from None
+
+
+@soft.command("run")
+@MODEL
+@click.argument("words", nargs=-1, required=True)
+@click.option("--float32", is_flag=True, help="Evaluate in single precision.")
+@JSON
+def run_command(model: str, words: tuple[str, ...], float32: bool, as_json: bool) -> None:
+    """Evaluate MODEL on words: letters side by side, or symbols separated by spaces."""
+    import numpy as np
+
+    from restrict.soft import evaluate
+    from restrict.soft.source import load
+
+    loaded = load(model)
+    found = []
+    for word in words:
+        symbols = word.split() if " " in word.strip() or any(len(s) > 1 for s in loaded.alphabet) else list(word)
+        batch = loaded.encode([symbols])
+        logits = evaluate.logits(loaded, batch, dtype=np.float32 if float32 else np.float64)[0]
+        chances = evaluate.probabilities(loaded, logits)
+        chosen = [loaded.output.labels[int(k)] for k in evaluate.labels(loaded, logits)]
+        found.append((word, chosen, chances, logits))
+    if as_json:
+        rows = [{"word": w, "labels": c, "probabilities": p.tolist(), "logits": z.tolist()} for w, c, p, z in found]
+        click.echo(json.dumps({"model": loaded.name, "rows": rows}))
+        return
+    for word, chosen, chances, _logits in found:
+        if len(chosen) == 1:
+            shown = ", ".join(f"{n} {p:.6g}" for n, p in zip(loaded.output.labels, chances[0], strict=True))
+            click.echo(f"{word}: {chosen[0]} ({shown})")
+        else:
+            click.echo(f"{word}: {' '.join(chosen)}")
+
+
+@soft.command("write")
+@MODEL
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The file.")
+def write_command(model: str, output: Path) -> None:
+    """Write MODEL (a built-in one, say) as a restrict-soft/1 file."""
+    from restrict.soft.source import load
+
+    check_writable(output)
+    loaded = load(model)
+    loaded.save(output)
+    click.echo(f"{loaded!r} in {output}")
+
+
+@soft.command("import")
+@click.argument("kind", type=click.Choice(["torch", "gpt2"]))
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The model file.")
+@click.option("--heads", type=int, required=True, help="Heads per layer, which the weights do not say.")
+@click.option("--alphabet", default=None, help="The symbols: letters side by side, or separated by spaces.")
+@click.option("--labels", default=None, help="torch: names of the read-out's rows, separated by spaces.")
+@click.option("--start-marker", default=None, help="torch: the symbol of a marker in front.")
+@click.option("--end-marker", default=None, help="torch: the symbol of a marker at the end.")
+@click.option("--norm-first", is_flag=True, help="torch: as given to nn.TransformerEncoderLayer.")
+@click.option("--causal", is_flag=True, help="torch: the encoder is called with a causal mask.")
+@click.option("--place", type=click.Choice(["last", "first", "every"]), default="last", show_default=True)
+@click.option("--activation", type=click.Choice(["relu", "gelu", "gelu_tanh"]), default=None)
+@click.option("--eps", default="0.00001", show_default=True, help="The constant of LayerNorm.")
+@click.option("--names", default=None, metavar="ROLE=NAME,...", help="torch: embedding=, position=, unembedding=.")
+def import_command(kind: str, file: Path, output: Path, **options: Any) -> None:
+    """Map the weights of FILE (safetensors) to a restrict-soft/1 file; nothing of it is executed."""
+    from restrict.errors import UsageError
+    from restrict.soft.importers import from_gpt2, from_torch
+
+    check_writable(output)
+    alphabet = symbols_of(options["alphabet"])
+    if kind == "gpt2":
+        model = from_gpt2(
+            file, heads=options["heads"], alphabet=alphabet, activation=options["activation"] or "gelu_tanh",
+            eps=options["eps"], name=file.stem,
+        )  # fmt: skip
+    else:
+        if alphabet is None:
+            raise UsageError("--alphabet is needed: what the rows of the embedding stand for")
+        labels = options["labels"]
+        pairs = [part.partition("=") for part in (options["names"] or "").split(",") if part]
+        model = from_torch(
+            file, heads=options["heads"], alphabet=alphabet, labels=labels.split() if labels else None,
+            start_marker=options["start_marker"], end_marker=options["end_marker"],
+            norm_first=options["norm_first"], activation=options["activation"] or "relu", causal=options["causal"],
+            place=options["place"], eps=options["eps"], names={k: v for k, _, v in pairs}, name=file.stem,
+        )  # fmt: skip
+    model.save(output)
+    click.echo(f"{model!r} in {output}")
+
+
+def symbols_of(text: str | None) -> list[str] | None:
+    """The symbols of an option."""
+    if text is None:
+        return None
+    return text.split() if " " in text.strip() else list(text)

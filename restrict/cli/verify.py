@@ -1,0 +1,69 @@
+"""The command `verify`. Imported with the command line, so it stays light."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from restrict.cli import common
+from restrict.cli.every_length import STATES, document, shown, stages_on, write_proof
+
+
+@click.command()
+@common.MODEL
+@click.option(
+    "--language",
+    "-L",
+    "spec",
+    type=common.Text(),
+    default=None,
+    help="The language: dyck:1, model:FILE, ...",
+)
+@click.option("--equals", type=common.Text(), default=None, metavar="MODEL2", help="Instead of a language, a model.")
+@click.option(
+    "--from", "first", type=click.IntRange(0, 1_000_000), default=0, help="Only lengths from here on, markers counted."
+)
+@STATES
+@common.output_option("the proof")
+@common.JSON
+def verify(
+    model: str, spec: str | None, equals: str | None, first: int, states: int, output: Path | None, as_json: bool
+) -> None:
+    """Prove that MODEL recognises a language, or agrees with MODEL2, at every length; or show a shortest word on which
+    it does not (exit 3).
+
+    For order-only models: scores that compare query and key values, and periodic or threshold predicates of positions.
+    """
+    from restrict.all_lengths.verify import Proved
+    from restrict.all_lengths.verify import verify as run
+    from restrict.errors import NotEstablished, UsageError
+    from restrict.model.source import load
+
+    if (spec is None) == (equals is None):
+        raise UsageError("give a language with -L or a model with --equals, one of the two")
+    program = load(model)
+    other = load(equals) if equals is not None else None
+    with stages_on(program.name[:40]) as tell:
+        found = run(program, spec, equals=other, first=first, states=states, progress=tell)
+    lines = write_proof(output, found)
+    at = f"every n >= {max(first, 1)}"
+    if isinstance(found, Proved):
+        if as_json:
+            click.echo(json.dumps(document(found) | {"proved": True, "from": max(first, 1)}))
+            return
+        verb = "agrees with" if equals is not None else "recognises"
+        click.echo(f"proved: {program.name} {verb} {other.name if other else found.what} at {at}\n{lines}")
+        return
+    wrong = found.difference
+    if as_json:
+        content = document(found) | {"proved": False, "word": list(wrong.word), "n": wrong.n, "said": wrong.said}
+        click.echo(json.dumps(content | {"member": wrong.member}))
+    else:
+        click.echo(lines)
+    member = "in" if wrong.member else "not in"
+    raise NotEstablished(
+        f"{program.name} is wrong on {shown(wrong.word)} (n = {wrong.n}, a shortest one): it is {member} the "
+        f"{'language of the other' if equals else 'language'}, and the model says {wrong.said!r}"
+    )

@@ -1,0 +1,264 @@
+"""Theorem 1 by the Depth Reduction Lemma itself: Stage 1, 2 and 3, layer by layer, until no layer is left.
+
+The theorem's formulas for k, eta and the split of C are for the worst model and ask for astronomic lengths
+(:mod:`restrict.depth_reduction.constants`). Here they are measured on the model at hand:
+
+- **eta**: the largest of :data:`ETAS` for which Stage 1 fixes at most a quarter of what the layer may fix;
+- **k**: the least for which Stages 2 and 3 keep to the layer's budget. The pairs are ranked once; the selections for a
+  smaller k are prefixes. A pair whose ranking ends before the k-th selection is captured for nothing, so some k up to n
+  always serves; where n <= c k the lemma's bound is trivial and the trace says so;
+- **the split of C**: the share of the inputs left that each layer below the last one may use, by running all layers
+  with each of :data:`FIRST_SHARES` at a shorter length.
+
+The lemma's guarantees are recorded beside what was measured; nothing rests on them, since the certificate is made from
+a fresh collapse (Theorem A).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from restrict.arguments import least_free
+from restrict.cover.greedy import greedy
+from restrict.cover.local import local
+from restrict.depth_reduction.ctransformer import CTransformer
+from restrict.depth_reduction.lemma4 import Reduction
+from restrict.depth_reduction.selection import Ranking, Selection, ranked
+from restrict.depth_reduction.stage1 import Stage1Record, degrees, stage1
+from restrict.depth_reduction.stage2 import thinned
+from restrict.depth_reduction.stage3 import Setting, cover_problem, settled
+from restrict.errors import NotEstablished, RestrictError
+from restrict.restriction import Restriction
+from restrict.task import Task
+
+ETAS = tuple(Fraction(x, 100) for x in (45, 35, 25, 15, 10, 5, 2, 1))
+"""Shares that Stage 1 may use up, tried from the largest on."""
+DELTA = Fraction(1, 10)
+"""The tolerance of the event X0."""
+FIRST_SHARES = (0.2, 0.35, 0.5, 0.65, 0.8)
+"""Shares of the inputs left that a layer below the last one may use."""
+MEASURE_AT = 1200
+"""The split is measured at this length, where n is longer."""
+ROUNDS = 20
+"""Rounds of decimation before the local search: more is slower and hardly better."""
+CLOSER = 0.94
+"""Local search is asked for a smaller k by this factor, as long as it succeeds."""
+LEAST_SHARE = Fraction(1, 1000)
+"""The least share that resampling sets at random."""
+
+
+@dataclass(frozen=True, eq=False)
+class Lemma:
+    """What one run of all layers came to.
+
+    Attributes:
+        restriction: the restriction found.
+        layers: per layer what its stages did.
+        shares: per layer the share of the inputs left that it might use.
+    """
+
+    restriction: Restriction
+    layers: tuple[Reduction, ...]
+    shares: tuple[float, ...]
+
+    @property
+    def fixed(self) -> tuple[int, ...]:
+        """Per layer how many inputs were fixed for it."""
+        return tuple(len(r.stage1.fixed) + len(r.stage2.fixed) + r.stage3.spent for r in self.layers)
+
+    def text(self) -> str:
+        """For provenance and traces."""
+        parts = (
+            f"share {share:.2f}, eta = {float(r.stage1.eta):g}, k = {r.stage2.k}"
+            for share, r in zip(self.shares, self.layers, strict=True)
+        )
+        return "; ".join(parts)
+
+
+def by_lemma(task: Task, start: CTransformer, budget: int, seed: int) -> Lemma:
+    """All layers removed by the lemma.
+
+    Args:
+        task: its deadline ends the local searches, its progress is told.
+        start: the program as a 1-transformer.
+        budget: how many inputs may be fixed in all.
+        seed: same seed, same answer (where the deadline never comes).
+
+    Returns:
+        The restriction, and what each layer's stages did. Cost: that of the rankings of all pairs of each layer, and of
+        the covering problems for some values of k.
+
+    Raises:
+        ResourceLimit: the rankings or the candidate lists hold too many pairs.
+    """
+    shares = _split(task, start, budget, seed)
+    return _run(task, start, budget, shares, seed)
+
+
+def _run(task: Task, start: CTransformer, budget: int, shares: tuple[float, ...], seed: int) -> Lemma:
+    """Remove layer after layer with the given split."""
+    t, left, found = start, budget, []
+    for layer, share in enumerate(shares, 1):
+        task.tell(f"layer {layer} of {len(shares)}: Stages 1 to 3")
+        step = remove_layer(task, t, round(share * left), seed=seed)
+        left -= t.restriction.free - step.restriction.free
+        found.append(step)
+        t = step.transformer
+    return Lemma(t.restriction, tuple(found), shares)
+
+
+def _split(task: Task, start: CTransformer, budget: int, seed: int) -> tuple[float, ...]:
+    """The shares of all layers: of several candidates the one with the least maximum, then the least mean."""
+    layers = start.layers
+    if layers <= 1:
+        return (1.0,) * layers
+    short, allowed = _shorter(start, budget)
+    best: tuple[tuple[int, float], tuple[float, ...]] | None = None
+    for shares in _candidates(layers):
+        task.tell(f"measuring the split {shares[0]:.2f}")
+        try:
+            depends = _run(task, short, allowed, shares, seed).layers[-1].transformer.output_depends()
+        except NotEstablished:
+            continue
+        worth = int(depends.max(initial=0)), float(depends.mean())
+        best = min(best, (worth, shares)) if best is not None else (worth, shares)
+        if task.deadline.passed:
+            break
+    return best[1] if best is not None else next(_candidates(layers))
+
+
+def _candidates(layers: int) -> Iterator[tuple[float, ...]]:
+    for first in FIRST_SHARES:
+        yield (*(first for _ in range(layers - 1)), 1.0)
+
+
+def _shorter(start: CTransformer, budget: int) -> tuple[CTransformer, int]:
+    """The program at a length at which measuring is cheap, with a budget in proportion; itself where there is none."""
+    instance = start.instance
+    if start.n <= MEASURE_AT:
+        return start, budget
+    try:
+        short = instance.model.at(MEASURE_AT)
+    except RestrictError:
+        return start, budget
+    positions = short.n - len(short.pinned)
+    share = Fraction(budget, max(1, instance.n - len(instance.pinned)))
+    return CTransformer.of_model(short), positions - least_free(positions, 1 - share)
+
+
+# ---------------------------------------------------------------- one layer
+
+
+def remove_layer(task: Task, t: CTransformer, budget: int, *, seed: int = 0) -> Reduction:
+    """Lemma 4 with eta and k measured: fix at most ``budget`` inputs, and collapse the first layer.
+
+    Args:
+        task: its deadline ends the local searches, its progress is told.
+        t: a c-transformer with at least one layer.
+        budget: how many free inputs may be fixed.
+        seed: same seed, same answer (where the deadline never comes).
+
+    Returns:
+        The reduced transformer with the records of the three stages; ``stage3.status`` is always "captured".
+
+    Raises:
+        ResourceLimit: the rankings or the candidate lists hold too many pairs.
+    """
+    rho1, first = _stage1(t, budget)
+    t1 = t.restrict(rho1) if first.fixed else t
+    left = budget - len(first.fixed)
+    ranks = Ranks.of(t1, _first_k(t1, left))
+    k = _least_k(task, t1, ranks, left, seed)
+    while True:
+        chosen, rho2, second = thinned(t1, ranks.at_most(t1, k), eta=first.eta, C=first.C, budget=left)
+        t2, remaining = t1.restrict(rho2) if second.fixed else t1, left - len(second.fixed)
+        q = Fraction(remaining, max(1, rho2.free)) / (1 + DELTA)
+        setting = Setting(min(max(q, LEAST_SHARE), 1 - LEAST_SHARE), DELTA, first.eta, first.C)
+        rho3, third = settled(
+            t2, chosen, remaining, setting, seed=seed, time=task.deadline.left, attempts=1, rounds=ROUNDS
+        )
+        if third.status == "captured":
+            break
+        k = min(t.n, k + max(1, k // 16))
+    task.tell("collapsing")
+    c, s, H = t.c, len(t.symbols), len(t.heads)
+    return Reduction(rho3, t2.restrict(rho3).collapse(), first, second, third, c * (s**c * k * H + 1))
+
+
+def _stage1(t: CTransformer, budget: int) -> tuple[Restriction, Stage1Record]:
+    """Stage 1 with the largest eta for which it fixes at most a quarter of the budget."""
+    C, counts = Fraction(max(1, t.restriction.free), t.n), degrees(t)
+    for eta in ETAS:
+        if 4 * np.count_nonzero(counts > math.floor(t.c / (eta * C))) <= budget:
+            return stage1(t, eta=eta, C=C)
+    return stage1(t, eta=min(ETAS[-1], Fraction(max(1, t.c), t.n) / C), C=C)  # no input feeds more than n
+
+
+# ---------------------------------------------------------------- k
+
+
+@dataclass(eq=False)
+class Ranks:
+    """A ranking of all pairs, and the selections made from it for the largest k asked for so far."""
+
+    ranking: Ranking
+    chosen: Selection
+
+    @staticmethod
+    def of(t: CTransformer, k: int) -> Ranks:
+        """Rank the pairs of ``t`` for k selections each."""
+        return Ranks(*ranked(t, k))
+
+    def at_most(self, t: CTransformer, k: int) -> tuple[Ranking, Selection]:
+        """The ranking and the selections for k, ranked anew where the present ones are too short."""
+        if k > self.chosen.k:
+            self.ranking, self.chosen = ranked(t, min(t.n, max(k, 2 * self.chosen.k)))
+        return self.ranking, self.chosen.first(k)
+
+
+def _first_k(t: CTransformer, budget: int) -> int:
+    """About the k that fits: greedy covering sets a share of about 5/k of the inputs where there are two symbols."""
+    return min(t.n, max(8, math.ceil(3 * len(t.symbols) * t.restriction.free / max(1, budget))))
+
+
+def _least_k(task: Task, t: CTransformer, ranks: Ranks, budget: int, seed: int) -> int:
+    """The least k, to a thirtieth, at which greedy covering keeps to the budget; then less by local search."""
+    low, high = 0, min(ranks.chosen.k, t.n)
+    while (needed := _needed(t, ranks.at_most(t, high)[1])) is None or needed > budget:
+        if high == t.n:
+            return high
+        low, high = high, min(t.n, 2 * high)
+    while high - low > max(1, high // 30):
+        likely = round(high * (max(1, needed) / max(1, budget)) ** 1.2)  # the share set falls a little slower than 1/k
+        middle = min(max(likely, low + max(1, (high - low) // 8)), high - max(1, (high - low) // 8))
+        task.tell(f"k = {middle}")
+        found = _needed(t, ranks.at_most(t, middle)[1])
+        if found is None or found > budget:
+            low = middle
+        else:
+            high, needed = middle, found
+    while (closer := math.floor(CLOSER * high)) >= 1 and not task.deadline.passed:
+        task.tell(f"k = {closer}")
+        chosen = ranks.at_most(t, closer)[1]
+        problem, _ = cover_problem(t, chosen)
+        if problem.pairs < chosen.uncaptured:
+            break
+        found_it = local(problem, budget, seed, task.deadline.left, rounds=ROUNDS)
+        if found_it.status != "captured":
+            break
+        high = closer
+    return high
+
+
+def _needed(t: CTransformer, chosen: Selection) -> int | None:
+    """How many inputs greedy covering sets; ``None`` where it does not capture all pairs."""
+    problem, _ = cover_problem(t, chosen)
+    if problem.pairs < chosen.uncaptured:
+        return None
+    found = greedy(problem)
+    return found.count if found.captured.all() else None

@@ -1,0 +1,109 @@
+"""Given c: from a restriction that misses it to one that keeps to it, and back to as many free inputs as possible.
+
+Fixing an input takes it out of every dependency set and adds nothing to any (Theorem A is monotone). So a restriction
+under which some labels depend on too many inputs is repaired in one go: fix inputs until every label's set is small
+enough, a multi-cover that is solved greedily, most labels with too large a set per input. Everything fixed is the last
+resort, so there always is an answer. Then inputs are freed again, in halves, where the bound survives it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from restrict.arrays import FREE_INPUT
+from restrict.depth_reduction.activations import unpacked
+from restrict.depth_reduction.ctransformer import CTransformer
+from restrict.depth_reduction.layers import collapsed
+from restrict.restriction import Restriction
+from restrict.task import Task
+
+CHECKS = 80
+"""Collapses that freeing may cost; with a deadline, until it."""
+BLOCK = 512
+"""Labels whose dependency sets are unpacked at a time."""
+
+
+def repaired(task: Task, t: CTransformer, c: int) -> Restriction:
+    """Fix inputs until every label depends on at most ``c``.
+
+    Args:
+        task: its seed chooses the symbols.
+        t: the transformer with no layer left under the restriction that misses c.
+        c: the most inputs of a label.
+
+    Returns:
+        A refinement of the restriction of ``t`` under which the bound holds. Cost: the violating labels times n, per
+        input fixed.
+    """
+    sizes, rng = t.output_depends(), np.random.default_rng(task.seed)
+    over = np.flatnonzero(sizes > c)
+    bits = t.base[t.instance.model.output.variable].depends
+    excess = sizes[over] - c
+    votes = np.zeros(t.n, np.int64)
+    for first in range(0, len(over), BLOCK):
+        votes += unpacked(bits[over[first : first + BLOCK]])[:, : t.n].sum(axis=0)
+    symbols = np.full(t.n, FREE_INPUT, np.int64)
+    while len(over) and excess.max(initial=0) > 0:
+        x = int(np.argmax(votes))
+        holds = (bits[over, x >> 6] >> (x & 63)) & 1 == 1
+        symbols[x], votes[x] = int(rng.integers(len(t.symbols))), -1
+        excess = excess - holds
+        done = excess <= 0
+        for first in range(0, int(done.sum()), BLOCK):
+            rows = over[done][first : first + BLOCK]
+            seen = unpacked(bits[rows])[:, : t.n].sum(axis=0)
+            votes = np.where(votes < 0, votes, votes - seen)
+        over, excess = over[~done], excess[~done]
+    new = {int(x): t.symbols[symbols[x]] for x in np.flatnonzero(symbols != FREE_INPUT)}
+    return Restriction(t.n, {**t.restriction.fixed, **new}, t.restriction.pinned)
+
+
+def freed(task: Task, rho: Restriction, c: int) -> Restriction:
+    """Free inputs again, most at once first, where every label still depends on at most ``c``.
+
+    Args:
+        task: its instance and seed; with a deadline it goes on until that.
+        rho: a restriction under which the bound holds.
+        c: the most inputs of a label.
+
+    Returns:
+        A restriction with at least as many free positions, under which it holds, too. Cost: a collapse per trial.
+
+    Raises:
+        ResourceLimit: the candidate lists hold too many pairs.
+    """
+    rng = np.random.default_rng(task.seed)
+    left = [int(i) for i in rng.permutation(sorted(rho.fixed))]
+    size, checks, needed = max(1, len(left) // 2), 0, list[int]()
+    while left and not task.deadline.passed and (checks < CHECKS or task.deadline.moment is not None):
+        batch, rest = left[:size], left[size:]
+        trial = Restriction(rho.n, {i: s for i, s in rho.fixed.items() if i not in set(batch)}, rho.pinned)
+        checks += 1
+        task.tell("freeing", len(rho.fixed))
+        if holds(task, trial, c):
+            rho, left = trial, rest
+            size = min(2 * size, max(1, len(left) // 2))
+        elif len(batch) == 1:
+            needed.append(batch[0])
+            left = rest
+        else:
+            size = max(1, len(batch) // 4)
+            left = rest + batch
+    return rho
+
+
+def holds(task: Task, rho: Restriction, c: int) -> bool:
+    """Whether every label depends on at most ``c`` inputs, by a collapse of all layers.
+
+    Args:
+        task: its instance.
+        rho: the restriction.
+        c: the most inputs of a label.
+
+    Returns:
+        Whether it does (Theorem A; exact for the abstract run).
+
+    Raises:
+        ResourceLimit: the candidate lists hold too many pairs.
+    """
+    return int(collapsed(task.instance, rho)[-1].output_depends().max(initial=0)) <= c

@@ -1,0 +1,299 @@
+"""Boxes that force the output away from a label and agree with given fixed positions, found by search.
+
+The tree of :mod:`restrict.certificate.hitting_tree` asks, at a set of positions with possible symbols, for a box that
+conflicts with none of them. One is found by
+
+- the goal-directed search (:mod:`restrict.force.goal`) for a value without the label, with these positions given;
+- words drawn at random that agree with them: what the output reads on such a word is a box;
+- SAT on the cone (:mod:`restrict.optimum.cnf`), where it can be encoded, when neither finds one: then there is a word,
+  or the label is forced.
+
+Each is then made small: positions are given up while the abstract run still excludes the label, first those that the
+tree would have to branch on; with more than two symbols each allowed set is made as large as it can be. A row is
+ordered once for all boxes, so a box costs milliseconds at any length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from restrict.certificate.hitting_tree import Open
+from restrict.certificate.lower_bound_check import indices
+from restrict.errors import ResourceLimit
+from restrict.force.goal import Goal, OutOfBudget, Solver
+from restrict.force.minimise import needed_cone
+from restrict.force.on_demand import OnDemandState
+from restrict.force.state import ForcingState
+from restrict.model.program import Instance
+from restrict.optimum.cnf import encode
+from restrict.optimum.exact import Oracle
+from restrict.restriction import Restriction
+
+Symbols = dict[int, tuple[int, ...]]
+"""Positions with their allowed symbols (indices), ascending."""
+Accepts = Callable[[frozenset[str]], bool]
+GOALS = ((2, 0.0), (3, 0.5), (3, 1.0), (3, 1.0))
+"""Alternatives tried and noise of the goal-directed searches for one box."""
+WORK, MORE_WORK = 50_000, 2_000_000
+"""Effort of one search, and of one more where all of these fail."""
+APART_WORK = 200_000
+"""Effort of the search for a box without given positions."""
+WIDENINGS = 24
+"""Sets of symbols tried at one position to allow more of them."""
+TOKENS = 24
+"""Positions that these may fix."""
+WORDS, ENOUGH = 200, 3
+"""Random words tried where the goals find nothing, and boxes made of them."""
+SAT_LENGTH = 2_000
+"""Up to this length SAT is asked where everything else fails."""
+
+
+@dataclass(frozen=True, eq=False)
+class FoundBox:
+    """Under ``symbols`` the output has one of ``labels``, by the abstract run over ``cone``."""
+
+    symbols: Mapping[int, tuple[int, ...]]
+    labels: frozenset[str]
+    cone: Mapping[str, tuple[int, ...]] = field(repr=False)
+
+    @property
+    def bits(self) -> dict[int, int]:
+        """The allowed symbols as bits."""
+        return {p: sum(1 << a for a in allowed) for p, allowed in self.symbols.items()}
+
+
+class _Word(OnDemandState):
+    """A word drawn at random as it is read."""
+
+    rng: np.random.Generator
+
+    def values(self, name: str, i: int) -> Sequence[int]:
+        """V of a node; a token that has several possible symbols gets one of them."""
+        found = super().values(name, i)
+        if name == "token" and len(found) > 1:
+            found = self.tokens[i] = (int(found[int(self.rng.integers(len(found)))]),)
+        return found
+
+
+@dataclass(frozen=True)
+class _Avoid:
+    """A guard of the goal-directed search: the positions ``used`` by so many ``boxes`` stay free."""
+
+    used: frozenset[int]
+    boxes: int
+
+    def allows(self, state: ForcingState, i: int, symbol: int) -> bool:
+        """Whether position ``i`` may be fixed."""
+        return i not in self.used
+
+    def accepts(self, fixed: Mapping[int, int]) -> bool:
+        """Whether all of these may be fixed."""
+        return self.used.isdisjoint(fixed)
+
+
+class BoxSearch:
+    """Boxes at one instance and target, deterministic for a seed; ``tick`` is called now and then and may raise."""
+
+    def __init__(self, instance: Instance, position: int, seed: int, tick: Callable[[], None]) -> None:
+        self.instance, self.position, self.tick = instance, position, tick
+        self.output = instance.model.output.variable
+        self.rng = np.random.default_rng(seed)
+        self.base = OnDemandState(instance)
+        self.alphabet = self.base.alphabet
+        self.pinned = set(instance.pinned)
+
+    # ------------------------------------------------------------ the abstract run
+
+    def run(self, symbols: Mapping[int, tuple[int, ...]]) -> tuple[frozenset[str], Symbols, OnDemandState]:
+        """Labels under a box, the part of the box that was read, and the state."""
+        self.tick()
+        state = OnDemandState(self.instance)
+        state.share(self.base)
+        state.tokens.update(symbols)
+        labels = self._labels(state)
+        read = state.read_tokens((self.output, self.position))
+        return labels, {p: allowed for p, allowed in symbols.items() if p in read}, state
+
+    def _labels(self, state: ForcingState) -> frozenset[str]:
+        return frozenset(self.instance.label(v) for v in state.values(self.output, self.position))
+
+    def finished(self, symbols: Symbols) -> FoundBox:
+        """A box with the nodes that prove it."""
+        labels, read, state = self.run(symbols)
+        return FoundBox(dict(sorted(read.items())), labels, needed_cone(state, (self.output, self.position)))
+
+    # ------------------------------------------------------------ finding
+
+    def find(self, node: Open, label: str | None) -> FoundBox | None:
+        """A small box that conflicts with nothing at the node and excludes the label.
+
+        Args:
+            node: chosen positions with their possible symbols.
+            label: to be excluded; ``None``: the box is to force some one label.
+
+        Returns:
+            The box with the fewest positions that are not chosen, or ``None`` where none was found: the label is forced
+            at the node, or the search was not good enough.
+
+        Cost: some searches, and a run on demand for each position of what they find.
+        """
+        held = {p: indices(bits) for p, bits in node.symbols.items()}
+
+        def accepts(labels: frozenset[str]) -> bool:
+            return label not in labels if label is not None else len(labels) == 1
+
+        if label is not None and self.run(held)[0] == {label}:
+            return None
+        best: Symbols | None = None
+        for found in self._candidates(held, label, accepts):
+            small = self._small(found, held, accepts)
+            if best is None or self._price(small, held) < self._price(best, held):
+                best = small
+        return None if best is None else self.finished(self._widened(best, accepts))
+
+    def apart(self, label: str, used: Collection[int], boxes: int) -> FoundBox | None:
+        """A box that excludes the label without the positions ``used`` by so many others; ``None``: there was none.
+
+        So many disjoint boxes prove the optimum of models that are made of blocks, such as AND of ORs, at once.
+        """
+
+        def accepts(labels: frozenset[str]) -> bool:
+            return label not in labels
+
+        box = self._by_goal({}, label, 2, 0.0, self.instance.n, APART_WORK, _Avoid(frozenset(used), boxes))
+        if box is None or not accepts(self.run(box)[0]):
+            return None
+        return self.finished(self._widened(self._small(box, {}, accepts), accepts))
+
+    def forced(self, node: Open, label: str) -> Symbols | None:
+        """Symbols for the node's positions that force the label, by the abstract run; positions not needed are left
+        out."""
+        fixed = {p: indices(bits)[:1] for p, bits in node.symbols.items()}
+        labels, read, _ = self.run(fixed)
+        return read if labels == {label} else None
+
+    def _price(self, box: Symbols, held: Symbols) -> tuple[int, int]:
+        """Positions that the tree has to branch on, then all."""
+        return sum(not set(held.get(p, self.alphabet)) <= set(allowed) for p, allowed in box.items()), len(box)
+
+    def _candidates(self, held: Symbols, label: str | None, accepts: Accepts) -> Iterator[Symbols]:
+        """Boxes, not yet small, by the goals, else by words, else by one long search, else by SAT."""
+        found = False
+        for width, noise in GOALS if label is not None else ():
+            box = self._by_goal(held, label, width, noise, TOKENS, WORK)
+            if box is not None and accepts(self.run(box)[0]):
+                found = True
+                yield box
+        if not found:
+            for box in self._by_words(held, accepts):
+                found = True
+                yield box
+        if not found and label is not None:
+            box = self._by_goal(held, label, 3, 0.0, self.instance.n, MORE_WORK) or self._by_sat(held, label)
+            if box is not None and accepts(self.run(box)[0]):
+                yield box
+
+    def _by_goal(
+        self,
+        held: Symbols,
+        label: str | None,
+        width: int,
+        noise: float,
+        limit: int,
+        work: int,
+        guard: _Avoid | None = None,
+    ) -> Symbols | None:
+        state = ForcingState(self.instance)
+        state.share(self.base)
+        state.tokens.update(held)
+        allowed = frozenset(v for v in range(self.instance.domains[self.output]) if self.instance.label(v) != label)
+        solver = Solver(
+            state,
+            self.rng,
+            widths=(width,),
+            noise=noise,
+            work=work,
+            tick=self.tick,
+            guard=guard,
+            guarded=0 if guard is None else 2 * guard.boxes + 4,
+        )
+        try:
+            if not allowed or not solver.solve(Goal(self.output, self.position, allowed), limit):
+                return None
+        except OutOfBudget:
+            return None
+        return {p: tuple(v) for p, v in state.tokens.items() if p not in self.pinned}
+
+    def _by_words(self, held: Symbols, accepts: Accepts) -> Iterator[Symbols]:
+        left = ENOUGH
+        for _ in range(WORDS):
+            self.tick()
+            word = _Word(self.instance)
+            word.rng = self.rng
+            word.share(self.base)
+            word.tokens.update(held)
+            if accepts(self._labels(word)):
+                read = word.read_tokens((self.output, self.position))
+                yield {p: tuple(word.tokens[p]) for p in sorted(read - self.pinned)}
+                left -= 1
+                if left == 0:
+                    return
+
+    def _by_sat(self, held: Symbols, label: str) -> Symbols | None:
+        if self.instance.n > SAT_LENGTH:
+            return None
+        fixed = {p: allowed[0] for p, allowed in held.items()}
+        try:
+            oracle = Oracle(encode(self.instance, Restriction.of(self.instance, fixed), [self.position]), self.position)
+        except ResourceLimit:
+            return None
+        if label not in oracle.other:
+            return {p: (a,) for p, a in fixed.items()}
+        word = oracle.find({}, oracle.other[label])
+        return None if word is None else {p: (a,) for p, a in (fixed | word).items()}
+
+    # ------------------------------------------------------------ making small
+
+    def _small(self, box: Symbols, held: Symbols, accepts: Accepts) -> Symbols:
+        """A box that no position can be taken from. Positions that cost the tree a branch go first."""
+        box = self.run(box)[1]
+        costly = [p for p in box if not set(held.get(p, self.alphabet)) <= set(box[p])]
+        rest = [p for p in box if p not in set(costly)]
+        for p in [*self._shuffled(costly), *self._shuffled(rest)]:
+            if p in box:
+                labels, read, _ = self.run({other: allowed for other, allowed in box.items() if other != p})
+                box = read if accepts(labels) else box
+        return box
+
+    def _shuffled(self, positions: Collection[int]) -> list[int]:
+        return [int(p) for p in self.rng.permutation(sorted(positions))]
+
+    def _widened(self, box: Symbols, accepts: Accepts) -> Symbols:
+        """Larger allowed sets: as few symbols as possible are ruled out at a position, halving what is tried."""
+        if len(self.alphabet) == 2:
+            return box
+        for p in sorted(box):
+            allowed = set(box[p])
+            box = box | {
+                p: self._others(self._ruled_out(box, p, [a for a in self.alphabet if a not in allowed], accepts))
+            }
+        return box
+
+    def _ruled_out(self, box: Symbols, p: int, ruled_out: list[int], accepts: Accepts) -> list[int]:
+        """Symbols to rule out at a position: smaller and smaller parts are allowed again where that does no harm."""
+        size, left = len(ruled_out) // 2, WIDENINGS
+        while size and left > 0:
+            for start in range(0, len(ruled_out), size)[::-1]:
+                fewer = ruled_out[:start] + ruled_out[start + size :]
+                left -= 1
+                if fewer and left >= 0 and accepts(self.run(box | {p: self._others(fewer)})[0]):
+                    ruled_out = fewer
+            size //= 2
+        return ruled_out
+
+    def _others(self, symbols: Iterable[int]) -> tuple[int, ...]:
+        left_out = set(symbols)
+        return tuple(a for a in self.alphabet if a not in left_out)

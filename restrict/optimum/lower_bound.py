@@ -1,0 +1,310 @@
+"""Lower bounds at any length: how many positions it takes, at least, to force the output.
+
+Level by level it is shown that no ``k`` positions force a label: the tree of :mod:`restrict.certificate.hitting_tree`
+is closed for the boxes that exclude the label, and where it stays open :mod:`restrict.optimum.box_search` finds another
+box for the place. This is implicit hitting sets, as in :mod:`restrict.optimum.exact`, but without an encoding of the
+model: a box comes from the abstract run, whose cost does not grow with the tree, and whose cone is the proof. So the
+length does not matter much, and the certificate (``restrict-lower-bound/1``) is a few dozen boxes.
+
+Where no box exists at a node, its positions force the label. Since all smaller numbers have been ruled out, they are a
+smallest restriction then: the search for a lower bound also finds optima.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from restrict.arguments import the_integer
+from restrict.certificate.certificate import Certificate
+from restrict.certificate.hitting_tree import HittingTree, Open, Uncovered, disjoint, needed
+from restrict.certificate.lower_bound import Box, LowerBound, label_count
+from restrict.certificate.lower_bound_check import check_lower_bound_fast
+from restrict.deadline import OutOfTime, Progress
+from restrict.errors import ResourceLimit
+from restrict.force.cases import confirm, confirm_by_cases
+from restrict.model.program import Instance, Model
+from restrict.optimum.box_search import BoxSearch, FoundBox, Symbols
+from restrict.task import Target, Task
+
+Stopped = Literal["optimal", "asked", "open", "budget", "time", "interrupted"]
+MANY_LABELS = 64
+"""With more labels than this only those that boxes show are named; the bound for the others is one number."""
+BOXES, NODES = 4_000, 400_000
+"""Boxes of one label and nodes of one tree, at most."""
+MOST_APART = 256
+"""Disjoint boxes of one label that are looked for at first."""
+HARVEST = 20_000
+"""Nodes of one tree over the boxes at hand, when a search that took larger steps is over."""
+CASES_LENGTH = 200
+"""Up to so many positions a restriction met on the way is also confirmed by cases."""
+STEP = 6
+"""From this level on, the next one is at most twice as far, where an upper bound is known."""
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """What a search for lower bounds came to.
+
+    ``bound`` is the certificate, ``at_least`` its number for the output being forced at all, ``disjoint`` the part of
+    it that disjoint boxes alone prove. ``forcing`` fixes ``upper`` positions and forces the output, where the search
+    came across it (``None``: it did not). ``stopped``: ``optimal`` (the bound is reached by a restriction known),
+    ``asked`` (as far as was asked for), ``open`` (no box was found where one was needed), ``budget``, ``time`` or
+    ``interrupted``.
+    """
+
+    bound: LowerBound
+    at_least: int
+    disjoint: int
+    upper: int | None
+    forcing: Certificate | None
+    stopped: Stopped
+    nodes: int
+
+
+def lower_bound(
+    model: Model,
+    n: int,
+    *,
+    target: Target = "last",
+    k: int | None = None,
+    upper: int | None = None,
+    seed: int = 0,
+    time: float | None = None,
+    progress: Progress | None = None,
+) -> Bounds:
+    """Prove that few positions do not force the output.
+
+    Args:
+        model, n: the program and its length, markers included.
+        target: ``"last"``, or a position for a model with output at every position.
+        k: stop when no ``k`` positions force the output; by default go on to the optimum.
+        upper: so many positions are known to force it; the search stops when fewer are ruled out.
+        seed: the same seed gives the same bound, byte for byte (without ``time``).
+        time: seconds; the best bound by then is returned. Ctrl-C does the same.
+        progress: called with what is being done and the number of positions ruled out.
+
+    Returns:
+        The best bound; its certificate has passed the fast check.
+
+    Raises:
+        UsageError: a bad argument, or the target ``all``.
+
+    Cost: a search and some runs on demand for each box, milliseconds once rows are ordered, and the trees, which are
+    exponential in the bound.
+    """
+    task = Task.of(model, n, target=target, seed=seed, time=time, progress=progress)
+    position = task.one_position("a lower bound")
+    asked = None if k is None else the_integer("k", k)
+    known = None if upper is None else the_integer("upper", upper)
+    search = _Search(task, position)
+    return search.result(search.run(asked, known))
+
+
+class _Forced(Exception):
+    """No box was found at a node: its positions force the label, or the search was not good enough."""
+
+    def __init__(self, node: Open, label: str | None) -> None:
+        super().__init__(f"{len(node.symbols)} positions, label {label}")
+        self.node, self.label = node, label
+
+
+@dataclass(eq=False)
+class _Search:
+    """The boxes so far, what they prove for each label, and the smallest restriction met."""
+
+    task: Task
+    position: int
+    boxes: list[FoundBox] = field(default_factory=list)
+    bits: list[dict[int, int]] = field(default_factory=list)
+    proved: dict[str | None, int] = field(default_factory=dict)
+    forcing: Certificate | None = None
+    upper: int | None = None
+    nodes: int = 0
+    tried: int = 0
+
+    def __post_init__(self) -> None:
+        self.instance = self.task.instance
+        model = self.instance.model
+        self.search = BoxSearch(self.instance, self.position, self.task.seed, self.task.deadline.check)
+        self.everything = (1 << len(model.alphabet)) - 1
+        self.size = self.instance.domains[model.output.variable]
+        self.many = label_count(model.output, self.size) > MANY_LABELS
+        self.letters = len(self.instance.unpinned)
+
+    # ------------------------------------------------------------ levels
+
+    def run(self, k: int | None, upper: int | None) -> Stopped:
+        """Rule out 0, 1, 2 ... positions; ``proved`` grows on the way."""
+        self.upper, level = upper, 0
+        try:
+            self._disjoint_boxes(k)
+            while True:
+                if self.upper is not None and level >= self.upper:
+                    return "optimal"
+                if k is not None and level > k:
+                    return "asked"
+                if level > self.letters:
+                    return "optimal"
+                self.tried = level
+                try:
+                    self._level(level)
+                except _Forced as stop:
+                    if not self._improved(stop, level):
+                        return "open"
+                    level = self._ruled_out() - 1
+                level = self._next(level, k)
+        except OutOfTime:
+            return "time"
+        except ResourceLimit:
+            return "budget"
+        except KeyboardInterrupt:
+            return "interrupted"
+
+    def _disjoint_boxes(self, k: int | None) -> None:
+        """Start with disjoint boxes for each label, while a single search finds one more."""
+        if self.many:
+            return
+        enough = min(x for x in (self.upper, None if k is None else k + 1, MOST_APART) if x is not None)
+        for label in self._labels():
+            used: set[int] = set()
+            for count in range(1, enough + 1):
+                self.task.tell(f"{count} disjoint boxes", self.upper)
+                box = None if label is None else self.search.apart(label, used, count)
+                if box is None:
+                    break
+                self._add(box)
+                used.update(box.symbols)
+
+    def _add(self, box: FoundBox) -> Mapping[int, int]:
+        if len(self.boxes) >= BOXES:
+            raise ResourceLimit(f"more than {BOXES} boxes")
+        self.boxes.append(box)
+        self.bits.append(box.bits)
+        return self.bits[-1]
+
+    def _next(self, level: int, k: int | None) -> int:
+        """The level after this one: the next, but in larger steps where an upper bound lies far off."""
+        goal = min(x for x in (self.upper and self.upper - 1, k, self.letters) if x is not None)
+        return level + 1 if level < STEP else max(level + 1, min(2 * level, goal))
+
+    def _level(self, level: int) -> None:
+        """Show that no ``level`` positions force the output, or raise :class:`_Forced`."""
+        done: set[str | None] = set()
+        while left := [label for label in self._labels() if label not in done]:
+            for label in left:
+                self.task.tell(f"at least {level}, {len(self.boxes)} boxes", self.upper)
+                if self.proved.get(label, -1) < level:
+                    self._close(label, level)
+                    self.proved[label] = level
+                done.add(label)
+
+    def _labels(self) -> list[str | None]:
+        """All labels, or those that boxes show and ``None`` for the others."""
+        output = self.instance.model.output
+        if not self.many:
+            return list(dict.fromkeys(output.label(v) for v in range(self.size)))
+        return [*sorted(set().union(*(box.labels for box in self.boxes))), None]
+
+    def _close(self, label: str | None, level: int) -> None:
+        """Close the tree of one label, finding boxes where it is open."""
+        mine = [t for t, box in enumerate(self.boxes) if label not in box.labels]
+
+        def more(node: Open) -> Mapping[int, int]:
+            box = self.search.find(node, label)
+            if box is None:
+                raise _Forced(node, label)
+            return self._add(box)
+
+        tree = HittingTree([self.bits[t] for t in mine], self.everything, level, more, NODES, self.task.deadline.check)
+        try:
+            tree.run()
+        finally:
+            self.nodes += tree.nodes
+
+    # ------------------------------------------------------------ optima met on the way
+
+    def _improved(self, stop: _Forced, level: int) -> bool:
+        """Whether the node's positions force the label, provably; then they are the best restriction so far."""
+        if stop.label is None:
+            return False
+        found = self.search.forced(stop.node, stop.label)
+        fixed = {p: bits.bit_length() - 1 for p, bits in stop.node.symbols.items()} if found is None else _first(found)
+        if self.upper is not None and len(fixed) >= self.upper:
+            return False
+        task = self.task.noting(strategy="hitting sets")
+        confirmed = confirm(task, fixed)
+        if confirmed is None and self.letters <= CASES_LENGTH:
+            confirmed = confirm_by_cases(task, fixed)
+        if confirmed is None:
+            return False
+        self.forcing, self.upper = confirmed, len(fixed)
+        return True
+
+    def _ruled_out(self) -> int:
+        """No fewer positions than this force the output."""
+        labels = self._labels()
+        return min((self.proved.get(label, -1) + 1 for label in labels), default=0)
+
+    # ------------------------------------------------------------ the certificate
+
+    def _harvest(self) -> None:
+        """What the boxes at hand prove beyond the levels that were finished."""
+        for label, level in self.proved.items():
+            mine = [bits for bits, box in zip(self.bits, self.boxes, strict=True) if label not in box.labels]
+            while level + 1 < self.tried:
+                try:
+                    HittingTree(list(mine), self.everything, level + 1, None, HARVEST).run()
+                except (Uncovered, ResourceLimit):
+                    break
+                level += 1
+            self.proved[label] = level
+
+    def result(self, stopped: Stopped) -> Bounds:
+        """The bound with the boxes that it needs, checked."""
+        self._harvest()
+        kept: dict[int, None] = {}
+        apart = []
+        for label, level in self.proved.items():
+            mine = [t for t, box in enumerate(self.boxes) if label not in box.labels]
+            order, _ = needed([self.bits[t] for t in mine], self.everything, level)
+            kept.update(dict.fromkeys(mine[t] for t in order))
+            apart.append(disjoint(self.bits[t] for t in mine))
+        bound = self._certificate([self.boxes[t] for t in sorted(kept, key=lambda t: (len(self.bits[t]), t))])
+        if bound.labels or bound.others:
+            check_lower_bound_fast(self.instance, bound)
+        least = bound.at_least(self.instance.model)
+        return Bounds(bound, least, min(least, *apart) if apart else 0, self.upper, self.forcing, stopped, self.nodes)
+
+    def _certificate(self, boxes: Iterable[FoundBox]) -> LowerBound:
+        model = self.instance.model
+        labels = {label: level + 1 for label, level in self.proved.items() if label is not None}
+        others = self.proved.get(None)
+        return LowerBound(
+            model.name,
+            model.digest,
+            self.instance.n,
+            self.task.target,
+            tuple(_written(self.instance, box) for box in boxes),
+            labels,
+            None if others is None else others + 1,
+            self.task.provenance,
+        )
+
+
+def _first(symbols: Symbols) -> dict[int, int]:
+    return {p: allowed[0] for p, allowed in symbols.items()}
+
+
+def _written(instance: Instance, box: FoundBox) -> Box:
+    """A box with its symbols by name, allowed or ruled out, whichever are fewer."""
+    alphabet, only, never = instance.model.alphabet, {}, {}
+    for p, allowed in box.symbols.items():
+        if 2 * len(allowed) <= len(alphabet):
+            only[p] = tuple(alphabet[a] for a in allowed)
+        else:
+            kept = set(allowed)
+            never[p] = tuple(symbol for a, symbol in enumerate(alphabet) if a not in kept)
+    cone = {v.name: tuple(box.cone[v.name]) for v in instance.model.variables if box.cone.get(v.name)}
+    return Box(only, never, cone)

@@ -1,0 +1,167 @@
+"""Lower bounds in words and as JSON, beside the other bounds that are known."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from restrict.certificate.certificate import Certificate
+from restrict.certificate.lower_bound import LowerBound
+from restrict.model.examples.known import known_optimum
+from restrict.model.program import Model
+from restrict.optimum.exact import Exact
+from restrict.optimum.lower_bound import Bounds
+from restrict.report.text import fixed_list, span
+
+WHY = {
+    "optimal": "the bound is reached",
+    "asked": "as far as was asked for",
+    "open": "no further box was found where one was needed",
+    "budget": "the budget of boxes and nodes is spent",
+    "time": "time is up",
+    "interrupted": "interrupted",
+}
+SHOWN = 8
+"""Labels that are printed by name."""
+
+
+def best_lower(
+    model: Model, bounds: Bounds, certificate: Certificate | None = None, exact: Exact | None = None
+) -> tuple[int, str]:
+    """The greatest lower bound that is known for forcing the output, and its kind.
+
+    Args:
+        model: the program.
+        bounds: from :func:`restrict.optimum.lower_bound.lower_bound`.
+        certificate: what was found at the same length and target; enumeration leaves the optimum in its provenance.
+        exact: the result of the exact search for ``c = 0``.
+
+    Returns:
+        The bound and where it comes from; of equal ones a certified one first.
+    """
+    bound = bounds.bound
+    known = [(bounds.at_least, f"certified by {len(bound.boxes)} boxes")]
+    if exact is not None and exact.c == 0:
+        known.append((exact.lower, "exact search"))
+    if certificate is not None and "optimum" in certificate.provenance:
+        known.append((int(certificate.provenance["optimum"]), "by enumeration"))
+    optimum = known_optimum(model, bound.n) if bound.target in ("last", bound.n - 1) else None
+    if optimum is not None:
+        known.append((optimum, "known for this model"))
+    return max(known, key=lambda pair: pair[0])
+
+
+def verdict(model: Model, certificate: Certificate, bounds: Bounds, exact: Exact | None = None) -> str:
+    """One line: how far from the optimum a certificate is at most."""
+    fixed = len(certificate.restriction.fixed)
+    least, kind = best_lower(model, bounds, certificate, exact)
+    if least >= fixed:
+        if fixed == 0:
+            return "0 fixed, optimal"
+        positions = f"{fixed - 1} position{'s' * (fixed != 2)}"
+        force = "force" if fixed != 2 else "forces"
+        return f"{fixed} fixed, optimal: no {positions} {force} the output (proved: {kind})"
+    return f"{fixed} fixed, at least {least} ({kind})"
+
+
+def bound_path(path: Path) -> Path:
+    """Where the proof of the bound goes beside a certificate: ``cert.json`` and ``cert.lower.json``."""
+    return path.with_name(f"{path.stem}.lower{path.suffix}")
+
+
+def bounds_below(
+    model: Model, certificate: Certificate, bounds: Bounds, output: Path | None, exact: Exact | None = None
+) -> str:
+    """What is printed under a certificate: the verdict, what proves it, and what else is known."""
+    lines = [f"  bound   {verdict(model, certificate, bounds, exact)}"] if certificate.c == 0 else []
+    lines.append(f"          {bounds.at_least} by {proof_line(bounds)}; by disjoint boxes alone {bounds.disjoint}")
+    if bounds.at_least < len(certificate.restriction.fixed):
+        lines.append(f"          labels: {label_bounds(bounds.bound)}; ended: {WHY[bounds.stopped]}")
+    if output is not None and has_claim(bounds.bound):
+        lines.append(f"          its proof is in {bound_path(output)}")
+    return "\n".join(lines)
+
+
+def bound_lines(model: Model, bounds: Bounds) -> str:
+    """The bound, its proof, and what else is known."""
+    bound = bounds.bound
+    where = "the output" if bound.target == "last" else f"the output at {bound.target}"
+    lines = [
+        f"{model.name} at n = {bound.n}: forcing {where} fixes at least {bounds.at_least} position"
+        f"{'s' * (bounds.at_least != 1)} (certified bound)",
+        f"  labels  {label_bounds(bound)}",
+        f"  proof   {proof_line(bounds)}",
+        f"  beside  disjoint boxes alone: at least {bounds.disjoint}",
+    ]
+    optimum = known_optimum(model, bound.n) if bound.target in ("last", bound.n - 1) else None
+    if optimum is not None:
+        lines.append(f"  optimum {optimum} fixed positions (exact, known for this model: instances/README.md)")
+    if bounds.forcing is not None:
+        fixed, exactly = len(bounds.forcing.restriction.fixed), "exact: the optimum"
+        kind = exactly if fixed == bounds.at_least else "certified bound"
+        lines.append(f"  at most {fixed} ({kind}): {fixed_list(bounds.forcing.restriction)}")
+    lines.append(f"  ended   {WHY[bounds.stopped]}")
+    return "\n".join(lines)
+
+
+def proof_line(bounds: Bounds) -> str:
+    """What the proof consists of."""
+    boxes = bounds.bound.boxes
+    widest = max((len(box) for box in boxes), default=0)
+    return f"{len(boxes)} boxes of up to {widest} positions; no fewer positions conflict with all that exclude a label"
+
+
+def label_bounds(bound: LowerBound) -> str:
+    """The bounds label by label."""
+    listed = sorted(bound.labels.items(), key=lambda pair: pair[1])
+    parts = [f"{label} at least {least}" for label, least in listed[:SHOWN]]
+    if len(listed) > SHOWN:
+        parts.append(f"{len(listed) - SHOWN} more at least {listed[SHOWN][1]}")
+    if bound.others is not None:
+        parts.append(f"all others at least {bound.others}")
+    return ", ".join(parts) or "none"
+
+
+def bound_document(
+    model: Model, bounds: Bounds, certificate: Certificate | None = None, exact: Exact | None = None
+) -> dict[str, Any]:
+    """The same as JSON."""
+    least, kind = best_lower(model, bounds, certificate, exact)
+    return {
+        "at_least": bounds.at_least,
+        "best": {"at_least": least, "kind": kind},
+        "labels": dict(bounds.bound.labels),
+        "others": bounds.bound.others,
+        "disjoint": bounds.disjoint,
+        "upper": bounds.upper,
+        "optimal": bounds.upper is not None and bounds.at_least >= bounds.upper,
+        "stopped": bounds.stopped,
+        "forcing": None if bounds.forcing is None else json.loads(bounds.forcing.to_bytes()),
+        "certificate": json.loads(bounds.bound.to_bytes()) if has_claim(bounds.bound) else None,
+    }
+
+
+def has_claim(bound: LowerBound) -> bool:
+    """Whether anything is claimed: a bound of 0 has no certificate."""
+    return bool(bound.labels) or bound.others is not None
+
+
+def bound_picture(bound: LowerBound, model: Model | None = None, most: int = 12) -> str:
+    """A lower bound as drawn by `restrict show`: the claim and the first boxes."""
+    lines = [f"lower bound for {bound.model_name}, n = {bound.n}, target {bound.target}"]
+    if model is not None:
+        lines.append(f"  claim   {bound.text(model)}")
+    lines += [
+        f"  model   sha256 {bound.sha256 or 'none (a model without a file)'}",
+        f"  labels  {label_bounds(bound)}",
+        f"  boxes   {len(bound.boxes)}, few positions first",
+    ]
+    for box in bound.boxes[:most]:
+        cells = [f"{p}:{'|'.join(symbols)}" for p, symbols in box.only.items()]
+        cells += [f"{p}:not {'|'.join(symbols)}" for p, symbols in box.never.items()]
+        nodes = "; ".join(f"{name} at {span(where, 4)}" for name, where in box.cone.items())
+        lines.append(f"    {' '.join(cells[:most])}{' ...' if len(cells) > most else ''}  [{nodes}]")
+    if len(bound.boxes) > most:
+        lines.append(f"    ... {len(bound.boxes) - most} more")
+    return "\n".join(lines)

@@ -1,0 +1,255 @@
+"""All lengths at once: how far the construction gets, and where it stops (docs/all-lengths.md).
+
+    python scripts/bench_all_lengths.py [SUITE ...] [--json FILE] [--share FRACTION]
+
+Suites: `two` (two letters, all masks, L=3 H=3 8 states), `deep` (L=6 H=4 16 states), `past` (the same, past masks),
+`four` (four letters, L=3 H=3 8 states), `curve` (states and seconds against L, H, S and letters), `mixed` (random
+programs with all features), `back` (random star-free automata compiled back), `formulas` (compiled formulas against
+formula progression), `proofs` (certificates and their check), `mona` (where MONA is installed).
+Every instance runs in a process of its own with a time limit; kernels are compiled before. All numbers are measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import shutil
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from restrict.all_lengths.bimachine import Limits
+from restrict.all_lengths.moore import Moore, moore
+from restrict.all_lengths.recognise import recognise
+from restrict.all_lengths.stages import build
+from restrict.errors import ResourceLimit
+from restrict.model.fileformat import loads
+from tests.random_order_only import MASKS, random_order_only, random_transformer
+
+PAST = ("past", "strict_past")
+
+
+def transformer(seed: int, layers: int, heads: int, states: int, letters: int, past: bool) -> dict[str, Any]:
+    """What one instance comes to."""
+    rng = np.random.default_rng(seed)
+    document = random_transformer(rng, layers, heads, states, letters, PAST if past else MASKS)
+    model = loads(json.dumps(document).encode())
+    said: list[str] = []
+    start = time.perf_counter()
+    try:
+        built = build(recognise(model), Limits(1_000_000), said.append)
+        size = moore(built).states
+    except ResourceLimit as error:
+        return {"seconds": time.perf_counter() - start, "states": None, "why": str(error)}
+    grown = [(*r.grown, *r.states) for r in built.account]
+    return {"seconds": time.perf_counter() - start, "states": size, "stages": grown}
+
+
+def _inner(queue: Any, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    queue.put(function(*args))
+
+
+def limited(seconds: float, function: Callable[..., Any], *args: Any) -> dict[str, Any] | None:
+    """The result of a call in a process of its own; ``None`` where it takes longer."""
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    process = context.Process(target=_inner, args=(queue, function, args))
+    process.start()
+    try:
+        result: dict[str, Any] | None = queue.get(timeout=seconds + 1)
+    except Exception:
+        result = None
+    if process.is_alive():
+        process.terminate()
+    process.join()
+    return result if result is None or result["seconds"] <= seconds else None
+
+
+def suite(
+    title: str, count: int, seconds: float, layers: int, heads: int, states: int, letters: int, past: bool = False
+) -> dict[str, Any]:
+    """How many of ``count`` random transformers are done within ``seconds``; prints a line."""
+    found = [limited(seconds, transformer, seed, layers, heads, states, letters, past) for seed in range(count)]
+    done = [f for f in found if f is not None and f["states"] is not None]
+    times = [f["seconds"] for f in done]
+    sizes = [f["states"] for f in done]
+    sides = [max(max(s[:2]) for s in f["stages"]) for f in done]
+    line = f"{title:<44} {len(done):>3} of {count:<3} within {seconds:g} s"
+    if done:
+        line += f"; median {statistics.median(times):.2f} s, slowest {max(times):.2f} s"
+        line += f"; states {statistics.median(sizes):g} (median), {max(sizes)} (largest), a side at most {max(sides)}"
+    print(line, flush=True)
+    for seed, f in enumerate(found):
+        if f is not None and f["states"] is None:
+            print(f"    seed {seed}: {f['why'][:150]}", flush=True)
+    late = [str(seed) for seed, f in enumerate(found) if f is None]
+    if late:
+        print(f"    out of time: seeds {', '.join(late)}", flush=True)
+    out = {"title": title, "count": count, "limit": seconds, "done": len(done), "times": times, "states": sizes}
+    return out | {"largest_side": sides}
+
+
+def curve(share: float) -> list[dict[str, Any]]:
+    """One parameter at a time, all masks."""
+    count = max(3, round(10 * share))
+    grid = [(layers, 2, 4, 2) for layers in (1, 2, 3, 4, 6, 8)] + [(3, heads, 4, 2) for heads in (1, 3, 4, 6)]
+    grid += [(3, 2, states, 2) for states in (2, 8, 16, 32)] + [(3, 2, 4, letters) for letters in (3, 4, 6)]
+    return [suite(f"curve L={a} H={b} S={c} letters={d}", count, 30, a, b, c, d) for a, b, c, d in grid]
+
+
+def mixed(share: float) -> list[dict[str, Any]]:
+    """Random programs with all features: declined, too large, and times."""
+    from restrict.all_lengths.recognise import NotOrderOnly
+
+    rng = np.random.default_rng(0)
+    counts = {"done": 0, "declined": 0, "too large": 0}
+    times = []
+    for _ in range(round(500 * share)):
+        model = loads(json.dumps(random_order_only(rng, 2 + int(rng.integers(2)), 6)).encode())
+        start = time.perf_counter()
+        try:
+            build(recognise(model), Limits(20_000))
+        except NotOrderOnly:
+            counts["declined"] += 1
+        except ResourceLimit:
+            counts["too large"] += 1
+        else:
+            counts["done"] += 1
+            times.append(time.perf_counter() - start)
+    print(f"mixed: {counts}; median {statistics.median(times):.3f} s, slowest {max(times):.2f} s", flush=True)
+    return [{"title": "mixed", "counts": counts, "times": times}]
+
+
+def back(share: float) -> list[dict[str, Any]]:
+    """Random star-free automata of up to 12 states, compiled back and proved equal at all lengths."""
+    from restrict.all_lengths.compile_back import compile_language
+    from restrict.languages.regular import Regular
+    from tests.test_all_lengths_language import random_star_free
+
+    rng = np.random.default_rng(0)
+    times, failed = [], []
+    for at in range(round(200 * share)):
+        language = Regular("random", "dfa:random", random_star_free(rng, 12))
+        start = time.perf_counter()
+        try:
+            compile_language(language)
+            times.append(time.perf_counter() - start)
+        except ResourceLimit as error:
+            failed.append(f"{at}: {error}")
+    line = f"back: {len(times)} of {len(times) + len(failed)} star-free automata compiled and proved equal"
+    print(f"{line}; median {statistics.median(times):.2f} s, slowest {max(times):.1f} s", flush=True)
+    for text in failed:
+        print(f"    {text}", flush=True)
+    return [{"title": "back", "done": len(times), "failed": failed, "times": times}]
+
+
+def formulas(share: float) -> list[dict[str, Any]]:
+    """Compiled formulas of 10 operators against an automaton by another route: the past by recursion on values."""
+    from restrict.logic.compiler import compile_formula
+    from restrict.logic.sample import random_formula
+    from tests.formula_automaton import PAST_OPERATORS, automaton_of
+
+    rng = np.random.default_rng(0)
+    equal = total = 0
+    start = time.perf_counter()
+    for _ in range(round(500 * share)):
+        formula = random_formula(rng, ["a", "b"], 10, PAST_OPERATORS, constants=0)
+        found = moore(build(recognise(compile_formula(formula, ["a", "b"]))))
+        total += 1
+        equal += same(found, automaton_of(formula, ["a", "b"]))
+    seconds = time.perf_counter() - start
+    print(
+        f"formulas: {equal} of {total} equal to the automaton by recursion, at all lengths; {seconds:.0f} s", flush=True
+    )
+    return [{"title": "formulas", "equal": equal, "total": total, "seconds": seconds}]
+
+
+def same(one: Moore, two: tuple[list[list[int]], list[bool]]) -> bool:
+    """Whether two automata agree on every word that is not empty, by a walk over pairs of states."""
+    delta, accept = two
+    todo, seen = [(0, 0)], {(0, 0)}
+    while todo:
+        a, b = todo.pop()
+        for x in range(len(one.alphabet)):
+            to = (int(one.delta[a, x]), delta[b][x])
+            if (one.labels[int(one.label[to[0]])] == "accept") != accept[to[1]]:
+                return False
+            if to not in seen:
+                seen.add(to)
+                todo.append(to)
+    return True
+
+
+def proofs(share: float) -> list[dict[str, Any]]:
+    """Proofs of random transformers, written and checked by the trusted checker."""
+    from restrict.all_lengths.verify import language_of_model, verify
+    from restrict.checker.main import verify as check
+
+    out = []
+    for layers, heads, states, letters in ((2, 2, 4, 2), (3, 3, 8, 2), (4, 3, 8, 2), (3, 2, 8, 4), (6, 4, 16, 2)):
+        rng = np.random.default_rng(1)
+        past = (layers, letters) == (6, 2)
+        document = random_transformer(rng, layers, heads, states, letters, PAST if past else MASKS)
+        model = loads(json.dumps(document).encode())
+        found = verify(model, language_of_model(model))
+        if found.proof is None or model.content is None:
+            print(f"proofs L={layers} H={heads} S={states} letters={letters}: {found.reason}", flush=True)
+            continue
+        start = time.perf_counter()
+        check(model.content, found.proof, limit=10**12)
+        seconds = time.perf_counter() - start
+        size = sum(max(r.grown) for r in found.automaton.account)
+        text = f"proofs L={layers} H={heads} S={states} letters={letters}: {size} states in all layers"
+        print(f"{text}, {len(found.proof)} bytes, checked in {seconds:.2f} s", flush=True)
+        out.append({"title": text, "bytes": len(found.proof), "seconds": seconds, "states": size})
+    return out
+
+
+def mona(share: float) -> list[dict[str, Any]]:
+    """Minimal automata against MONA's, where it is installed."""
+    if shutil.which("mona") is None:
+        print("mona: not installed; skipped", flush=True)
+        return []
+    from tests.mona import compare
+
+    found: list[dict[str, Any]] = compare(round(100 * share))
+    return found
+
+
+SUITES: dict[str, Callable[[float], list[dict[str, Any]]]] = {
+    "two": lambda s: [suite("two letters, L=3 H=3 S=8, all masks", round(100 * s), 1, 3, 3, 8, 2)],
+    "deep": lambda s: [suite("two letters, L=6 H=4 S=16, all masks", round(50 * s), 120, 6, 4, 16, 2)],
+    "past": lambda s: [suite("two letters, L=6 H=4 S=16, past masks", round(200 * s), 10, 6, 4, 16, 2, True)],
+    "four": lambda s: [suite("four letters, L=3 H=3 S=8, all masks", round(50 * s), 60, 3, 3, 8, 4)],
+    "curve": curve,
+    "mixed": mixed,
+    "back": back,
+    "formulas": formulas,
+    "proofs": proofs,
+    "mona": mona,
+}
+
+
+def main() -> None:
+    """Run the suites that are named, or all."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("suites", nargs="*", help=", ".join(SUITES))
+    parser.add_argument("--json", type=Path, default=None)
+    parser.add_argument("--share", type=float, default=1.0, help="run this share of each suite")
+    options = parser.parse_args()
+    transformer(0, 2, 2, 4, 2, False)  # compiles the kernels
+    results = {name: SUITES[name](options.share) for name in options.suites or SUITES}
+    if options.json is not None:
+        options.json.write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,211 @@
+"""The trusted checker's steps and time: the most seconds that a step takes, and honest certificates beside an old one.
+
+    python scripts/bench_checker.py [--old OLD/restrict/check.py] [--limit 3000000] [-o bench.json]
+
+The first table has the processor time of a step on the attacks of tests/corpus and on shapes made to be slow. The
+second has the processor time of a fresh process on certificates that the search finds (docs/benchmarks.md), with an
+older checker beside it where one is given.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from restrict.checker import main as checker  # noqa: E402 # found only now
+from restrict.checker.read import Meter, Reject  # noqa: E402
+
+CHECKER = ROOT / "restrict" / "checker"
+HONEST: tuple[tuple[str, int, Literal["last", "all"]], ...] = (
+    ("random:layers=2,heads=2,states=4,seed=0", 100_000, "last"),
+    ("random:layers=2,heads=2,states=4,seed=1", 1_000_000, "last"),
+    ("random:layers=3,heads=2,states=4,seed=0", 20_000, "last"),
+    ("and-of-ors", 10_000, "last"),
+    ("alternating-tree", 9_984, "last"),
+    ("parity8", 10_000, "last"),
+    ("random:layers=1,heads=2,states=2,every=1", 300, "all"),
+)
+
+
+def head(name: str, score: Any, value: str = "token", **more: Any) -> dict[str, Any]:
+    """A head."""
+    return {"name": name, "kind": "head", "score": score, "value": value, **more}
+
+
+def map_(name: str, args: list[str], domain: Any, rule: Any) -> dict[str, Any]:
+    """A map."""
+    return {"name": name, "kind": "map", "args": args, "domain": domain, "map": rule}
+
+
+def pair(variables: list[dict[str, Any]], n: int, cone: Any, **more: Any) -> tuple[bytes, bytes]:
+    """A model whose output is the last variable, and a certificate that claims next to nothing."""
+    fields = {"format": "restrict-model/1", "name": "m", "alphabet": ["0", "1"], "variables": variables}
+    output = {"variable": variables[-1]["name"], "position": "every"}
+    data = json.dumps({**fields, "output": output}).encode()
+    certificate = {
+        "format": "restrict-certificate/1",
+        "model": {"name": "m", "sha256": hashlib.sha256(data).hexdigest()},
+        **{"n": n, "target": n - 1, "fixed": [], "cone": cone},
+        "claim": {"free": n, "c": 0, "dependencies": [], "values": [0]},
+        **more,
+    }
+    return data, json.dumps(certificate).encode()
+
+
+def last(name: str, n: int) -> dict[str, list[list[int]]]:
+    """The node at the last position."""
+    return {name: [[n - 1, 1]]}
+
+
+def shapes() -> Iterator[tuple[str, bytes, bytes]]:
+    """Pairs that are meant to take long for their steps."""
+    wide = "+".join(["j"] * 40)
+    scores = {
+        "hash of two names": "hash(7, i, j, k)",
+        "hash of one name": "hash(j)",
+        "hash of five": "hash(j, k, j, k, j)",
+        "sum of forty": wide,
+        "minimum of thousands": "min(" + ",".join(["j"] * 3000) + ")",
+        "chain of thousands": "<".join(["j"] * 3000),
+        "roots": "isqrt(isqrt(j * j + k) + j)",
+        "divisions": "j * j // (k + 3) % (j + 5) // (k + 7)",
+        "conditions": "j if j % 3 else k if k else j + 1",
+        "rising scores": "j",
+        "a constant in j": "0 * j",
+    }
+    for name, score in scores.items():
+        yield name, *pair([head("h", score, key="token")], 10**6, last("h", 10**6))
+    n = 10**6
+    yield "candidates everywhere", *pair([head("h", "k + j % 2", "position", key="token")], n, last("h", n))
+    yield "the key as the value", *pair([head("h", "k + j % 2", key="token")], n, last("h", n))
+    yield "position as the key", *pair([head("h", "k % 7", key="position", query="token")], n, last("h", n))
+    yield "small maps", *pair([map_("o", ["token"], 2, "token")], n, {"o": [[0, n // 4]]})
+    yield "constant maps", *pair([map_("o", [], 2, "i % 2")], n, {"o": [[0, n // 4]]})
+    yield (
+        "maps of many values",
+        *pair([map_("u", [], 10**6, "0"), map_("o", ["u"], 2**40, "hash(u, i) // 8388608")], 3, {"o": [[0, 3]]}),
+    )
+    table = {"table": {"axes": ["j", "k"], "values": [[j % 5, j % 3] for j in range(50_000)]}}
+    yield "a table", *pair([head("h", table, key="token")], 50_000, {"h": [[0, 40]]})
+    vector = {"axes": ["j", "dim"], "values": [[1] * 64] * 2000}
+    dot = {"dot": {"query": {"axes": ["dim"], "values": [1] * 64}, "key": vector}}
+    yield "dot products", *pair([head("h", dot)], 2000, {"h": [[0, 500]]})
+    many = [map_(f"v{index}", [], 1, "0") for index in range(4000)]
+    tree: Any = {}
+    for at in range(10):
+        tree = {"position": at, "children": [tree, tree]}
+    yield "many variables in every case", *pair(many, 20, {}, cases=tree)
+    runs = [[2 * at, 1, "0"] for at in range(200_000)]
+    yield "many runs in every case", *pair(
+        [map_("o", ["token"], 2, "token")], n, {}, fixed=runs, split=[1, 3, 5, 7],
+        claim={"free": n - 200_000, "c": 0, "dependencies": [], "values": [0]},
+    )  # fmt: skip
+    copies = [head("a", "j == i"), head("h", "k", "a", key="a")]
+    yield "unions of masks", *pair(copies, 3000, {"a": [[0, 3000]], "h": [[0, 100]]})
+
+
+def attacks() -> Iterator[tuple[str, bytes, bytes]]:
+    """The pairs of tests/corpus/attacks."""
+    for path in sorted((ROOT / "tests/corpus/attacks").glob("*.c.json")):
+        yield path.name[:-7], path.with_name(path.name[:-7] + ".m.json").read_bytes(), path.read_bytes()
+
+
+def measured(model: bytes, certificate: bytes, limit: int) -> tuple[int, float, int]:
+    """Steps taken, processor seconds, exit code."""
+    meters: list[Meter] = []
+
+    def counted(most: int) -> Meter:
+        meters.append(Meter(most))
+        return meters[-1]
+
+    vars(checker)["Meter"] = counted
+    start, code = time.process_time(), 0
+    try:
+        checker.verify(model, certificate, limit=limit)
+    except Reject as reject:
+        code = reject.code
+    finally:
+        vars(checker)["Meter"] = Meter
+    return limit - meters[0].left, time.process_time() - start, code
+
+
+def steps_table(limit: int) -> list[dict[str, Any]]:
+    """Seconds for each million steps, the worst first."""
+    rows: list[dict[str, Any]] = []
+    for kind, source in (("shape", shapes()), ("attack", attacks())):
+        for name, model, certificate in source:
+            steps, seconds, code = measured(model, certificate, limit)
+            rows.append({"kind": kind, "name": name, "steps": steps, "seconds": seconds, "exit": code})
+    long = [row for row in rows if row["steps"] > 100_000]
+    return sorted(long, key=lambda row: -row["seconds"] / row["steps"])
+
+
+def process_time(command: list[str]) -> tuple[float, int]:
+    """Processor seconds and exit code of a process."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    code = subprocess.run(command, capture_output=True, check=False).returncode
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, code
+
+
+def honest_table(old: Path | None) -> list[dict[str, Any]]:
+    """The checker, the fast run and the old checker on what the search finds."""
+    import restrict
+
+    rows = []
+    with tempfile.TemporaryDirectory() as name:
+        for source, n, target in HONEST:
+            program = restrict.load(source)
+            certificate = restrict.certify(program, n, target=target, free=0.7 if target == "all" else None)
+            assert program.content is not None
+            files = [f"{name}/m.json", f"{name}/c.json"]
+            Path(files[0]).write_bytes(program.content)
+            certificate.save(files[1])
+            row: dict[str, Any] = {"model": source, "n": n, "target": target}
+            row["new"], row["exit"] = process_time([sys.executable, "-I", str(CHECKER), *files])
+            row["fast"], _ = process_time([sys.executable, "-m", "restrict.cli", "check", "--fast", *files])
+            if old is not None:
+                row["old"], _ = process_time([sys.executable, "-I", str(old), *files])
+            rows.append(row)
+    return rows
+
+
+def main() -> int:
+    """Print both tables."""
+    parser = argparse.ArgumentParser(description="measure the trusted checker")
+    parser.add_argument("--old", type=Path, help="an older checker, one file, to time beside this one")
+    parser.add_argument("--limit", type=int, default=3_000_000, help="steps for the first table")
+    parser.add_argument("-o", "--output", type=Path)
+    options = parser.parse_args()
+    steps = steps_table(options.limit)
+    print("| pair | steps | processor s | microseconds a step | exit |\n|---|---:|---:|---:|---:|")
+    for row in steps[:12]:
+        ratio = 1e6 * row["seconds"] / row["steps"]
+        print(f"| {row['kind']}: {row['name']} | {row['steps']} | {row['seconds']:.2f} | {ratio:.2f} | {row['exit']} |")
+    honest = honest_table(options.old)
+    print(
+        "\n| model | n | target | check s | check --fast s | old check s | exit |\n|---|---:|---|---:|---:|---:|---:|"
+    )
+    for row in honest:
+        before = f"{row['old']:.2f}" if "old" in row else ""
+        start = f"| {row['model']} | {row['n']} | {row['target']} "
+        print(f"{start}| {row['new']:.2f} | {row['fast']:.2f} | {before} | {row['exit']} |")
+    if options.output:
+        options.output.write_text(json.dumps({"steps": steps, "honest": honest}, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

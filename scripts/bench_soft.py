@@ -1,0 +1,193 @@
+"""Tables of docs/soft.md: how close the influence bounds are, Chiang & Cholak's PARITY, cross-entropy, restrictions.
+
+Run ``OMP_NUM_THREADS=1 python scripts/bench_soft.py [PART ...] [--json FILE]``; parts are influence, triples, parity,
+entropy, restrictions (all by default). ``--quick`` leaves out n above 256.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import time
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from restrict.soft import evaluate
+from restrict.soft.cross_entropy import cross_entropy
+from restrict.soft.exchange import run_exchange
+from restrict.soft.influence import influence
+from restrict.soft.known import parity, random
+from restrict.soft.model import SoftModel
+from restrict.soft.parts import prepare
+from restrict.soft.restriction import certify_soft
+from restrict.soft.source import load
+from restrict.soft.sources import BRACKETS, Dyck2
+from restrict.soft.values import allowed_tokens
+
+SIZES = ((1, 16, 2), (2, 16, 2), (3, 16, 2), (1, 64, 4), (2, 64, 4), (3, 64, 4))
+"""Layers, width, heads."""
+SMALL = (10,)
+"""Percent: entries of matrices have standard deviation percent / 100 / sqrt(columns), embeddings 1."""
+
+
+def bench_influence(quick: bool) -> list[dict[str, Any]]:
+    """Bound over measured value for models with small weights."""
+    rows = []
+    print("influence on the output's activation: certified bound / largest found (200 exchanges)")
+    print("L  d   percent  n     closed     layers     sets       measured   sets/measured  seconds")
+    for layers, width, heads in SIZES:
+        for percent in SMALL:
+            model = random(layers=layers, width=width, heads=heads, hidden=2 * width, percent=percent, seed=1)
+            for n in (16, 256) if quick else (16, 256, 4096):
+                start = time.perf_counter()
+                found = influence(model, n, samples=200 if n < 4096 else 40)
+                row = {
+                    "layers": layers, "width": width, "percent": percent, "n": n, "log10_closed": found.log10_closed,
+                    "layerwise": found.layerwise[0], "sharp": found.sharp[0], "measured": found.measured[0],
+                    "ratio": found.ratio, "seconds": time.perf_counter() - start,
+                }  # fmt: skip
+                rows.append(row)
+                closed = 10 ** (found.log10_closed or 0.0)
+                print(f"{layers}  {width:<3d} {percent:<8d} {n:<5d} {closed:<10.3g} {found.layerwise[0]:<10.3g} "
+                      f"{found.sharp[0]:<10.3g} {found.measured[0]:<10.3g} {found.ratio:<14.2f} {row['seconds']:.1f}",
+                      flush=True)  # fmt: skip
+    return rows
+
+
+def bench_triples(quick: bool) -> dict[str, Any]:
+    """Random (model, input, exchange) triples: differences outside their set."""
+    rng, tried, outside = np.random.default_rng(0), 0, 0
+    for seed in range(10 if quick else 60):
+        model = random(layers=1 + seed % 3, width=4 + seed % 5, hidden=6, heads=1 + seed % 2, seed=seed,
+                       percent=20 + 10 * (seed % 9), symbols=2 + seed % 2, causal=seed // 2 % 2, norm=seed // 4 % 3,
+                       additive=seed // 12 % 2, gelu=seed // 24 % 2)  # fmt: skip
+        for n in (3, 7):
+            parts = prepare(model, n)
+            run = run_exchange(parts, allowed_tokens(parts), np.arange(n))
+            for k, (a, b) in enumerate(run.symbols):
+                for i in range(n):
+                    words = model.encode(rng.integers(0, len(model.alphabet), (24, n)))
+                    first, second = words.copy(), words.copy()
+                    first[:, i], second[:, i] = a, b
+                    change = evaluate.activations(model, first) - evaluate.activations(model, second)
+                    rest = np.arange(n) != i
+                    good = run.other[k][rest].holds(change[:, rest], 1e-11).all(axis=1)
+                    good &= run.own[k][[i]].holds(change[:, [i]], 1e-11).all(axis=1)
+                    tried, outside = tried + len(words), outside + int((~good).sum())
+    print(f"{tried} random triples (model, input, exchange): {outside} outside their certified set")
+    return {"tried": tried, "outside": outside}
+
+
+def bench_parity(quick: bool) -> dict[str, Any]:
+    """Chiang & Cholak's transformer on random strings, and the largest change of its logit by one flip."""
+    model, rng = parity(), np.random.default_rng(1)
+    right = total = 0
+    for n in (2, 11, 101, 500) if quick else (2, 3, 11, 40, 101, 256, 500, 751, 1000, 1001):
+        words = rng.integers(0, 2, (1000, n - 1))
+        for part in np.array_split(words, max(1, len(words) * n // 100_000)):
+            found = evaluate.labels(model, evaluate.logits(model, model.encode(part)))[:, 0]
+            right, total = right + int((found == part.sum(axis=1) % 2).sum()), total + len(part)
+    flips = {}
+    for n in (10, 100, 1000):
+        words = rng.integers(0, 2, (50, n - 1))
+        other = words.copy()
+        other[np.arange(50), rng.integers(0, n - 1, 50)] ^= 1
+        moved = evaluate.logits(model, model.encode(words)) - evaluate.logits(model, model.encode(other))
+        flips[n] = float(np.abs(moved).max()) * n * n
+    row = cross_entropy(model, 1000 if not quick else 200, "parity", samples=200)
+    print(f"parity of Chiang & Cholak: {right} of {total} strings right")
+    print("largest change of the logit by one flip, times n^2:", {n: round(v, 4) for n, v in flips.items()})
+    print(f"cross-entropy at n = {row.n}: {row.measured:.8f} bits per string; certified floor {row.floor:.6f}")
+    return {"right": right, "total": total, "flips": flips, "cross_entropy": row.measured, "floor": row.floor}
+
+
+def language_model(symbols: tuple[str, ...], labels: int, seed: int, percent: int = 10) -> SoftModel:
+    """A random model over an alphabet with one label more than symbols."""
+    model = random(layers=2, width=16, symbols=len(symbols), labels=labels, seed=seed, percent=percent)
+    return replace(model, alphabet=symbols)
+
+
+def bench_entropy(quick: bool) -> list[dict[str, Any]]:
+    """Floors and measured values on both sources, and P0 against Monte Carlo."""
+    rows = []
+    cases = (("parity", language_model(("0", "1"), 3, 1)), ("2dyck", language_model(BRACKETS, 5, 2)))
+    print("next symbol, p = 1/10, random models (L = 2, d = 16, percent = 10): bits")
+    print("source  n     optimum   floor     measured  +-       chance")
+    for name, model in cases:
+        for n in (4, 16, 64, 256) if quick else (4, 16, 64, 256, 1024):
+            row = cross_entropy(model, n, name, samples=300)
+            print(f"{name:<7} {n:<5d} {row.optimum:<9.5f} {row.floor:<9.5f} {row.measured:<9.5f} {row.margin:<8.1e} "
+                  f"{row.chance:.5f}", flush=True)  # fmt: skip
+            rows.append({"source": name, **vars(row)})
+    source, rng = Dyck2(Fraction(3, 10)), np.random.default_rng(3)
+    for m in (5, 20, 61):
+        words = source.sample(m, 20_000, rng)
+        height = np.where(words % 2 == 0, 1, -1).sum(axis=1)
+        share = float(((words[:, -1] % 2 == 1) & (height > 0)).mean())
+        margin = 2.576 * math.sqrt(share * (1 - share) / len(words))
+        print(f"P0({m}, 3/10) = {float(source.p0(m)):.5f} exactly; Monte Carlo {share:.5f} +- {margin:.5f}; "
+              f"limit {float(source.p0_limit(m % 2 == 0)):.5f}")  # fmt: skip
+    return rows
+
+
+def bench_restrictions(quick: bool) -> dict[str, Any]:
+    """Soft restrictions of random models: completions that move the output further than certified."""
+    rng, models, violations, free = np.random.default_rng(4), 10 if quick else 100, 0, []
+    exhaustive = 0
+    for seed in range(models):
+        model = random(layers=1 + seed % 2, width=6, hidden=6, heads=1, seed=seed, percent=30 + 20 * (seed % 4),
+                       symbols=2 + seed % 2)  # fmt: skip
+        n = 8 if seed % 2 else 10
+        found = certify_soft(model, n, Fraction(1, 20), seconds=2.0, tries=2, seed=seed)
+        slots = [i for i in range(n) if i not in found.fixed]
+        size = len(model.alphabet)
+        count = size ** len(slots)
+        if count <= 4096:
+            grid = (np.arange(count)[:, None] // size ** np.arange(max(len(slots), 1))[None, :]) % size
+            exhaustive += 1
+        else:
+            grid = rng.integers(0, size, (1000, len(slots)))
+        words = np.zeros((len(grid), n), dtype=np.int64)
+        words[:, slots] = grid[:, : len(slots)]
+        for i, s in found.fixed.items():
+            words[:, i] = model.alphabet.index(s)
+        chances = evaluate.probabilities(model, evaluate.logits(model, words))[:, 0]
+        violations += int((chances.max(axis=0) - chances.min(axis=0)).max() > 0.05)
+        free.append(len(slots) / n)
+    print(f"{models} random models, epsilon 0.05: {violations} violations ({exhaustive} on all completions); "
+          f"mean share of free positions {np.mean(free):.2f}")  # fmt: skip
+    for n in (20, 100, 1000):
+        start = time.perf_counter()
+        found = certify_soft(load("first:log=1"), n, Fraction(1, 100), seconds=5.0)
+        print(f"first:log=1 at n = {n}: {len(found.fixed)} fixed, {time.perf_counter() - start:.1f} s")
+    return {"models": models, "violations": violations, "free": float(np.mean(free))}
+
+
+PARTS = {
+    "influence": bench_influence,
+    "triples": bench_triples,
+    "parity": bench_parity,
+    "entropy": bench_entropy,
+    "restrictions": bench_restrictions,
+}
+
+
+def main() -> None:
+    """Run the parts that were asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[])
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--json", default=None)
+    options = parser.parse_args()
+    found = {name: PARTS[name](options.quick) for name in options.parts or PARTS}
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump(found, file, indent=1, default=float)
+
+
+if __name__ == "__main__":
+    main()

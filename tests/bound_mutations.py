@@ -1,0 +1,220 @@
+"""Mutants of lower bounds, and whether what they claim is true: the operators of ``restrict-lower-bound/1``.
+
+A mutant may well be wrong. The trusted checker has to refuse it, or each number that it claims has to be at most the
+fewest fixed positions that force the label, found by trying all restrictions.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from functools import cache
+
+from numpy.random import Generator
+
+from restrict.errors import RestrictError
+from restrict.model.fileformat import loads
+from restrict.optimum.lower_bound import lower_bound
+from restrict.report.lower_bound import has_claim
+from tests import mutations, naive, random_programs
+from tests.mutations import Document, Pair, encode, pick, sealed
+from tests.trusted import Reject, verify
+
+MOST_RESTRICTIONS = 3_000
+Operator = Callable[[Generator, Document], "Document | None"]
+OPERATORS: dict[str, Operator] = {}
+MODEL_OPERATORS = [name for name in mutations.OPERATORS if name.startswith(("change the", "swap the", "change a map"))]
+MODEL_OPERATORS = [n for n in MODEL_OPERATORS if n not in ("change the target", "change the split")]
+
+
+def small(model: Document, n: int) -> bool:
+    """Whether all restrictions can be tried."""
+    return bool((len(model["alphabet"]) + 1) ** len(naive.letters(model, n)) <= MOST_RESTRICTIONS)
+
+
+def original(rng: Generator) -> Pair:
+    """A random program with a lower bound that says something."""
+    while True:
+        document = random_programs.random_program(rng, None, 7)
+        n = random_programs.random_length(rng, document)
+        if not small(document, n):
+            continue
+        found = lower_bound(loads(encode(document)), n, seed=int(rng.integers(99)))
+        if has_claim(found.bound) and found.bound.boxes:
+            return Pair(document, json.loads(found.bound.to_bytes()))
+
+
+# ---------------------------------------------------------------- operators on the bound
+
+
+def operator(function: Operator) -> Operator:
+    """List an operator under its name. It returns None where it does not apply."""
+    OPERATORS[function.__name__.replace("_", " ")] = function
+    return function
+
+
+@operator
+def claim_more(rng: Generator, bound: Document) -> Document | None:
+    """One more position for a label."""
+    name = pick(rng, bound["claim"]["labels"])
+    bound["claim"]["labels"][name] = min(bound["n"] + 1, bound["claim"]["labels"][name] + int(rng.integers(1, 3)))
+    return bound
+
+
+@operator
+def claim_the_others(rng: Generator, bound: Document) -> Document | None:
+    """Some labels only by the number for all that are not named."""
+    labels = bound["claim"]["labels"]
+    dropped = labels.pop(pick(rng, labels))
+    bound["claim"]["others"] = min(bound["n"] + 1, dropped + int(rng.integers(2)))
+    return bound
+
+
+@operator
+def drop_a_box(rng: Generator, bound: Document) -> Document | None:
+    del bound["boxes"][int(rng.integers(len(bound["boxes"])))]
+    return bound
+
+
+@operator
+def free_a_position_of_a_box(rng: Generator, bound: Document) -> Document | None:
+    """A wider box: it conflicts with less."""
+    box = pick(rng, bound["boxes"])
+    key = pick(rng, [key for key in ("only", "never") if box.get(key)] or [None])
+    if key is None:
+        return None
+    del box[key][int(rng.integers(len(box[key])))]
+    return bound
+
+
+@operator
+def swap_only_and_never(rng: Generator, bound: Document) -> Document | None:
+    box = pick(rng, bound["boxes"])
+    box["only"], box["never"] = box.get("never", []), box["only"]
+    return bound
+
+
+@operator
+def move_a_position_of_a_box(rng: Generator, bound: Document) -> Document | None:
+    box = pick(rng, bound["boxes"])
+    if not box["only"]:
+        return None
+    run = pick(rng, box["only"])
+    run[0], run[1] = int(rng.integers(bound["n"])), 1
+    box["only"].sort()
+    return bound
+
+
+@operator
+def drop_nodes_of_a_cone(rng: Generator, bound: Document) -> Document | None:
+    box = pick(rng, bound["boxes"])
+    if not box["cone"]:
+        return None
+    del box["cone"][pick(rng, box["cone"])]
+    return bound
+
+
+@operator
+def exchange_cones(rng: Generator, bound: Document) -> Document | None:
+    first, second = pick(rng, bound["boxes"]), pick(rng, bound["boxes"])
+    first["cone"], second["cone"] = second["cone"], first["cone"]
+    return bound
+
+
+@operator
+def rename_a_label(rng: Generator, bound: Document) -> Document | None:
+    """The numbers of two labels change places."""
+    labels = bound["claim"]["labels"]
+    if len(labels) < 2:
+        return None
+    first, second = pick(rng, labels), pick(rng, labels)
+    labels[first], labels[second] = labels[second], labels[first]
+    return bound
+
+
+@operator
+def change_n(rng: Generator, bound: Document) -> Document | None:
+    bound["n"] += int(pick(rng, (-1, 1)))
+    return bound
+
+
+def mutant(rng: Generator, pair: Pair, other: Pair) -> tuple[str, Pair] | None:
+    """A changed pair with the operator's name, the model's digest put right."""
+    name = str(pick(rng, [*OPERATORS, *MODEL_OPERATORS, "splice"]))
+    if name == "splice":
+        return name, sealed(other.model, pair.certificate)
+    if name in OPERATORS:
+        changed = OPERATORS[name](rng, copy.deepcopy(pair.certificate))
+        return None if changed is None else (name, sealed(pair.model, changed))
+    found = mutations.OPERATORS[name](rng, Pair(pair.model, pair.certificate), other)
+    return None if found is None else (name, sealed(found.model, pair.certificate))
+
+
+# ---------------------------------------------------------------- the truth
+
+
+def accepted(pair: Pair) -> bool:
+    """Whether the trusted checker verifies the pair."""
+    try:
+        verify(*pair.bytes, limit=10**8)
+    except Reject:
+        return False
+    return True
+
+
+def true_claim(pair: Pair) -> bool:
+    """Whether each number is at most what it takes to force the label."""
+    bound, model = pair.certificate, loads(encode(pair.model))
+    n, target = bound["n"], bound["target"]
+    best = least_forcing(encode(pair.model), n, n - 1 if target == "last" else target)
+    labels, others = bound["claim"]["labels"], bound["claim"].get("others", 0)
+    return model.at(n) is not None and all(labels.get(label, others) <= least for label, least in best.items())
+
+
+@cache
+def least_forcing(content: bytes, n: int, position: int) -> dict[str, int]:
+    """For each label that occurs, the fewest fixed positions that force it: every restriction by its labels."""
+    document = json.loads(content)
+    symbols, index = range(len(document["alphabet"])), {a: t for t, a in enumerate(document["alphabet"])}
+    sets = {
+        tuple(a if isinstance(a, int) else index[a] for a in word): {str(label)}
+        for word, label in naive.truth_table(document, n, position).items()
+    }
+    letters = len(next(iter(sets)))
+    for axis in range(letters):
+        for cell in [cell for cell in sets if cell[axis] == 0]:
+            parts = [sets[(*cell[:axis], a, *cell[axis + 1 :])] for a in symbols]
+            sets[(*cell[:axis], -1, *cell[axis + 1 :])] = set().union(*parts)
+    found: dict[str, int] = {}
+    for cell, labels in sets.items():
+        if len(labels) == 1:
+            (label,) = labels
+            found[label] = min(found.get(label, letters), sum(a >= 0 for a in cell))
+    return found
+
+
+def defined(pair: Pair) -> bool:
+    """Whether the model is one at this length, small enough to try everything."""
+    try:
+        loads(encode(pair.model)).at(pair.certificate["n"])
+    except RestrictError:
+        return False
+    return small(pair.model, pair.certificate["n"])
+
+
+def sweep(rng: Generator, mutants: int) -> dict[str, list[int]]:
+    """Mutants by operator: made, rejected, accepted and true, accepted and false."""
+    counts: dict[str, list[int]] = {}
+    pair, other, made = original(rng), original(rng), 0
+    while made < mutants:
+        if rng.random() < 0.1:
+            pair, other = original(rng), pair
+        found = mutant(rng, pair, other)
+        if found is None or not defined(found[1]):
+            continue
+        made += 1
+        row = counts.setdefault(found[0], [0, 0, 0, 0])
+        row[0] += 1
+        row[1 if not accepted(found[1]) else 2 if true_claim(found[1]) else 3] += 1
+    return counts

@@ -1,0 +1,192 @@
+"""Models against languages at every length, and the way back from languages to models and formulas."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import restrict
+from restrict.all_lengths.compare import machine_of, wrong_lengths
+from restrict.all_lengths.compile_back import compile_language, formula_of, spelled
+from restrict.all_lengths.forcing import Costs
+from restrict.all_lengths.verify import language_of_model, named
+from restrict.errors import NotEstablished, UsageError
+from restrict.languages.dfa import Dfa, minimal
+from restrict.languages.monoid import star_free
+from restrict.languages.regular import Regular
+from restrict.logic.compiler import compile_formula
+from restrict.logic.sample import random_formula
+from restrict.logic.semantics import satisfies
+from restrict.model.fileformat import loads
+from tests.random_order_only import random_order_only, random_transformer
+
+INSTANCES = Path(__file__).resolve().parent.parent / "instances"
+
+
+def test_bounded_dyck_is_proved_and_a_broken_copy_refuted() -> None:
+    model = restrict.load(INSTANCES / "brasp-dyck1-depth2.json")
+    proof = restrict.verify(model, "dyck:1,depth=2")
+    assert isinstance(proof, restrict.Proved)
+    assert proof.line is not None
+    assert proof.line.startswith("s VERIFIED all-lengths recognises=dfa-of-4-states n>=1")
+    wrong = restrict.verify(model, "dyck:1")
+    assert isinstance(wrong, restrict.Counterexample)
+    assert wrong.difference.word == tuple("((()))")
+    content = json.loads((INSTANCES / "brasp-dyck1-depth2.json").read_text())
+    content["output"]["accept"] = [1 - a for a in content["output"]["accept"]]
+    broken = restrict.verify(loads(json.dumps(content).encode()), "dyck:1,depth=2")
+    assert isinstance(broken, restrict.Counterexample)
+    assert (broken.difference.n, broken.difference.member) == (1, False)
+
+
+def test_two_programs_for_one_language_agree() -> None:
+    one, two = (restrict.load(INSTANCES / f"{name}.json") for name in ("brasp-dyck1-depth2", "dyck1-depth2"))
+    found = restrict.verify(one, equals=two)
+    assert isinstance(found, restrict.Proved)
+    assert found.other is not None
+    assert restrict.verify(one, named(f"model:{INSTANCES / 'dyck1-depth2.json'}"))
+    assert not restrict.verify(one, equals=restrict.load(INSTANCES / "dyck1-depth3.json"))
+
+
+@pytest.mark.parametrize("spec", ["dyck:1", "dyck:2", "majority", "anbn", "palindromes:ab", "shuffle-dyck:1"])
+def test_the_machines_of_languages_that_are_not_regular(spec: str) -> None:
+    language = named(spec)
+    machine = machine_of(language)
+    for n in range(7 if len(language.alphabet) == 2 else 5):
+        for word in product(language.alphabet, repeat=n):
+            state = machine.start
+            for symbol in word:
+                state = machine.step(state, symbol)
+            assert machine.accepts(state) == language.contains(word)
+
+
+def test_a_shortest_difference_is_shortest() -> None:
+    rng = np.random.default_rng(2)
+    for _ in range(25):
+        model = loads(json.dumps(random_transformer(rng, 2, 2, 3)).encode())
+        language = named(str(rng.choice(["palindromes:ab", "regex[ab]:(ab)*", "regex[ab]:a.*b"])))
+        found = restrict.verify(model, language)
+        wrong = []
+        for n in range(1, 7):
+            wrong += [w for w in product("ab", repeat=n) if (model.run(w).output == "accept") != language.contains(w)]
+            if wrong:
+                break
+        if isinstance(found, restrict.Proved):
+            assert not wrong
+            assert found.line is not None
+        else:
+            assert not wrong or found.difference.word == wrong[0]
+
+
+def test_the_exact_set_of_wrong_lengths() -> None:
+    rng = np.random.default_rng(4)
+    language = named("regex[ab]:(ab)*")
+    assert isinstance(language, Regular)
+    for _ in range(15):
+        model = loads(json.dumps(random_order_only(rng, 2, 4)).encode())
+        if model.output.position == "every":
+            continue
+        automaton = restrict.automaton(model)
+        assert automaton.moore is not None
+        lengths = wrong_lengths(automaton.moore, language.dfa, len(model.markers))
+        for n in range(1, 8):
+            words = list(product("ab", repeat=n - len(model.markers))) if n >= len(model.markers) else []
+            said = [(automaton.moore.run(w), language.contains(w)) for w in words]
+            assert (n in lengths) == any(s != "undefined" and (s == "accept") != m for s, m in said), lengths
+
+
+def test_forcing_costs_and_patterns_at_every_length() -> None:
+    """Theorem 1: one of the two labels has bounded cost; both against dynamic programming at single lengths."""
+    rng = np.random.default_rng(6)
+    for _ in range(12):
+        model = loads(json.dumps(random_transformer(rng, 2, 2, 3)).encode())
+        automaton = restrict.automaton(model)
+        language = language_of_model(model)
+        costs = {label: automaton.costs(label) for label in ("accept", "reject")}
+        for n in (1, 2, 5, 9, 30):
+            least = []
+            for label, cost_of in costs.items():
+                known = language.forcing_cost(n, label == "accept")
+                cost = None if known is None else known.cost
+                value = at_length(cost_of, n)
+                assert value == (cost if cost is not None and cost <= cost_of.cap else -1)
+                least.append(value)
+            assert max(least) >= 0
+        for label in costs:
+            pattern = automaton.pattern(label)
+            for n in range(pattern.first, pattern.first + 3) if pattern is not None else ():
+                assert pattern is not None
+                free = n - len(pattern.start) - len(pattern.end)
+                cells = [*pattern.start, *"*" * free, *pattern.end]
+                for word in product(*[("a", "b") if c == "*" else (c,) for c in cells]) if n < 12 else ():
+                    assert model.run(word).output == label
+        _, proof = restrict.certify_all_lengths(model)
+        assert proof.line is not None
+
+
+def at_length(costs: Costs, n: int) -> int:
+    """The cost for words of ``n`` symbols."""
+    size = len(costs.values)
+    return costs.values[n if n < size else size - costs.period + (n - size) % costs.period]
+
+
+def random_star_free(rng: np.random.Generator, most: int) -> Dfa:
+    """A minimal automaton with 3 to ``most`` states, without groups; monotone letters make that likely."""
+    while True:
+        states, letters = int(rng.integers(3, most + 1)), int(rng.integers(2, 4))
+        delta = rng.integers(states, size=(states, letters))
+        for a in range(letters):
+            if rng.random() < 0.6:
+                delta[:, a] = np.sort(delta[:, a])
+        dfa = minimal("abc"[:letters], delta.tolist(), 0, [q for q in range(states) if rng.random() < 0.5])
+        if dfa.states >= 3 and star_free(dfa).aperiodic:
+            return dfa
+
+
+def test_star_free_languages_have_models_and_formulas() -> None:
+    rng = np.random.default_rng(8)
+    for _ in range(4):
+        language = Regular("random", "dfa:random", random_star_free(rng, 5))
+        model, proof = compile_language(language)
+        assert proof.line is not None
+        for n in range(1, 6):
+            for word in product(language.alphabet, repeat=n):
+                assert (model.run(word).output == "accept") == language.contains(word)
+        formula = formula_of(language.dfa, "random")
+        assert restrict.verify(compile_formula(formula, language.alphabet), language)
+
+
+def test_languages_with_a_group_are_refused() -> None:
+    language = named("parity")
+    assert isinstance(language, Regular)
+    with pytest.raises(NotEstablished, match=r"not star-free: the word 1 permutes the states 0, 1, a group of order 2"):
+        compile_language(language)
+
+
+def test_a_formula_comes_back_as_a_formula() -> None:
+    rng = np.random.default_rng(9)
+    for _ in range(5):
+        first = random_formula(rng, ["a", "b"], 3)
+        model = compile_formula(first, ["a", "b"])
+        try:
+            second = formula_of(language_of_model(model).dfa, "random")
+        except NotEstablished:
+            pytest.fail("temporal logic is star-free")
+        assert len(spelled(second)) > 0
+        for n in range(1, 6):
+            for word in product("ab", repeat=n):
+                assert satisfies(first, word, ["a", "b"]) == satisfies(second, word, ["a", "b"])
+
+
+def test_arguments_of_verify() -> None:
+    model = restrict.load(INSTANCES / "brasp-ab-star.json")
+    with pytest.raises(UsageError, match="one of the two"):
+        restrict.verify(model)
+    with pytest.raises(UsageError, match="in only one of them"):
+        restrict.verify(model, "dyck:1")
+    with pytest.raises(UsageError, match="no 'accept' in its output"):
+        restrict.verify(restrict.load(INSTANCES / "induction-head.json"), "regex[abcd]:a*")

@@ -1,0 +1,132 @@
+"""Attacks on the resource contract: little files that once took hours, gigabytes or another verdict of the fast run.
+
+Every pair gets a verdict, or exit 3, 4 or 5, within ten seconds of processor time and 1 GiB, the same from both runs.
+The limit is that of the automatic check after a search.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import restrict
+from restrict.certificate.fast import FastRun
+from restrict.cli.common import AUTOMATIC_CHECK
+from tests import trusted as check
+
+FOLDER = Path(__file__).parent / "corpus" / "attacks"
+NAMES = sorted(path.name.removesuffix(".c.json") for path in FOLDER.glob("*.c.json"))
+HEAVY = {"A2b_union", "A3_mask_per_u"}
+"""Seconds of work before the answer."""
+PARAMETERS = [pytest.param(n, marks=[pytest.mark.heavy] if n in HEAVY else []) for n in NAMES]
+SECONDS, MEBIBYTES = 10, 1024
+
+
+def files(name: str) -> list[str]:
+    return [str(FOLDER / f"{name}.m.json"), str(FOLDER / f"{name}.c.json")]
+
+
+def alone(*argv: str, memory: int | None = None) -> tuple[int, str, str]:
+    """The checker as a folder of its own, in a process with limits."""
+
+    def limits() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+        if memory:
+            resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+
+    command = [sys.executable, "-I", str(check.FOLDER), *argv]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=limits, cwd="/")
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_an_attack_gets_an_answer_within_the_limits(name: str) -> None:
+    code, out, err = alone(*files(name), "--limit", str(AUTOMATIC_CHECK), memory=MEBIBYTES << 20)
+    assert code in (0, 3, 4, 5)
+    assert (out.count("\n"), err.count("\n")) == ((1, 0) if code == 0 else (0, 1))
+    assert "out of memory" not in err
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_both_runs_say_the_same(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    answers = []
+    for runner in (None, FastRun):
+        code = check.main.main([*files(name), "--limit", str(AUTOMATIC_CHECK)], runner)
+        answers.append((code, *capsys.readouterr()))
+    assert answers[0] == answers[1]
+
+
+CORPUS = FOLDER.parent / "malformed"
+
+
+def test_both_runs_say_the_same_of_the_malformed_corpus(capsys: pytest.CaptureFixture[str]) -> None:
+    count = 0
+    for certificate in sorted(CORPUS.glob("*.cert.json")):
+        model = certificate.with_name(certificate.name.replace(".cert.json", ".model.json"))
+        pair = [str(model if model.exists() else CORPUS / "good.model.json"), str(certificate)]
+        codes = [check.main.main(pair, runner) for runner in (None, FastRun)]
+        out, err = capsys.readouterr()
+        lines = (out + err).splitlines()
+        assert codes[0] == codes[1]
+        assert lines[0] == lines[1]
+        count += 1
+    assert count > 200
+
+
+@pytest.mark.parametrize("megabytes", [60, 75, 90, 105, 120, 140, 160, 180, 200, 240, 280, 320, 400, 500, 600, 800,
+                                       1000, 1300, 1600, 2000])  # fmt: skip
+def test_without_memory_the_answer_is_exit_5_or_right(megabytes: int, tmp_path: Path) -> None:
+    """Never exit 1, never a hang. The table of half a million entries needs something like 100 MB."""
+    pair = table_pair(tmp_path)
+    code, out, err = alone(*pair, memory=megabytes * 10**6)
+    assert code in (0, 5), err
+    assert (out + err).count("\n") == 1
+    assert code == 0 or megabytes < 500
+
+
+def table_pair(folder: Path) -> list[str]:
+    """A model with a large table, and a certificate for it."""
+    import hashlib
+    import json
+
+    table = {"table": {"axes": ["position"], "values": [0] * 500_000}}
+    variable = {"name": "o", "kind": "map", "args": ["position"], "domain": 2, "map": table}
+    output = {"variable": "o", "position": "last"}
+    fields = {"format": "restrict-model/1", "name": "m", "alphabet": ["0", "1"], "variables": [variable]}
+    data = json.dumps({**fields, "output": output}).encode()
+    n = 500_000
+    document = {
+        "format": "restrict-certificate/1",
+        "model": {"name": "m", "sha256": hashlib.sha256(data).hexdigest()},
+        **{"n": n, "target": "last", "fixed": [], "cone": {"o": [[n - 1, 1]]}},
+        "claim": {"free": n, "c": 0, "dependencies": [], "values": [0]},
+    }
+    (folder / "m.json").write_bytes(data)
+    (folder / "c.json").write_text(json.dumps(document))
+    return [str(folder / "m.json"), str(folder / "c.json")]
+
+
+def test_the_folder_alone_is_enough(tmp_path: Path) -> None:
+    """A copy of the folder under another name, and nothing else of the package."""
+    copy = tmp_path / "elsewhere"
+    copy.mkdir()
+    for path in check.FOLDER.glob("*.py"):
+        (copy / path.name).write_bytes(path.read_bytes())
+    command = [sys.executable, "-I", str(copy), *files("chain1500")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env={**os.environ})
+    assert (done.returncode, done.stdout[:16], done.stderr) == (0, "s VERIFIED n=3 t", "")
+
+
+@pytest.mark.parametrize("name", ["hash_const", "hash_const_div"])
+def test_no_file_is_left_for_a_model_that_the_checker_refuses(name: str, tmp_path: Path) -> None:
+    from restrict.errors import ModelError
+
+    model = restrict.load(files(name)[0])
+    with pytest.raises(ModelError, match=r"variables\[0\].score"):
+        restrict.certify(model, 3).save(tmp_path / "c.json")
+    assert not list(tmp_path.iterdir())

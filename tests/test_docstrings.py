@@ -1,0 +1,151 @@
+"""The form of docstrings: Google sections, every argument named, every error that is raised here declared."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import restrict
+
+ROOT = Path(__file__).resolve().parent.parent
+FILES = sorted(path for path in (ROOT / "restrict").rglob("*.py") if path.parent.name != "checker")
+SECTIONS = ("Args", "Returns", "Yields", "Raises")
+OLD_FORMS = re.compile(
+    r"(?m)^\s*(Arguments?:|Parameters:|Raises :class:|Return:|Returns? the |Returns? an? |Yields? the )"
+)
+
+
+class Callable(NamedTuple):
+    """A public function or method, with the place for a message."""
+
+    place: str
+    node: ast.FunctionDef
+    method: bool
+
+    @property
+    def doc(self) -> str:
+        return ast.get_docstring(self.node) or ""
+
+    @property
+    def parameters(self) -> list[str]:
+        a = self.node.args
+        names = [x.arg for x in (*a.posonlyargs, *a.args, *a.kwonlyargs)]
+        return [name for name in names if name not in ("self", "cls")]
+
+    @property
+    def command(self) -> bool:
+        return any("click" in ast.unparse(d) or "command" in ast.unparse(d) for d in self.node.decorator_list)
+
+
+def callables() -> Iterator[Callable]:
+    """The public functions of every file and the public methods of its public classes."""
+    for path in FILES:
+        where = path.relative_to(ROOT)
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+                yield Callable(f"{where}:{node.lineno} {node.name}", node, False)
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                for inner in node.body:
+                    if isinstance(inner, ast.FunctionDef) and not inner.name.startswith("_"):
+                        yield Callable(f"{where}:{inner.lineno} {node.name}.{inner.name}", inner, True)
+
+
+ALL = list(callables())
+
+
+def section(doc: str, name: str) -> str | None:
+    """The text of one section, or None."""
+    found = re.search(rf"(?ms)^{name}:\n(.*?)(?=^\S|\Z)", doc)
+    return None if found is None else found.group(1)
+
+
+def named(text: str) -> set[str]:
+    """The names before the colons of a section's entries."""
+    names = re.findall(r"(?m)^ {4}(\S[^:\n]*):", text)
+    return {part.strip("*` ") for name in names for part in name.split(",")}
+
+
+def raised_here(node: ast.FunctionDef) -> set[str]:
+    """The error classes that a function raises by name, in its own body."""
+    inner = {id(x) for f in ast.walk(node) if f is not node and isinstance(f, ast.FunctionDef) for x in ast.walk(f)}
+    found = set()
+    for x in ast.walk(node):
+        if id(x) not in inner and isinstance(x, ast.Raise) and isinstance(x.exc, ast.Call):
+            name = ast.unparse(x.exc.func)
+            if name in ("UsageError", "ModelError", "NotEstablished", "ResourceLimit"):
+                found.add(name)
+    return found
+
+
+def complaints(item: Callable) -> Iterator[str]:
+    """What is wrong with one docstring."""
+    doc = item.doc
+    if not doc:
+        yield "has no docstring"
+        return
+    if item.command:
+        return
+    if OLD_FORMS.search(doc):
+        yield "has a section in another form than Args / Returns / Raises"
+    order = [SECTIONS.index(m) for m in re.findall(r"(?m)^(Args|Returns|Yields|Raises):$", doc)]
+    if order != sorted(order):
+        yield "has its sections in another order than Args, Returns, Raises"
+    arguments = section(doc, "Args")
+    if arguments is not None and set(item.parameters) - named(arguments):
+        yield f"does not describe {', '.join(sorted(set(item.parameters) - named(arguments)))}"
+    missing = raised_here(item.node) - named(section(doc, "Raises") or "")
+    if missing:
+        yield f"raises {', '.join(sorted(missing))} and does not say so"
+
+
+def test_every_public_module_and_class_says_what_it_is_for() -> None:
+    silent = []
+    for path in FILES:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        public = [node for node in tree.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")]
+        silent.extend(
+            f"{path.relative_to(ROOT)} {getattr(node, 'name', '')}"
+            for node in (tree, *public)
+            if not ast.get_docstring(node)
+        )
+    assert silent == []
+
+
+def test_docstrings_of_public_functions_have_one_form() -> None:
+    assert len(ALL) > 400
+    wrong = [f"{item.place} {text}" for item in ALL for text in complaints(item)]
+    assert not wrong, f"{len(wrong)} docstrings:\n" + "\n".join(wrong)
+
+
+def test_the_public_api_describes_arguments_results_and_errors() -> None:
+    api = [getattr(restrict, name) for name in restrict.__all__ if name.islower() and not name.startswith("_")]
+    homes = {value.__name__: value.__module__.replace(".", "/") + ".py" for value in api}
+    functions = {(item.place.split(":")[0], item.node.name): item for item in ALL if not item.method}
+    assert len(homes) >= 20
+    wrong = []
+    for name, home in sorted(homes.items()):
+        item = functions[home, name]
+        need = (["Args"] if item.parameters else []) + ["Returns", "Raises"]
+        wrong.extend(f"{name}: no {part}" for part in need if section(item.doc, part) is None)
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("def f(a):\n    pass", "has no docstring"),
+        ('def f(a, b):\n    """X.\n\n    Args:\n        a: one.\n    """', "does not describe b"),
+        ('def f():\n    """X."""\n    raise UsageError("x")', "raises UsageError and does not say so"),
+        ('def f(a):\n    """X.\n\n    Arguments:\n        a: one.\n    """', "another form"),
+        ('def f(a):\n    """X.\n\n    Raises:\n        ModelError: x.\n\n    Args:\n        a: one.\n    """', "order"),
+    ],
+)
+def test_a_wrong_docstring_is_found(source: str, text: str) -> None:
+    node = ast.parse(source).body[0]
+    assert isinstance(node, ast.FunctionDef)
+    assert any(text in complaint for complaint in complaints(Callable("here", node, False)))

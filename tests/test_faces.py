@@ -1,0 +1,130 @@
+"""The largest faces against the table of all restrictions, and trees of cases against every input."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import restrict
+from restrict import Restriction
+from restrict.certificate.cases import Leaf, Question, leaves
+from restrict.certificate.certificate import certified, load_certificate
+from restrict.deadline import Deadline
+from restrict.errors import ModelError, NotEstablished
+from restrict.force.cases import confirm, confirm_by_tree
+from restrict.model.fileformat import loads
+from restrict.optimum.enumeration import MIXED, by_size, constant_labels, cube_of, forcing, lift
+from restrict.optimum.faces import largest_faces
+from restrict.task import Task
+from tests import random_programs
+
+
+def test_the_largest_faces_are_those_of_the_table_of_all_restrictions() -> None:
+    rng, answers = np.random.default_rng(0), 0
+    for _ in range(400):
+        symbols, m = int(rng.integers(2, 4)), int(rng.integers(1, 5))
+        labels = np.asarray(rng.random((symbols,) * m) < rng.random() ** 3, dtype=np.int16)
+        members = None if rng.random() < 0.4 else np.asarray(rng.random((symbols,) * m) < rng.random())
+        good = constant_labels(labels) != MIXED
+        if members is not None:
+            kinds = np.where(members, np.uint8(2), np.uint8(1))
+            good &= lift(kinds, lambda t, axis: np.bitwise_or.reduce(t, axis=axis, keepdims=True)) == 3
+        sizes, order = by_size(good)
+        found = largest_faces(labels, members, keep=10**6)
+        assert found.complete
+        best = [cube_of(int(i), symbols, range(m)) for size, i in zip(sizes, order, strict=True) if size == sizes[0]]
+        assert found.largest == (m - int(sizes[0]) if best else -1)
+        assert sorted(map(str, found.cubes(range(m)))) == sorted(map(str, best))
+        answers += bool(best)
+    assert 200 < answers < 400
+
+
+def test_out_of_time_the_faces_are_bounds() -> None:
+    labels = np.random.default_rng(1).integers(0, 2, (2,) * 10)
+    exact, late = largest_faces(labels), largest_faces(labels, deadline=Deadline.after(0))
+    assert late.largest <= exact.largest <= late.most
+    assert not late.complete
+
+
+def test_a_tree_of_cases_confirms_whatever_is_forced(tmp_path: Path) -> None:
+    """Every optimal restriction of random programs; the trusted checker and its twin agree."""
+    rng, trees = np.random.default_rng(5), 0
+    documents = [
+        json.dumps(random_programs.random_program(np.random.default_rng(seed), 5)).encode() for seed in range(25)
+    ]
+    models = [*map(loads, documents), *(restrict.load(f"random:layers=2,heads=1,states=2,seed={s}") for s in range(12))]
+    for model in models:
+        n = 5
+        task = Task.of(model, n)
+        if len(model.alphabet) ** len(task.instance.unpinned) > 700:
+            continue
+        for fixed in itertools.islice(forcing(task.instance, n - 1), 12):
+            if confirm(task, fixed) is not None:
+                continue
+            found = confirm_by_tree(task, fixed)
+            assert found is not None
+            assert found.c == 0
+            trees += 1
+            assert restrict.check(model, found).startswith("s VERIFIED")
+            assert restrict.check(model, found, fast=True).startswith("s VERIFIED")
+            found.save(tmp_path / "c.json")
+            assert load_certificate(tmp_path / "c.json").to_bytes() == found.to_bytes()
+        free = {i: int(rng.integers(len(model.alphabet))) for i in task.instance.unpinned if rng.random() < 0.3}
+        if len({model.run(w).label(n - 1) for w in _words(task, free)}) > 1:
+            assert confirm_by_tree(task, free) is None
+    assert trees >= 5
+
+
+def _words(task: Task, fixed: dict[int, int]) -> list[list[str]]:
+    alphabet = task.instance.model.alphabet
+    choices = [[alphabet[fixed[i]]] if i in fixed else alphabet for i in task.instance.unpinned]
+    return [list(word) for word in itertools.product(*choices)]
+
+
+@pytest.fixture
+def tree() -> tuple[restrict.Model, restrict.Certificate]:
+    """PARITY of the first two symbols is odd or even: both cases are one label for `accept` everywhere."""
+    variables = [
+        {"name": "a", "kind": "head", "value": "token", "score": "j == 0"},
+        {"name": "b", "kind": "head", "value": "token", "score": "j == 0", "ties": "right"},
+        {"name": "out", "kind": "map", "args": ["a", "b"], "domain": 2, "map": "a == b"},
+    ]
+    document = {"format": "restrict-model/1", "name": "twice", "alphabet": ["0", "1"], "variables": variables,
+                "output": {"variable": "out", "position": "last", "accept": [1]}}  # fmt: skip
+    model = loads(json.dumps(document).encode())
+    found = confirm_by_tree(Task.of(model, 5), {})
+    assert found is not None
+    return model, found
+
+
+def test_a_tree_has_one_question_and_no_fixed_position(tree: tuple[restrict.Model, restrict.Certificate]) -> None:
+    model, found = tree
+    assert found.free == 5
+    assert isinstance(found.cases, Question)
+    assert [path for path, _ in leaves(found.cases)] == [{0: 0}, {0: 1}]
+    assert restrict.check(model, found).startswith("s VERIFIED n=5 target=last free=5 c=0 values=1")
+
+
+def test_a_wrong_tree_is_refused(tree: tuple[restrict.Model, restrict.Certificate]) -> None:
+    model, found = tree
+    assert isinstance(found.cases, Question)
+    leaf = found.cases.children[0]
+    for cases, reason in (
+        (Question(1, found.cases.children), NotEstablished),
+        (Question(0, (leaf,)), ModelError),
+        (Question(0, (Question(0, (leaf, leaf)), leaf)), ModelError),
+        (Leaf({}), NotEstablished),
+    ):
+        task = Task.of(model, 5)
+        claim = restrict.Certificate(
+            found.model_name, found.sha256, 5, "last", Restriction(5), {}, found.claim, {}, (), cases
+        )
+        for fast in (False, True):
+            with pytest.raises(reason):
+                restrict.check(model, claim, fast=fast)
+        if reason is NotEstablished:
+            assert certified(task, {}, {}, cases=cases).c > 0

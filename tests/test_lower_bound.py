@@ -1,0 +1,381 @@
+"""Lower bounds: boxes exclude what they say, the tree decides what a search over all restrictions decides, the bounds
+are never above the optimum, and forged ones are refused by both checkers."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from restrict.certificate.check import check
+from restrict.certificate.hitting_tree import HittingTree, Open, Uncovered, disjoint, needed
+from restrict.certificate.lower_bound import LowerBound, symbol_bits
+from restrict.certificate.lower_bound_check import BoxRun, check_lower_bound_fast, indices
+from restrict.checker.lower_bound import Tree
+from restrict.checker.read import Meter
+from restrict.cli.main import cli
+from restrict.errors import ModelError, NotEstablished, RestrictError
+from restrict.model.fileformat import loads
+from restrict.model.program import Model
+from restrict.model.source import load
+from restrict.optimum.lower_bound import lower_bound
+from tests import bound_mutations, naive, random_programs
+from tests.bound_mutations import least_forcing
+from tests.marks import heavy_after
+from tests.trusted import Reject, verify
+
+# ---------------------------------------------------------------- brute force
+
+
+def hits(boxes: Sequence[Mapping[int, int]], fixed: Mapping[int, int]) -> bool:
+    """Whether the restriction conflicts with every box."""
+    return all(any(p in fixed and not allowed >> fixed[p] & 1 for p, allowed in box.items()) for box in boxes)
+
+
+def can_hit(boxes: Sequence[Mapping[int, int]], positions: int, symbols: int, most: int) -> bool:
+    """Whether some restriction of at most ``most`` positions conflicts with every box, by trying all."""
+    return any(
+        hits(boxes, dict(zip(chosen, word, strict=True)))
+        for size in range(most + 1)
+        for chosen in itertools.combinations(range(positions), size)
+        for word in itertools.product(range(symbols), repeat=size)
+    )
+
+
+# ---------------------------------------------------------------- the tree
+
+
+def random_family(rng: np.random.Generator) -> tuple[list[dict[int, int]], int, int]:
+    """Boxes, positions, symbols."""
+    positions, symbols = int(rng.integers(1, 6)), int(rng.integers(2, 5))
+    boxes = []
+    for _ in range(int(rng.integers(0, 9))):
+        chosen = rng.permutation(positions)[: int(rng.integers(0 if rng.random() < 0.1 else 1, positions + 1))]
+        boxes.append({int(p): int(rng.integers(1, (1 << symbols) - 1)) for p in chosen})
+    return boxes, positions, symbols
+
+
+def test_both_trees_decide_what_all_restrictions_decide() -> None:
+    rng, closed = np.random.default_rng(1), 0
+    for _ in range(400):
+        boxes, positions, symbols = random_family(rng)
+        most = int(rng.integers(0, positions + 2))
+        expected = can_hit(boxes, positions, symbols, min(most, positions))
+        chosen = Tree(boxes, symbols, most, Meter(10**9)).uncovered(frozenset(), {}, range(len(boxes)))
+        assert (chosen is not None) == expected
+        try:
+            HittingTree(list(boxes), (1 << symbols) - 1, most).run()
+            closed += 1
+            assert not expected
+            order, _ = needed(list(boxes), (1 << symbols) - 1, most)
+            assert not can_hit([boxes[t] for t in order], positions, symbols, min(most, positions))
+        except Uncovered as error:
+            assert expected
+            fixed = {p: bits.bit_length() - 1 for p, bits in error.node.symbols.items()}
+            assert len(fixed) <= most
+            assert hits(boxes, fixed)
+    assert 50 < closed < 350
+
+
+def test_the_tree_asks_for_boxes_until_it_is_closed() -> None:
+    everything = [{p: 1 << a} for p in range(4) for a in range(2)]
+    asked: list[Open] = []
+
+    def more(node: Open) -> Mapping[int, int]:
+        asked.append(node)
+        fixed = {p: bits.bit_length() - 1 for p, bits in node.symbols.items()}
+        return next(box for box in everything if not hits([box], fixed))
+
+    HittingTree([], 3, 3, more).run()
+    assert asked
+    assert not can_hit(everything, 4, 2, 3)
+    with pytest.raises(ValueError, match="met"):
+        HittingTree([{0: 1}], 3, 1, lambda node: {0: 1}).run()
+
+
+def test_disjoint_boxes_are_counted() -> None:
+    assert disjoint([{0: 1, 1: 1}, {1: 1, 2: 1}, {2: 1}, {3: 1}]) == 3
+
+
+# ---------------------------------------------------------------- V of a box
+
+
+def random_case(rng: np.random.Generator) -> tuple[Model, int] | None:
+    document = random_programs.random_program(rng, None, 7)
+    n = random_programs.random_length(rng, document)
+    model = loads(json.dumps(document).encode())
+    few = (len(model.alphabet) + 1) ** (n - len(model.markers)) <= 3000
+    return (model, n) if few else None
+
+
+def forged(model: Model, n: int, boxes: Sequence[Mapping[str, Any]], **claim: Any) -> dict[str, Any]:
+    return {
+        "format": "restrict-lower-bound/1",
+        "model": {"name": model.name, "sha256": model.digest},
+        "n": n,
+        "target": "last",
+        "boxes": list(boxes),
+        "claim": {"labels": {}} | claim,
+    }
+
+
+def random_box(rng: np.random.Generator, model: Model, n: int) -> dict[str, Any]:
+    only = []
+    for p in range(n):
+        listed = [a for a in model.alphabet if rng.random() < 0.5]
+        if p not in model.at(n).pinned and rng.random() < 0.6 and 0 < len(listed) < len(model.alphabet):
+            only.append([p, 1, listed])
+    cone = {v.name: [[p, 1] for p in range(n) if rng.random() < 0.8] for v in model.variables}
+    return {"only": only, "cone": {name: runs for name, runs in cone.items() if runs}}
+
+
+def test_the_values_under_a_box_hold_all_that_occur_and_both_checkers_agree() -> None:
+    from restrict.checker.lower_bound import Bound, Evaluator
+    from restrict.checker.read import Place, Task
+
+    rng, tried, telling = np.random.default_rng(5), 0, 0
+    while tried < 40:
+        case = random_case(rng)
+        if case is None:
+            continue
+        model, n = case
+        tried += 1
+        document = forged(model, n, [random_box(rng, model, n) for _ in range(4)], others=1)
+        assert model.content is not None
+        task = Task(document, Place("c"), model.content, Place("m"), Path(), Meter(10**9))
+        bound = Bound(task)
+        evaluator, fast = Evaluator(bound.model, bound.boxes), BoxRun(model.at(n))
+        runs = naive.all_runs(json.loads(model.content), n, {})
+        loaded = LowerBound.load(_written(document))
+        for mine, box in zip(bound.boxes, loaded.boxes, strict=True):
+            bits = symbol_bits(model, box)
+            assert dict(mine.symbols) == bits
+            trusted = set(evaluator.under(mine, n - 1))
+            allowed = {p: indices(b) for p, b in bits.items()}
+            assert trusted == set(fast.under(allowed, box.cone, n - 1))
+            output = model.output.variable
+            seen = {
+                int(nodes[output, n - 1])
+                for nodes in runs.values()
+                if all(int(nodes["token", p]) in symbols for p, symbols in allowed.items())
+            }
+            assert seen <= trusted
+            telling += len(trusted) < model.at(n).domains[output]
+    assert telling > 25
+
+
+def _written(document: Mapping[str, Any]) -> Path:
+    import tempfile
+
+    path = Path(tempfile.mkdtemp()) / "bound.json"
+    path.write_text(json.dumps(document))
+    return path
+
+
+# ---------------------------------------------------------------- bounds against all restrictions
+
+
+def test_bounds_are_never_above_the_optimum_and_reach_it() -> None:
+    rng, tried = np.random.default_rng(7), 0
+    while tried < 25:
+        case = random_case(rng)
+        if case is None:
+            continue
+        model, n = case
+        tried += 1
+        best = least_forcing(model.content or b"", n, n - 1)
+        found = lower_bound(model, n, seed=int(rng.integers(9)))
+        assert found.stopped == "optimal"
+        assert found.at_least == min(best.values())
+        for label, least in found.bound.labels.items():
+            assert least <= best.get(label, n + 1)
+        assert found.disjoint <= found.at_least
+        if found.forcing is not None:
+            assert len(found.forcing.restriction.fixed) == found.upper == found.at_least
+        if found.at_least:
+            assert check(model, found.bound) == check(model, found.bound, fast=True)
+            assert check(model, found.bound).split()[4] == f"at_least={found.at_least}"
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(1, 9), 1))
+def test_every_k_up_to_the_optimum_is_shown_and_no_other(seed: int) -> None:
+    model = load(f"random:layers=2,heads=2,states=3,seed={seed}")
+    best = least_forcing(model.content or b"", 7, 6)
+    for k in range(min(best.values()) + 1):
+        found = lower_bound(model, 7, k=k)
+        assert (found.at_least > k) == (k < min(best.values()))
+        assert all(least <= best[label] for label, least in found.bound.labels.items())
+
+
+@pytest.mark.parametrize(
+    ("spec", "n", "optimum"), [("and-of-ors", 64, 8), ("parity8:width=4", 40, 4), ("tribes:width=4", 40, 4)]
+)
+def test_known_optima_are_proved(spec: str, n: int, optimum: int) -> None:
+    found = lower_bound(load(spec), n)
+    assert (found.at_least, found.stopped) == (optimum, "optimal")
+    assert check(load(spec), found.bound).split()[4] == f"at_least={optimum}"
+
+
+def test_the_same_seed_gives_the_same_bytes_and_they_are_read_back(tmp_path: Path) -> None:
+    model = load("random:layers=2,heads=2,states=4,seed=2")
+    first, second = (lower_bound(model, 40, k=1, seed=4).bound for _ in range(2))
+    assert first.to_bytes() == second.to_bytes()
+    first.save(tmp_path / "b.json")
+    assert LowerBound.load(tmp_path / "b.json").to_bytes() == first.to_bytes()
+
+
+# ---------------------------------------------------------------- forged bounds
+
+
+def verdicts(model: Model, document: Mapping[str, Any]) -> tuple[int, int]:
+    """Exit codes of the trusted and of the fast checker."""
+    data = json.dumps(document).encode()
+    try:
+        verify(model.content or b"", data)
+        trusted = 0
+    except Reject as reject:
+        trusted = reject.code
+    try:
+        check_lower_bound_fast(model.at(document["n"]), LowerBound.load(_written(document)))
+        fast = 0
+    except RestrictError as error:
+        fast = error.exit_code
+    return trusted, fast
+
+
+def good() -> tuple[Model, dict[str, Any]]:
+    model = load("random:layers=2,heads=2,states=4,seed=1")
+    return model, json.loads(_good())
+
+
+@cache
+def _good() -> bytes:
+    return lower_bound(load("random:layers=2,heads=2,states=4,seed=1"), 30, k=1).bound.to_bytes()
+
+
+def test_forged_bounds_are_refused() -> None:
+    model, document = good()
+    assert verdicts(model, document) == (0, 0)
+    for label in document["claim"]["labels"]:
+        more = copy.deepcopy(document)
+        more["claim"]["labels"][label] += 1
+        assert verdicts(model, more) == (3, 3)
+    fewer = document | {"boxes": document["boxes"][:1]}
+    assert verdicts(model, fewer) == (3, 3)
+    blind = [box | {"cone": {}} for box in document["boxes"]]
+    assert verdicts(model, document | {"boxes": blind}) == (3, 3)
+    wide = copy.deepcopy(document)
+    for box in wide["boxes"]:
+        box["only"] = box["only"][1:]
+    assert verdicts(model, wide) == (3, 3)
+    assert verdicts(model, document | {"n": 31})[0] in (3, 4)
+    other = load("random:layers=2,heads=2,states=4,seed=2")
+    swapped = document | {"model": {"name": other.name, "sha256": other.digest}}
+    assert verdicts(other, swapped) == (3, 3)
+    assert verdicts(other, document) == (4, 4)
+
+
+def test_labels_that_are_not_claimed_count_as_zero_and_others_are_all_the_rest() -> None:
+    model, document = good()
+    label, least = next(iter(document["claim"]["labels"].items()))
+    one = document | {"claim": {"labels": {label: least}}}
+    assert "at_least=0" in verify(model.content or b"", json.dumps(one).encode())
+    rest = document | {"claim": {"labels": {label: least}, "others": least}}
+    line = verify(model.content or b"", json.dumps(rest).encode())
+    assert f"at_least={least}" in line
+    assert f"others={least}" in line
+    assert verdicts(model, document | {"claim": {"labels": {}, "others": least}}) == (0, 0)
+    assert verdicts(model, document | {"claim": {"labels": {}, "others": least + 1}}) == (3, 3)
+
+
+def test_a_marker_is_not_restricted() -> None:
+    model = load("dyck1-depth2")
+    pinned = next(iter(model.at(8).pinned), None)
+    if pinned is None:
+        model = load("q-then-u")
+        pinned = next(iter(model.at(8).pinned), None)
+    if pinned is not None:
+        box = {"only": [[pinned, 1, [model.alphabet[0]]]], "cone": {}}
+        assert verdicts(model, forged(model, 8, [box], others=1)) == (4, 4)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"claim": {"labels": {}}},
+        {"claim": {"labels": {"maybe": 1}}},
+        {"claim": {"labels": {"accept": 0}}},
+        {"claim": {"labels": {"accept": True}}},
+        {"target": "all"},
+        {"target": 3},
+        {"boxes": [{"only": [[0, 1, []]], "cone": {}}]},
+        {"boxes": [{"only": [[0, 1, ["0", "1"]]], "cone": {}}]},
+        {"boxes": [{"only": [[0, 1, ["1", "0"]]], "cone": {}}]},
+        {"boxes": [{"only": [[0, 1, ["x"]]], "cone": {}}]},
+        {"boxes": [{"only": [[0, 1, ["0"]]], "never": [[0, 1, ["1"]]], "cone": {}}]},
+        {"boxes": [{"only": [], "cone": {"token": [[0, 1]]}}]},
+        {"boxes": [{"only": [[29, 2, ["0"]]], "cone": {}}]},
+    ],
+)
+def test_malformed_bounds_are_refused_by_both(change: Mapping[str, Any]) -> None:
+    model, document = good()
+    assert verdicts(model, document | dict(change)) == (4, 4)
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(3, 11), 1))
+def test_no_mutant_that_claims_too_much_is_accepted(seed: int) -> None:
+    counts = bound_mutations.sweep(np.random.default_rng(seed), 100)
+    assert {name: row[3] for name, row in counts.items() if row[3]} == {}
+    assert sum(row[1] for row in counts.values()) > 20
+    assert sum(row[2] for row in counts.values()) > 20
+    assert len(counts) > 10
+
+
+# ---------------------------------------------------------------- the commands
+
+
+def test_the_commands(tmp_path: Path) -> None:
+    runner, spec = CliRunner(), "random:layers=2,heads=2,states=4,seed=1"
+    bound = str(tmp_path / "b.json")
+    shown = runner.invoke(cli, ["lower-bound", spec, "-n", "40", "-k", "1", "-o", bound])
+    assert shown.exit_code == 0
+    assert "at least 2 positions (certified bound)" in shown.output
+    for options in ([], ["--fast"]):
+        checked = runner.invoke(cli, ["check", spec, bound, *options])
+        assert checked.output.startswith("s VERIFIED n=40 target=last at_least=2 labels=")
+    assert "boxes" in runner.invoke(cli, ["show", bound, "--model", spec]).output
+    as_json = json.loads(runner.invoke(cli, ["lower-bound", "contains-one", "-n", "12", "--json"]).output)
+    assert as_json["optimal"]
+    with pytest.raises(NotEstablished, match="1 positions force the output"):
+        runner.invoke(cli, ["lower-bound", "contains-one", "-n", "12", "-k", "9"], catch_exceptions=False)
+
+
+def test_certify_says_that_its_answer_is_optimal(tmp_path: Path) -> None:
+    runner, spec = CliRunner(), "and-of-ors"
+    result = runner.invoke(cli, ["certify", spec, "-n", "36", "--lower-bound", "-o", str(tmp_path / "c.json")])
+    assert "fixed, optimal: no " in result.output
+    assert "force the output (proved: certified by" in result.output
+    proof = LowerBound.load(tmp_path / "c.lower.json")
+    fixed = json.loads((tmp_path / "c.json").read_text())["fixed"]
+    assert proof.at_least(load(spec)) == sum(count for _, count, _ in fixed)
+
+
+def test_a_model_without_a_file_is_checked_in_this_process() -> None:
+    from restrict.model.program import Head, Map, Output
+
+    seen = Head("seen", "token", lambda n, i, q, j, k: k, key="token")
+    out = Map("out", ("seen",), 2, lambda n, i, seen: seen)
+    model = Model("made", ("0", "1"), (seen, out), Output("out", accept=frozenset((1,))))
+    found = lower_bound(model, 20)
+    assert (found.at_least, found.stopped) == (1, "optimal")
+    assert check(model, found.bound).endswith("unsigned")
+    with pytest.raises(ModelError):
+        check(load("contains-one"), found.bound)

@@ -1,0 +1,165 @@
+"""c > 0 and --free: dependence on demand is the abstract run's, and the search is never worse than what it replaces."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+
+import restrict
+from restrict.certificate.certificate import Certificate, certificate_of
+from restrict.certification import force_output
+from restrict.force.cases import confirm_over
+from restrict.force.dependence import DependenceState
+from restrict.force.release import Release, relax, releases
+from restrict.model.fileformat import loads
+from restrict.optimum.enumeration import all_labels, by_size, cube_of, essential_counts, fewest_fixed
+from restrict.restriction import Restriction
+from restrict.task import Task
+from tests import random_programs
+
+
+@pytest.fixture(autouse=True)
+def _short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tenth of the usual effort is enough at these lengths."""
+    monkeypatch.setattr("restrict.force.release.WORK", 30_000)
+    monkeypatch.setattr("restrict.force.search.MORE_WORK", 20_000)
+    monkeypatch.setattr("restrict.force.search.WORK_PER_TOKEN", 2_000)
+
+
+NAMES = [
+    f"random:layers={1 + s % 2},heads={1 + s // 2 % 2},states=3,symbols={2 + s % 2},seed={s}" for s in (0, 2, 3, 5)
+]
+
+
+def test_dependence_on_demand_is_that_of_the_run_over_all_nodes() -> None:
+    """On random programs with all kinds of variables: the same D, by the cone that it gives, and no more than a bound
+    exactly where D is larger."""
+    rng, looked, refused = np.random.default_rng(0), 0, 0
+    for seed in range(40):
+        draw = np.random.default_rng(seed)
+        document = random_programs.random_program(draw)
+        n = random_programs.random_length(draw, document)
+        model = loads(json.dumps(document).encode())
+        instance = model.at(n)
+        state = DependenceState(instance, n - 1)
+        for _ in range(4):
+            fixed = {i: int(rng.integers(len(model.alphabet))) for i in instance.unpinned if rng.random() < 0.5}
+            rho = Restriction.of(instance, dict(fixed))
+            whole = certificate_of(instance, rho, "all").claim.dependencies
+            found = state.look(fixed, n)
+            assert found is not None
+            assert tuple(sorted(found)) == whole
+            assert certificate_of(instance, rho, state.cone()).claim.dependencies == whole
+            looked += 1
+            for most in range(len(found)):
+                assert state.look(fixed, most) is None
+                refused += 1
+    assert looked > 80
+    assert refused > 30
+
+
+def greedy(task: Task, start: Certificate, c: int) -> Certificate:
+    """What the search replaces: full abstract runs, always the release that leaves the fewest dependencies."""
+    best = start
+    for found in releases(task, start):
+        if found.c > c:
+            break
+        best = found
+    return best
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_search_is_never_worse_than_greedy_release(name: str) -> None:
+    model = restrict.load(name)
+    task = Task.of(model, 10)
+    start = force_output(task)
+    for c in (1, 4):
+        found = relax(task, start, c, None)
+        assert found.c <= c
+        assert found.free >= greedy(task, start, c).free >= start.free
+        assert restrict.check(model, found).startswith("s VERIFIED n=10")
+
+
+def test_essential_counts_are_those_of_the_definition() -> None:
+    model = restrict.load("random:layers=2,heads=1,states=3,seed=4")
+    instance = model.at(6)
+    labels, names = all_labels(instance, 5)
+    counts = essential_counts(labels)
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        rho = {i: int(rng.integers(2)) for i in range(6) if rng.random() < 0.5}
+        free = [i for i in range(6) if i not in rho]
+        words = [{**rho, **dict(zip(free, x, strict=True))} for x in itertools.product((0, 1), repeat=len(free))]
+        label = {tuple(w[i] for i in range(6)): model.run([str(w[i]) for i in range(6)]).label(5) for w in words}
+        essential = {p for w in label for p in free if label[w] != label[(*w[:p], 1 - w[p], *w[p + 1 :])]}
+        assert counts[tuple(rho.get(i, 2) for i in range(6))] == len(essential)
+    assert len(names) == 2
+
+
+@pytest.mark.slow
+def test_at_short_lengths_the_answer_is_close_to_the_exact_front() -> None:
+    """Fixed positions for each c, summed over models: the exact optimum by enumeration, within a twentieth."""
+    ours = exact = 0
+    for seed in range(2):
+        model = restrict.load(f"random:layers=2,heads=2,states=3,seed={seed}")
+        counts = essential_counts(all_labels(model.at(9), 8)[0])
+        task = Task.of(model, 9)
+        start = force_output(task)
+        for c in (2, 4):
+            found = relax(task, start, c, None)
+            found = fewest_fixed(task, c, len(found.restriction.fixed)) or found
+            assert found.c <= c
+            assert restrict.check(model, found).startswith("s VERIFIED n=9")
+            best = int(by_size(counts <= c)[0][0])
+            assert len(found.restriction.fixed) >= best
+            ours, exact = ours + len(found.restriction.fixed), exact + best
+    assert ours <= 1.05 * exact
+
+
+def test_cases_show_that_the_label_depends_on_few_positions() -> None:
+    """Under restrictions whose dependencies the plain run does not see, the cases do, and the checker agrees."""
+    confirmed = 0
+    for seed in range(3):
+        model = restrict.load(f"random:layers=2,heads=2,states=4,seed={seed}")
+        task = Task.of(model, 9)
+        labels, _ = all_labels(task.instance, 8)
+        counts = essential_counts(labels)
+        _, order = by_size((counts >= 1) & (counts <= 3))
+        for index in order[:20].tolist():
+            cube = cube_of(index, 2, task.instance.unpinned)
+            if certificate_of(task.instance, Restriction.of(task.instance, dict(cube)), "all").c <= 3:
+                continue
+            part = labels[tuple(cube.get(i, slice(None)) for i in range(9))]
+            free = [i for i in range(9) if i not in cube]
+            essential = [i for p, i in enumerate(free) if (part != part.take([0], axis=p)).any()]
+            found = confirm_over(task, cube, essential, 3)
+            if found is not None:
+                assert set(essential) <= set(found.claim.dependencies or ())
+                assert restrict.check(model, found).startswith("s VERIFIED")
+                confirmed += 1
+    assert confirmed >= 2
+
+
+def test_free_is_never_worse_than_what_the_run_sees() -> None:
+    """With nothing fixed c was the whole length, where the run over all nodes proves half of it."""
+    model = restrict.load("shared-hubs")
+    whole = certificate_of(model.at(300), Restriction.of(model.at(300)), "all").c
+    assert whole < 250
+    assert restrict.certify(model, 300, free=1).c <= whole
+    some = restrict.certify(model, 300, free=0.99)
+    assert some.free >= 297
+    assert some.c <= whole
+
+
+def test_a_release_of_a_million_positions_looks_only_at_the_cone() -> None:
+    model = restrict.load("contains-one")
+    task = Task.of(model, 10**6)
+    search = Release(task, {5: 1})
+    assert search.look({5: 1}, 3) == frozenset()
+    assert search.look({}, 3) is None
+    search.fewest_fixed(3)
+    assert list(search.best.values()) == [1]
+    assert search.state.scores < 10**8

@@ -1,0 +1,218 @@
+"""The soft commands and the importers, as a user meets them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import restrict
+from restrict.cli.main import cli
+from restrict.errors import ModelError, NotEstablished, RestrictError, UsageError
+from restrict.soft import evaluate
+from restrict.soft.importers import from_gpt2, from_torch, read_arrays
+from restrict.soft.known import first
+from restrict.soft.source import load
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(cli, ["soft", *map(str, arguments)])
+
+
+def ok(*arguments: object) -> str:
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_influence() -> None:
+    text = ok("influence", "parity", "-n", "4,8", "--samples", "50")
+    assert "(a) closed" in text
+    assert "fit (estimate): sharp" in text
+    rows = json.loads(ok("influence", "first", "-n", "5", "--json", "--logit"))["rows"]
+    assert rows[0]["measured"][0] <= rows[0]["sharp"][0] * (1 + 1e-12) <= rows[0]["layerwise"][0]
+    assert "row: position changed" in ok("influence", "first", "-n", "4", "--matrix")
+
+
+def test_cross_entropy() -> None:
+    text = ok("cross-entropy", "parity", "--language", "parity", "-n", "3,20", "--samples", "20")
+    assert "1.000000" in text
+    row = json.loads(ok("cross-entropy", "parity", "--language", "parity", "-n", "4", "--json"))["rows"][0]
+    assert row["floor"] <= row["measured"]
+
+
+def test_certify_and_check(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    text = ok("certify", "first:log=1", "-n", "30", "--epsilon", "0.01", "-o", path)
+    assert "fixed 1, free 28" in text
+    assert ok("check", "first:log=1", path).startswith("s VERIFIED n=30 fixed=1 free=28 probability<=1/100 ")
+    assert (
+        json.loads(ok("certify", "first:log=1", "-n", "9", "--epsilon", "0.1", "--fix", "1:0", "--json"))["free"] == 7
+    )
+    result = run("certify", "first:log=1", "-n", "9", "--epsilon", "0.1", "--fix", "2:0")
+    assert isinstance(result.exception, NotEstablished)
+    assert isinstance(run("check", "parity", path).exception, ModelError)
+
+
+def test_run_and_write(tmp_path: Path) -> None:
+    assert ok("run", "parity", "0110", "111").splitlines()[0].startswith("0110: even (even 0.50")
+    assert "111: odd" in ok("run", "parity", "111", "--float32")
+    path = tmp_path / "m.safetensors"
+    ok("write", "random:layers=1,seed=3", "-o", path)
+    assert load(path).name == load("random:layers=1,seed=3").name
+    words = json.loads(ok("run", path, "0110", "--json"))["rows"]
+    assert len(words[0]["probabilities"][0]) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("influence", "nothing", "-n", "4"), "neither a file nor a built-in softmax model"),
+        (("influence", "parity", "-n", "x"), "-n 'x' must be"),
+        (("influence", "parity", "-n", "0"), "-n '0' must be"),
+        (("influence", "parity:deep=1", "-n", "4"), "'deep' is not an option of parity"),
+        (("influence", "random:layers=0", "-n", "4"), "must be an integer of at least 1"),
+        (("influence", "instances/contains-one.json", "-n", "4"), "this is no restrict-soft/1 file"),
+        (("influence", "parity", "-n", "2,1"), "no free position"),
+        (("run", "parity", "012"), "'2' is not in the alphabet"),
+        (("certify", "parity", "-n", "5", "--epsilon", "no"), "epsilon 'no' is not a number"),
+        (("certify", "parity", "-n", "5", "--epsilon", "0.1", "--fix", "1=0"), "not POSITION:SYMBOL"),
+        (("cross-entropy", "parity", "--language", "dyck", "-n", "5"), "parity and 2dyck"),
+    ],
+)
+def test_errors_are_one_line(arguments: tuple[str, ...], message: str) -> None:
+    result = run(*arguments)
+    assert isinstance(result.exception, RestrictError), result.output
+    assert message in str(result.exception)
+    assert "\n" not in str(result.exception)
+
+
+def test_hard_commands_name_the_soft_ones(tmp_path: Path) -> None:
+    first().save(tmp_path / "m.safetensors")
+    with pytest.raises(ModelError, match=r"a softmax model .restrict-soft/1.; Theorem 1 and Corollary 2"):
+        restrict.load(tmp_path / "m.safetensors")
+    for command in (["refute", "--language", "parity"], ["certify"]):
+        result = CliRunner().invoke(cli, [command[0], str(tmp_path / "m.safetensors"), *command[1:], "-n", "9"])
+        assert isinstance(result.exception, ModelError), result.output
+        assert "use the soft commands" in str(result.exception)
+
+
+def test_figures(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    for name in ("a.svg", "b.svg"):
+        ok("influence", "first", "-n", "4,8", "--samples", "20", "--figure", tmp_path / name)
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+    ok("cross-entropy", "parity", "--language", "parity", "-n", "3,6", "--figure", tmp_path / "c.png")
+    assert (tmp_path / "c.png").stat().st_size > 1000
+
+
+# ---------------------------------------------------------------- importers
+
+
+def gpt2_arrays(rng: np.random.Generator, prefix: str = "transformer.") -> dict[str, Any]:
+    d, width = 8, 16
+    shapes = {"wte.weight": (5, d), "wpe.weight": (12, d), "ln_f.weight": (d,), "ln_f.bias": (d,)}
+    for at in range(2):
+        shapes |= {f"h.{at}.{k}": s for k, s in {
+            "ln_1.weight": (d,), "ln_1.bias": (d,), "attn.c_attn.weight": (d, 3 * d), "attn.c_attn.bias": (3 * d,),
+            "attn.c_proj.weight": (d, d), "attn.c_proj.bias": (d,), "ln_2.weight": (d,), "ln_2.bias": (d,),
+            "mlp.c_fc.weight": (d, width), "mlp.c_fc.bias": (width,), "mlp.c_proj.weight": (width, d),
+            "mlp.c_proj.bias": (d,)}.items()}  # fmt: skip
+    return {prefix + k: rng.normal(size=s).astype(np.float32) for k, s in shapes.items()}
+
+
+def gpt2_by_hand(a: dict[str, Any], tokens: list[int], heads: int) -> Any:
+    """GPT-2's forward pass, written out from its description."""
+    a = {k.removeprefix("transformer."): v.astype(np.float64) for k, v in a.items()}
+
+    def norm(x: Any, name: str) -> Any:
+        centred = x - x.mean(-1, keepdims=True)
+        return centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5) * a[name + ".weight"] + a[name + ".bias"]
+
+    x = a["wte.weight"][tokens] + a["wpe.weight"][: len(tokens)]
+    for at in range(2):
+        h = norm(x, f"h.{at}.ln_1") @ a[f"h.{at}.attn.c_attn.weight"] + a[f"h.{at}.attn.c_attn.bias"]
+        q, k, v = np.split(h, 3, axis=1)
+        parts = []
+        for part in np.split(np.arange(8), heads):
+            scores = q[:, part] @ k[:, part].T / np.sqrt(len(part))
+            scores[np.triu_indices(len(tokens), 1)] = -np.inf
+            weights = np.exp(scores - scores.max(1, keepdims=True))
+            parts.append(weights / weights.sum(1, keepdims=True) @ v[:, part])
+        x = x + np.concatenate(parts, axis=1) @ a[f"h.{at}.attn.c_proj.weight"] + a[f"h.{at}.attn.c_proj.bias"]
+        m = norm(x, f"h.{at}.ln_2") @ a[f"h.{at}.mlp.c_fc.weight"] + a[f"h.{at}.mlp.c_fc.bias"]
+        m = 0.5 * m * (1 + np.tanh(np.sqrt(2 / np.pi) * (m + 0.044715 * m**3)))
+        x = x + m @ a[f"h.{at}.mlp.c_proj.weight"] + a[f"h.{at}.mlp.c_proj.bias"]
+    return norm(x, "ln_f") @ a["wte.weight"].T
+
+
+@pytest.mark.parametrize("prefix", ["transformer.", ""])
+def test_gpt2_weights(prefix: str, tmp_path: Path) -> None:
+    from safetensors.numpy import save_file
+
+    arrays = gpt2_arrays(np.random.default_rng(8), prefix)
+    save_file(arrays, tmp_path / "g.safetensors")
+    text = ok("import", "gpt2", tmp_path / "g.safetensors", "--heads", "2", "-o", tmp_path / "m.safetensors")
+    assert "heads per layer: 2, 2" in text
+    model = load(tmp_path / "m.safetensors")
+    tokens = [4, 0, 3, 3, 1]
+    np.testing.assert_allclose(
+        evaluate.logits(model, np.array([tokens]))[0], gpt2_by_hand(arrays, tokens, 2), atol=1e-10
+    )
+    cases: tuple[tuple[str, Any, str], ...] = (
+        ("wpe.weight", None, "'{}' is missing"),
+        ("extra.weight", np.ones((2, 2)), "not part of this"),
+        ("ln_f.bias", np.ones(3), "shape (3,), not (8)"),
+    )
+    for name, change, message in cases:
+        broken = {k: v for k, v in arrays.items() if k != prefix + name} | (
+            {} if change is None else {prefix + name: change}
+        )
+        save_file(broken, tmp_path / "b.safetensors")
+        with pytest.raises(ModelError) as caught:
+            from_gpt2(tmp_path / "b.safetensors", heads=2)
+        assert message.format(prefix + name) in str(caught.value)
+    with pytest.raises(UsageError, match="3 heads do not divide"):
+        from_gpt2(tmp_path / "g.safetensors", heads=3)
+
+
+def test_pickle_files_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "m.pt").write_bytes(b"PK\x03\x04rest")
+    with pytest.raises(ModelError, match="a pickle file"):
+        read_arrays(tmp_path / "m.pt")
+    with pytest.raises(ModelError, match=r"not an nn\.TransformerEncoder"):
+        from_torch({"a": np.ones((2, 2))}, heads=1, alphabet="01")
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+def test_a_torch_encoder_is_the_same_function(norm_first: bool, activation: Any, tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    nn = torch.nn
+    torch.manual_seed(9)
+    for causal in (False, True):
+        layer = nn.TransformerEncoderLayer(8, 2, 12, 0.0, activation, batch_first=True, norm_first=norm_first)
+        last = nn.LayerNorm(8) if norm_first else None
+        encoder = nn.TransformerEncoder(layer, 2, norm=last, enable_nested_tensor=False)
+        parts = (
+            nn.ModuleDict({"embed": nn.Embedding(4, 8), "encoder": encoder, "head": nn.Linear(8, 3)}).double().eval()
+        )
+        position = torch.randn(1, 9, 8, dtype=torch.float64)
+        state = {**parts.state_dict(), "pos": position}
+        model = from_torch(state, heads=2, alphabet="abc", start_marker="<", norm_first=norm_first,
+                           activation=activation, causal=causal, place="every")  # fmt: skip
+        words = np.random.default_rng(10).integers(0, 3, (6, 7))
+        batch = torch.tensor(model.encode(words))
+        mask = nn.Transformer.generate_square_subsequent_mask(8, dtype=torch.float64) if causal else None
+        with torch.no_grad():
+            true = parts["head"](parts["encoder"](parts["embed"](batch) + position[:, :8], mask=mask)).numpy()
+        np.testing.assert_allclose(evaluate.logits(model, model.encode(words)), true, atol=1e-12)
+    with pytest.raises(UsageError, match="3 heads do not divide"):
+        from_torch(state, heads=3, alphabet="abc", start_marker="<")
+    with pytest.raises(ModelError, match="is missing"):
+        from_torch({k: v for k, v in state.items() if "linear2.bias" not in k and "norm2.weight" not in k}, heads=2,
+                   alphabet="abc", start_marker="<")  # fmt: skip

@@ -1,0 +1,276 @@
+"""Soft restrictions: what is certified holds on every completion, and the re-check agrees and cannot be fooled."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import restrict
+from restrict.errors import ModelError, NotEstablished, UsageError
+from restrict.soft import evaluate, recheck
+from restrict.soft.enclosure import Enclosure
+from restrict.soft.format import dumps
+from restrict.soft.known import first, parity, random
+from restrict.soft.model import Positions, SoftHead, SoftLayer, SoftModel, SoftOutput, zeros
+from restrict.soft.parts import prepare
+from restrict.soft.recheck.fixed import ONE, checked_norm, linear, units
+from restrict.soft.recheck.terms import term
+from restrict.soft.restriction import (
+    SoftCertificate,
+    certified_movement,
+    certify_soft,
+    load_certificate,
+    movement,
+)
+from restrict.soft.terms import Term
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def spread(model: SoftModel, n: int, fixed: dict[int, str], quantity: str, at: int) -> float:
+    """The largest change over all completions, by brute force."""
+    cells = [[model.alphabet.index(fixed[i])] if i in fixed else range(len(model.alphabet)) for i in range(n)]
+    for i, symbol in model.pinned(n).items():
+        cells[i] = [symbol]
+    words = np.array(list(itertools.product(*cells)), dtype=np.int64)
+    logits = evaluate.logits(model, words, at=np.array([at]))[:, 0]
+    if quantity == "probability":
+        chances = evaluate.probabilities(model, logits)
+        return float((chances.max(axis=0) - chances.min(axis=0)).max())
+    if model.output.kind == "sign":
+        return float(np.ptp(logits))
+    gaps = logits[:, :, None] - logits[:, None, :]
+    return float((gaps.max(axis=0) - gaps.min(axis=0)).max())
+
+
+def contains_one(sharpness: int) -> SoftModel:
+    """A softmax model of "some symbol is 1" at inverse temperature ``sharpness * log(n)``: one head that wants a 1."""
+    return SoftModel(
+        name="contains-one",
+        alphabet=("0", "1"),
+        embed=np.array([[0.0, 1.0], [1.0, 1.0]]),
+        positions=Positions(),
+        layers=(
+            SoftLayer(
+                (SoftHead(np.array([[0.0, 1.0]]), np.array([[1.0, 0.0]]), np.array([[1.0, 0.0]]),
+                          np.array([[1.0], [0.0]]), zeros(1), zeros(1), zeros(1), "none",
+                          Term(f"{sharpness}*log(n+1)")),),
+                zeros(2),
+            ),
+        ),
+        output=SoftOutput(np.array([[8.0, -4.0]]), zeros(1), ("no", "yes"), "last", "sign"),
+    )  # fmt: skip
+
+
+MODELS = [
+    random(layers=1, width=6, hidden=5, heads=1, percent=100, seed=1),
+    random(layers=2, width=5, hidden=5, heads=2, percent=40, seed=2, symbols=3, labels=3),
+    random(layers=1, width=6, hidden=5, norm=1, percent=20, seed=3),
+    random(layers=2, width=6, hidden=5, norm=2, percent=20, causal=1, seed=4),
+    contains_one(4),
+    parity(),
+]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda m: m.name[:40])
+@pytest.mark.parametrize("quantity", ["probability", "margin"])
+def test_certified_restrictions_hold_on_every_completion(model: SoftModel, quantity: Any) -> None:
+    n, epsilon = 7, Fraction(1, 10)
+    found = certify_soft(model, n, epsilon, quantity=quantity, seconds=1.0, tries=2)
+    true = spread(model, n, found.fixed, quantity, found.position)
+    assert true <= found.bound + 1e-12
+    assert found.bound <= 0.1
+    line = recheck.verify(dumps(model), found.to_bytes())
+    assert line.startswith(f"s VERIFIED n=7 fixed={len(found.fixed)} free={found.free} {quantity}<=1/10")
+    # The bound for any restriction, not only for those that the search likes.
+    rng = np.random.default_rng(5)
+    for _ in range(5):
+        free = [i for i in range(n) if i not in model.pinned(n)]
+        chosen = rng.choice(free, 3, replace=False)
+        fixed = {int(i): str(rng.choice(model.alphabet)) for i in chosen}
+        bound = certified_movement(model, n, fixed, quantity=quantity)
+        assert spread(model, n, fixed, quantity, model.output_position(n)) <= bound + 1e-12
+
+
+@pytest.mark.parametrize("sharpness", [4, 8])
+def test_at_low_temperature_the_hard_engines_answer_is_found(sharpness: int) -> None:
+    hard = restrict.certify(restrict.load(ROOT / "instances/contains-one.json"), 40)
+    soft = certify_soft(contains_one(sharpness), 40, "0.02", seconds=5)
+    assert len(soft.fixed) == len(hard.restriction.fixed) == 1
+    assert set(soft.fixed.values()) == {"1"}
+    assert recheck.verify(dumps(contains_one(sharpness)), soft.to_bytes()).startswith("s VERIFIED n=40 fixed=1")
+
+
+def test_first_needs_its_first_symbol() -> None:
+    found = certify_soft(first(log=1), 60, "1/1000", seconds=5)
+    assert list(found.fixed) == [1]
+
+
+def test_parity_of_everything_moves_little_and_is_certified_to() -> None:
+    """PARITY itself depends on every symbol; its softmax model hardly on any."""
+    assert certify_soft(parity(), 60, "0.5", seconds=5).fixed == {}
+    found = certify_soft(parity(), 30, "0.05", seconds=1, tries=1)
+    assert 0 < found.free == 29 - len(found.fixed)
+
+
+def test_given_restrictions_are_certified_or_refused() -> None:
+    with pytest.raises(NotEstablished, match="certified to move by at most"):
+        certify_soft(first(log=1), 20, "0.01", fixed={2: "1"})
+    assert certify_soft(first(log=1), 20, "0.01", fixed={1: "1"}).free == 18
+    for fixed, message in (({0: "1"}, "marker"), ({25: "1"}, "not in 0"), ({1: "2"}, "not in the alphabet")):
+        with pytest.raises(UsageError, match=message):
+            certify_soft(first(log=1), 20, "0.01", fixed=fixed)
+    for text in ("0", "-1", "x", "1/0", "nan"):
+        with pytest.raises(UsageError, match="epsilon"):
+            certify_soft(first(log=1), 20, text)
+
+
+def test_the_certificate_file(tmp_path: Path) -> None:
+    model, path = first(log=1), tmp_path / "c.json"
+    found = certify_soft(model, 20, "0.01", seconds=2)
+    found.save(path)
+    again = load_certificate(path)
+    assert (again.fixed, again.epsilon, again.norms) == (found.fixed, found.epsilon, found.norms)
+    assert found.to_bytes() == certify_soft(model, 20, "0.01", seconds=2).to_bytes()
+    model.save(tmp_path / "m.safetensors")
+    command = [sys.executable, "-m", "restrict.soft.recheck", str(tmp_path / "m.safetensors"), str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("s VERIFIED n=20 fixed=1 free=18 probability<=1/100 ")
+    for arguments, code in (
+        (command[:-1], 2),
+        ([*command[:-1], str(tmp_path / "none")], 2),
+        ([*command[:-2], str(path), str(path)], 4),
+    ):
+        done = subprocess.run(arguments, capture_output=True, text=True, check=False, cwd=ROOT)
+        assert (done.returncode, done.stdout) == (code, "")
+        assert len(done.stderr.splitlines()) == 1
+
+
+# ---------------------------------------------------------------- the re-check
+
+
+def certificate(model: SoftModel, n: int, fixed: dict[int, str], epsilon: str = "1/100") -> dict[str, Any]:
+    made = SoftCertificate(
+        model.name, model.digest, n, fixed, model.output_position(n), "probability", Fraction(epsilon)
+    )
+    return dict(json.loads(made.to_bytes()))
+
+
+MUTATIONS = [
+    ({"fixed": []}, 3, "not established"),
+    ({"fixed": [[2, "1"]]}, 3, "not established"),
+    ({"epsilon": "1/1000000000000000000000000000000000000000"}, 3, "not established"),
+    ({"epsilon": "0"}, 4, "epsilon"),
+    ({"epsilon": "-1"}, 4, "epsilon"),
+    ({"epsilon": 1}, 4, "epsilon"),
+    ({"n": 0}, 4, "n and position"),
+    ({"n": True}, 4, "n and position"),
+    ({"n": 19}, 3, ""),
+    ({"position": 7}, 4, "not at this position"),
+    ({"position": 20}, 4, "n and position"),
+    ({"quantity": "loss"}, 4, "quantity"),
+    ({"fixed": [[1, "1"], [1, "1"]]}, 4, "repeated"),
+    ({"fixed": [[0, "1"]]}, 4, "marker"),
+    ({"fixed": [[1, "2"]]}, 4, "no symbol"),
+    ({"fixed": [[1.5, "1"]]}, 4, "not an integer"),
+    ({"fixed": [[20, "1"]]}, 4, "pairs"),
+    ({"fixed": {}}, 4, "list"),
+    ({"format": "restrict-soft-certificate/2"}, 4, "restrict-soft-certificate/1"),
+    ({"model": {"name": "x", "sha256": "0" * 64}}, 4, "another model"),
+    ({"norms": []}, 4, "norms"),
+    ({"norms": {"layers.1.heads.0.query": "x"}}, 4, "not a number"),
+    ({"extra": 1}, 4, "keys"),
+]
+
+
+@pytest.mark.parametrize(("change", "code", "message"), MUTATIONS)
+def test_a_changed_certificate_is_refused(change: dict[str, Any], code: int, message: str) -> None:
+    model = first(log=1)
+    document = certificate(model, 20, {1: "1"}) | change
+    if change == {"n": 19}:
+        # Another length is another claim, and a true one.
+        assert recheck.verify(dumps(model), json.dumps(document).encode()).startswith("s VERIFIED n=19")
+        return
+    with pytest.raises(recheck.Reject) as caught:
+        recheck.verify(dumps(model), json.dumps(document).encode())
+    assert caught.value.code == code
+    assert message in str(caught.value)
+
+
+def test_a_norm_that_is_too_small_is_not_believed() -> None:
+    rng = np.random.default_rng(6)
+    for shape in ((3, 3), (5, 2), (2, 6)):
+        matrix = rng.normal(size=shape)
+        rows = [[units(Fraction(float(v))) for v in row] for row in matrix]
+        true = float(np.linalg.svd(matrix, compute_uv=False)[0])
+        for factor in (0.5, 0.999999, 1 - 1e-12):
+            assert checked_norm(rows, str(true * factor), -1) == -1
+        found = checked_norm(rows, str(true * (1 + 1e-9)), -1)
+        assert true <= found / ONE <= true * (1 + 2e-9)
+        assert linear(rows, hint="0.001").norm >= true * ONE
+    with pytest.raises(recheck.Reject, match="not a number"):
+        linear([[ONE]], hint="big")
+
+
+def test_terms_agree_between_the_two_readers() -> None:
+    texts = ("i/n", "(-1)**i", "cospi(2*i/7)", "sinpi(i/5)", "log(n+1)/3", "sqrt(n)", "exp(-i/n)", "1/sqrt(5)",
+             "i % 3 if i < 4 else -0.25", "(i == 1)*2", "i // 2")  # fmt: skip
+    for text in texts:
+        for i, n in ((0, 1), (1, 5), (3, 9), (8, 9)):
+            mine, other = Term(text).enclose(i, n), term(text, i, n)
+            assert Fraction(mine.low) <= other[1]
+            assert other[0] <= Fraction(mine.high)
+            assert other[1] - other[0] <= Fraction(1, 10**30)
+
+
+def test_the_recheck_imports_the_standard_library_only() -> None:
+    for path in (ROOT / "restrict/soft/recheck").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            names += [str(node.module)] if isinstance(node, ast.ImportFrom) else []
+            for name in names:
+                assert name.startswith("restrict.soft.recheck") or name.split(".")[0] in sys.stdlib_module_names
+
+
+def test_movement_of_a_point_is_nothing_and_of_a_box_is_its_width() -> None:
+    parts = prepare(contains_one(4), 3)
+    point = Enclosure(np.array([0.3, 0.2]), np.zeros(2), np.zeros(()))
+    assert movement(parts, point, "margin") < 1e-13
+    box = Enclosure(np.array([0.3, 0.2]), np.array([0.25, 0.0]), np.array(0.25))
+    assert movement(parts, box, "margin") == pytest.approx(4.0)
+
+
+def test_a_model_that_the_recheck_does_not_know_is_exit_5() -> None:
+    model = random(layers=1, width=4, hidden=3, heads=1, gelu=1)
+    with pytest.raises(recheck.Reject, match="outside this check") as caught:
+        recheck.verify(dumps(model), json.dumps(certificate(model, 4, {})).encode())
+    assert caught.value.code == 5
+
+
+def test_the_digest_is_the_files(tmp_path: Path) -> None:
+    from safetensors.numpy import save
+
+    from restrict.soft.format import document_of, tensors_of
+    from restrict.soft.source import load
+
+    model = first(log=1)
+    arrays = {k: np.ascontiguousarray(v, dtype=np.float32) for k, v in tensors_of(model).items()}
+    (tmp_path / "m.safetensors").write_bytes(save(arrays, {"restrict": json.dumps(document_of(model), indent=1)}))
+    loaded = load(tmp_path / "m.safetensors")
+    found = certify_soft(loaded, 10, "0.01", seconds=1)
+    assert recheck.verify((tmp_path / "m.safetensors").read_bytes(), found.to_bytes())
+    with pytest.raises(recheck.Reject, match="another model"):
+        recheck.verify(dumps(replace(loaded, name="other")), found.to_bytes())
+    with pytest.raises(ModelError, match=r"m\.safetensors: certificate"):
+        load_certificate(tmp_path / "m.safetensors")

@@ -1,0 +1,230 @@
+"""The methods of Theorem 1 for all positions: the lemma by its stages, time limits, Ctrl-C, and what c = 0 means."""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import restrict
+from restrict.cli.main import cli
+from restrict.depth_reduction import theorem1
+from restrict.depth_reduction.by_lemma import by_lemma, remove_layer
+from restrict.depth_reduction.ctransformer import CTransformer
+from restrict.depth_reduction.layers import collapsed
+from restrict.depth_reduction.random_ctransformer import random_ctransformer
+from restrict.depth_reduction.repair import freed, holds, repaired
+from restrict.depth_reduction.selection import selection
+from restrict.depth_reduction.theorem1 import certify_all
+from restrict.errors import NotEstablished, UsageError
+from restrict.model.program import Head, Map, Model, Output
+from restrict.restriction import Restriction
+from restrict.task import Task
+
+ONE = "random:layers=1,heads=2,states=2,every=1,seed=1"
+TWO = "random:layers=2,heads=2,states=2,every=1,seed=1"
+
+
+def since() -> Model:
+    """a since b, over x a b."""
+    head = Head("since", "b", "k", key="stop", mask="past", ties="right")
+    variables = (Map("b", ("token",), 2, "token == 2"), Map("stop", ("token",), 2, "token != 1"), head)
+    return Model("since", ("x", "a", "b"), variables, Output("since", "every"))
+
+
+# --- the lemma ---
+
+
+@pytest.mark.parametrize(("text", "n", "free"), [(ONE, 90, 0.8), (TWO, 70, 0.6), ("shared-hubs", 60, 0.7)])
+def test_the_lemma_removes_all_layers_and_the_checker_agrees(text: str, n: int, free: float) -> None:
+    model = restrict.load(text)
+    found = certify_all(model, n, free=free, method="lemma")
+    assert (found.method, found.certificate.provenance["method"]) == ("lemma", "lemma")
+    assert found.certificate.free >= free * n
+    assert restrict.check(model, found.certificate).startswith(f"s VERIFIED n={n} target=all")
+    assert len(found.stages) == len(found.trace) == CTransformer.of_model(model, n).layers
+    assert found.stages[-1].transformer.layers == 0
+    for step in found.stages:
+        assert step.stage3.status == "captured"
+        assert step.stage1.degree_after <= step.stage1.degree_bound
+        assert len(step.stage1.fixed) <= step.stage1.fixed_bound
+        assert step.stage2.rounds <= step.stage2.rounds_bound
+        assert step.stage2.dependents_after <= step.stage2.dependents_bound or step.stage2.stuck
+        assert step.stage3.spent <= step.stage3.budget
+        assert step.transformer.c <= step.c_bound
+
+
+def test_the_lemma_keeps_its_budget_on_random_c_transformers() -> None:
+    """c = 1, 2, 3 with shared inputs: the reduced transformer equals the original on inputs that agree."""
+    task = Task.of(restrict.load(ONE), 12, target="all")
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        t = random_ctransformer(rng, int(rng.integers(8, 30)), 1 + seed % 3, layers=1 + seed % 2, shared=0.5)
+        budget = int(rng.integers(0, t.n))
+        step = remove_layer(task, t, budget, seed=seed)
+        assert t.restriction.free - step.restriction.free <= budget
+        assert step.transformer.layers == t.layers - 1
+        assert step.transformer.c <= step.c_bound
+        x = rng.integers(0, len(t.symbols), (20, t.n))
+        x = np.where(step.transformer.fixed >= 0, step.transformer.fixed, x)
+        ours, theirs = step.transformer.evaluate(x), t.evaluate(x)
+        assert all(np.array_equal(ours[name], theirs[name]) for name in theirs)
+
+
+def test_selections_for_a_smaller_k_are_prefixes() -> None:
+    for seed in range(40):
+        t = random_ctransformer(np.random.default_rng(seed), 20, 1 + seed % 3, shared=0.5)
+        long = selection(t, 8)
+        for k in (1, 2, 5, 8):
+            short, direct = long.first(k), selection(t, k)
+            assert [short.of(p) for p in range(short.pairs)] == [direct.of(p) for p in range(direct.pairs)]
+            assert np.all(short.captured >= direct.captured)
+            sizes = np.diff(short.ends, prepend=0)
+            assert np.all(sizes[short.captured == 0] == k)
+
+
+def test_less_to_fix_never_fails_at_all() -> None:
+    """With nothing to spend, k grows until every ranking ends: the trivial bound, and the run goes on to the end."""
+    task = Task.of(restrict.load(TWO), 40, target="all")
+    found = by_lemma(task, CTransformer.of_model(task.instance), 0, 0)
+    assert found.restriction.free == 40
+    assert found.layers[-1].transformer.layers == 0
+
+
+def test_the_trace_as_json_has_every_stage() -> None:
+    words = ["certify", ONE, "-n", "60", "--target", "all", "--method", "lemma", "--free", "0.8", "--json"]
+    document = json.loads(CliRunner().invoke(cli, words).output)
+    (step,) = document["stages"]
+    assert document["method"] == "lemma"
+    assert {"stage1", "stage2", "stage3", "c", "c_bound", "free"} == set(step)
+    assert step["stage3"]["status"] == "captured"
+    assert step["c"] == document["certificate"]["claim"]["c"]
+
+
+def test_methods_at_the_command_line() -> None:
+    run = CliRunner().invoke
+    shown = run(cli, ["certify", ONE, "-n", "60", "--target", "all", "--method", "lemma", "--trace"]).output
+    assert "method  lemma" in shown
+    assert "layer 1, Stage 1: eta" in shown
+    assert "layer 1 removed: c' = " in shown
+    assert "method  exchange" in run(cli, ["certify", ONE, "-n", "60", "--target", "all"]).output
+    refused = run(cli, ["certify", ONE, "-n", "60", "--target", "all", "--method", "repeating"])
+    assert (refused.exit_code, type(refused.exception)) in ((2, SystemExit), (1, UsageError))
+    with pytest.raises(UsageError, match="mentions the query's position"):
+        certify_all(restrict.load(ONE), 60, method="repeating")
+    with pytest.raises(UsageError, match="none of auto, lemma, exchange, repeating"):
+        certify_all(restrict.load(ONE), 60, method="magic")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="is for target='all'"):
+        restrict.certify(restrict.load(ONE), 60, method="lemma")
+
+
+def test_a_program_that_treats_positions_alike_goes_by_every_method() -> None:
+    assert certify_all(since(), 60, free=0.9).method == "repeating"
+    for method in ("lemma", "exchange"):
+        found = certify_all(since(), 60, free=0.8, method=method)  # type: ignore[arg-type]
+        assert restrict.check(since(), found.certificate)
+
+
+# --- c ---
+
+
+@pytest.mark.parametrize("text", [ONE, TWO, "random:layers=1,heads=1,states=2,every=1,seed=3"])
+@pytest.mark.parametrize("c", [0, 2])
+def test_a_small_c_is_always_reached(text: str, c: int) -> None:
+    """Everything fixed is the last resort; the search does better, and c = 0 means c = 0."""
+    model = restrict.load(text)
+    certificate = restrict.certify(model, 40, target="all", c=c)
+    assert certificate.c <= c
+    assert certificate.free > 0
+    assert restrict.check(model, certificate)
+
+
+def test_repair_and_freeing_keep_the_bound() -> None:
+    for seed in range(8):
+        task = Task.of(
+            restrict.load(f"random:layers=1,heads=1,states=2,every=1,seed={seed}"), 30, target="all", seed=seed
+        )
+        start = collapsed(task.instance, Restriction.of(task.instance, {0: 0}))[-1]
+        rho = repaired(task, start, 3)
+        assert holds(task, rho, 3)
+        assert not holds(task, start.restriction, 3)
+        more = freed(task, rho, 3)
+        assert more.free >= rho.free
+        assert holds(task, more, 3)
+        assert set(more.fixed) <= set(rho.fixed)
+
+
+# --- time and Ctrl-C ---
+
+
+class Counted:
+    """Stands for the search: notes the deadlines it was given, and raises Ctrl-C at the call asked for."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, interrupt: int = 0) -> None:
+        self.left: list[float | None] = []
+        self.interrupt, self.real = interrupt, theorem1.by_exchange
+        monkeypatch.setattr(theorem1, "by_exchange", self)
+
+    def __call__(self, task: Task, *rest: Any) -> Any:
+        self.left.append(task.deadline.left)
+        if len(self.left) == self.interrupt:
+            raise KeyboardInterrupt
+        return self.real(task, *rest)
+
+
+def test_the_bisection_shares_its_time_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No step is given the whole time; all together end near the limit."""
+    calls, start = Counted(monkeypatch), time.monotonic()
+    found = certify_all(restrict.load(ONE), 60, c=8, time=2.0)
+    assert time.monotonic() - start < 8
+    assert found.certificate.provenance["stopped"] == "time"
+    assert found.certificate.c <= 8
+    assert len(calls.left) > 1
+    assert all(left is not None and left < 1.0 for left in calls.left)
+
+
+def test_ctrl_c_ends_the_bisection_and_keeps_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = Counted(monkeypatch, interrupt=4)
+    found = certify_all(restrict.load(ONE), 60, c=30)
+    assert len(calls.left) == 4
+    assert found.certificate.provenance["stopped"] == "interrupted"
+    assert found.certificate.c <= 30
+
+
+def test_ctrl_c_in_a_later_turn_keeps_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = Counted(monkeypatch, interrupt=3)
+    found = certify_all(restrict.load(ONE), 60, free=0.8, time=60)
+    assert len(calls.left) == 3
+    assert found.certificate.provenance["stopped"] == "interrupted"
+    assert restrict.check(restrict.load(ONE), found.certificate)
+
+
+def test_ctrl_c_before_any_answer_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    Counted(monkeypatch, interrupt=1)
+    with pytest.raises(KeyboardInterrupt):
+        certify_all(restrict.load(ONE), 60, free=0.8)
+
+
+def test_time_ends_the_search_for_patterns() -> None:
+    start = time.monotonic()
+    with suppress(NotEstablished):
+        found = certify_all(since(), 3000, free=0.5, time=0.0, method="repeating")
+        assert found.certificate.free >= 1500
+    assert time.monotonic() - start < 10
+
+
+def test_ctrl_c_in_the_search_for_patterns_keeps_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
+    def progress(what: str, best: int | None) -> None:
+        seen.append(what)
+        if len(seen) == 3:
+            raise KeyboardInterrupt
+
+    seen: list[str] = []
+    found = certify_all(since(), 300, c=400, progress=progress)
+    assert len(seen) == 3
+    assert found.certificate.provenance["stopped"] == "interrupted"
