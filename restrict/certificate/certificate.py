@@ -10,7 +10,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from restrict.abstract.run import AbstractRun, Cone, abstract_run, positions_of
+from restrict.abstract.run import AbstractRun, Cone, abstract_run, all_but_wide, positions_of
 from restrict.certificate.cases import Case, Leaf, cases_to_json, leaves, read_cases
 from restrict.certificate.outline import FORMAT, read_outline
 from restrict.checker.formats import Model as Reading
@@ -265,8 +265,9 @@ def certificate_of(
 ) -> Certificate:
     """Run the abstract run on a restriction and a cone, and write down what follows.
 
-    With a split or a tree of cases it is run in every branch or at every leaf. Cost: that of
-    :func:`restrict.abstract.run.abstract_run`, for each branch or leaf.
+    With a split or a tree of cases it is run in every branch or at every leaf. Of the cone ``"all"`` the nodes of wide
+    maps whose image is too large to compute are left out. Cost: that of :func:`restrict.abstract.run.abstract_run`, for
+    each branch or leaf.
 
     Args:
         at: the model at one length.
@@ -285,6 +286,8 @@ def certificate_of(
         ResourceLimit: the output has too many values to list.
     """
     trusted_reading(at)
+    if cone == "all":
+        cone = all_but_wide(at, restriction)
     claim = claim_under(at, restriction, cone, target, split, cases)
     kept = (
         cone if cone == "all" else {v.name: tuple(sorted(cone[v.name])) for v in at.model.variables if cone.get(v.name)}

@@ -48,6 +48,8 @@ FIRST_LIMITS = (32, 1024)
 """Limits on the tokens of the first dives."""
 SCORES = 2_400_000_000
 """Scores computed by the whole search, once a first answer is known."""
+ROW_CHARGE = 200_000
+"""What ordering one row of a wide model costs besides its scores: wide models have many rows, most of them short."""
 FEW_NODES, FALLBACK_NODES = 5_000, 40_000
 """Deletion examines every node: programs with few start with it, others fall back on it when the first dives fail."""
 
@@ -107,6 +109,7 @@ class Search:
             isinstance(v, Map) and prod(instance.domains[a] for a in v.args) > MAX_IMAGE
             for v in instance.model.variables
         )
+        self.state.row_charge = ROW_CHARGE if self.wide else 0
         self.prices: dict[Wish, float] = {}
         self.passes = WIDE_PASSES if self.wide else PASSES
         self._ticks = 0

@@ -27,6 +27,8 @@ FIRST_PAIRS, MORE_PAIRS, COSTLY = 48, 512, 2**22
 FEW_FACTS, LONG_WALK = 64, 200
 """With so few nodes known, a walk of so many steps is given up for the row's index; with more known, a walk soon comes
 to the floor."""
+PAIR_CHARGE = 200
+"""Scores that listing one pair counts as, where rows are charged."""
 MANY_VALUES, LONGEST_WALK = 64, 400
 """With more key values than this a row whose floor is not reached after so many pairs is abstained on: its position
 that is completed first lies deep, and the candidates above it have nearly all values."""
@@ -133,7 +135,7 @@ class ForcingState:
         self.facts: dict[Node, tuple[int, ...]] = {}
         self.reads: dict[Node, set[Node]] = {}
         self.trail: list[tuple[object, object]] = []
-        self.scores = 0
+        self.scores, self.row_charge = 0, 0
         self.work = 0
         self.boxes: dict[object, list[Box]] = {}
         self._lists: dict[tuple[str, int, int], RowList] = {}
@@ -231,12 +233,26 @@ class ForcingState:
         if query:
             self.reads[node].add((query, i))
         everything = self.instance.domains[head.value]
+        if query and self._too_many_rows(head, i, stop - first, query):
+            return tuple(range(everything))
         found: set[int] = set()
         for u in self.values(query, i) if query else (0,):
             found |= self.row_values(head, i, u, everything, self.reads[node])
             if len(found) == everything:
                 break
         return tuple(sorted(found))
+
+    def _extend(self, rows: RowList) -> None:
+        """List more pairs of a row, and account for it; sorting a pair takes as long as some hundred scores."""
+        self.scores += rows.extend()
+        if self.row_charge:
+            self.scores += self.row_charge + PAIR_CHARGE * len(rows.pairs)
+
+    def _too_many_rows(self, head: Head, i: int, positions: int, query: str) -> bool:
+        """Whether to abstain on a head for the rows that its query leaves open, or what one of them costs."""
+        key, queries = self.instance.key(head), len(self.values(query, i))
+        domain = self.instance.domains[key] if key else 1
+        return domain > MANY_VALUES and (queries > MANY_VALUES or (queries > 1 and positions * domain >= COSTLY))
 
     def row_values(self, head: Head, i: int, u: int, enough: int, reads: set[Node]) -> set[int]:
         """R(u) of docs/trusted-base.md; stops when ``enough`` values have been found."""
@@ -277,7 +293,7 @@ class ForcingState:
         rows, same = self._list(head, i, u), self.instance.query(head) == key
         while True:
             if not rows.pairs and not rows.complete:
-                self.scores += rows.extend()
+                self._extend(rows)
             index = rows.indexed()
             assert index is not None
             apart = {j: v for j, v in self.restricted(key).items() if first <= j < stop}
@@ -297,7 +313,7 @@ class ForcingState:
                 break
             if domain > MANY_VALUES and len(index.j) >= LONGEST_WALK:
                 return set(range(domain))
-            self.scores += rows.extend()
+            self._extend(rows)
         found: set[int] = set()
         for j, (places, values) in own.items():
             if len(places) and places[0] <= floor and reads is not None and len(apart[j]) < domain:
@@ -332,7 +348,7 @@ class ForcingState:
             if t == len(rows.pairs):
                 if rows.complete:
                     return
-                self.scores += rows.extend()
+                self._extend(rows)
                 continue
             j, w = rows.pairs[t]
             t += 1

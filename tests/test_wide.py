@@ -1,0 +1,170 @@
+"""Wide models: maps with more argument values than can be tabulated, forced by boxes, followed runs and abstention.
+
+Lowered limits make small programs wide, so that every path is judged by all words and by the trusted checker.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import restrict
+from restrict.abstract import run as abstract
+from restrict.errors import NotEstablished
+from restrict.force import boxes as wide
+from restrict.force import goal, image, search, state
+from restrict.force.boxes import LEFT_OUT, BoxFinder
+from restrict.model.fileformat import loads
+from restrict.model.program import Map, Model
+from restrict.restriction import Restriction
+from tests import mutations, naive
+from tests.random_programs import random_length, random_program
+
+
+@pytest.fixture
+def narrow_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nearly every map is wide, nearly every row is abstained on."""
+    for module in (image, goal, search, state):
+        monkeypatch.setattr(module, "MAX_IMAGE", 3)
+    monkeypatch.setattr(goal, "PRICED", 2)
+    monkeypatch.setattr(state, "MANY_VALUES", 2)
+    monkeypatch.setattr(state, "LONGEST_WALK", 3)
+    monkeypatch.setattr(wide, "TABLE", 4)
+    monkeypatch.setattr(abstract, "MOST_POINTS", 6)
+
+
+def small_programs(seed: int, count: int, words: int = 128) -> list[tuple[dict[str, Any], Model, int]]:
+    """Random programs with few words."""
+    rng, found = np.random.default_rng(seed), list[tuple[dict[str, Any], Model, int]]()
+    while len(found) < count:
+        document = random_program(rng)
+        n = random_length(rng, document)
+        model = loads(mutations.encode(document))
+        free = n - len(model.markers)
+        if free >= 1 and len(model.alphabet) ** free <= words and not callable(document.get("when")):
+            found.append((document, model, n))
+    return found
+
+
+def labels(document: dict[str, Any], model: Model, n: int, fixed: dict[int, str]) -> set[str]:
+    """The last position's labels on all words that agree with what is fixed, by the oracle."""
+    pinned = model.at(n).pinned
+    choices = [(fixed[i],) if i in fixed else model.alphabet for i in range(n) if i not in pinned]
+    output = model.output.variable
+    oracle = naive.load(document)
+    return {
+        model.output.label(naive.run(oracle, list(word), n).values[output][n - 1])
+        for word in itertools.product(*choices)
+    }
+
+
+@pytest.mark.usefixtures("narrow_limits")
+def test_what_is_found_with_lowered_limits_is_true() -> None:
+    """Search, fresh run, trusted checker and all words agree."""
+    forced = 0
+    for document, model, n in small_programs(1, 20):
+        try:
+            found = restrict.certify(model, n, seed=n)
+        except NotEstablished:
+            continue
+        assert found.c == 0
+        assert restrict.check(model, found).startswith("s VERIFIED")
+        assert len(labels(document, model, n, dict(found.restriction.fixed))) == 1
+        forced += 1
+    assert forced >= 15
+
+
+@pytest.mark.usefixtures("narrow_limits")
+def test_abstention_is_sound_for_given_restrictions() -> None:
+    """Dependencies claimed with nodes left out of the cone include those that all words show."""
+    rng, left_out = np.random.default_rng(2), 0
+    for document, model, n in small_programs(3, 40):
+        instance = model.at(n)
+        fixed = {
+            i: model.alphabet[int(rng.integers(len(model.alphabet)))] for i in instance.unpinned if rng.random() < 0.5
+        }
+        found = restrict.certify(model, n, restriction=Restriction.of(instance, dict(fixed)))
+        assert restrict.check(model, found).startswith("s VERIFIED")
+        left_out += found.cone != "all"
+        assert found.claim.dependencies is not None
+        agreed = {**dict.fromkeys(found.claim.dependencies, model.alphabet[0]), **fixed}
+        assert len(labels(document, model, n, agreed)) == 1
+    assert left_out >= 10
+
+
+@pytest.mark.parametrize("table", [0, 4096])
+def test_boxes_are_good_at_every_point(monkeypatch: pytest.MonkeyPatch, table: int) -> None:
+    """Tabulated or sampled, a box keeps the map within the goal; its price is not negative."""
+    monkeypatch.setattr(wide, "TABLE", table)
+    seen = left_out = 0
+    for seed in range(4):
+        model = restrict.load(f"random:layers=2,heads=3,states=3,seed={seed}")
+        instance = model.at(9)
+        shared = state.ForcingState(instance)
+        finder = BoxFinder(shared, lambda _: 1.0, np.random.default_rng(seed))
+        for variable, allowed in itertools.product(model.variables, ([0], [1])):
+            if not isinstance(variable, Map):
+                continue
+            for box in finder.boxes(variable, 4, frozenset(allowed), 8):
+                full = (shared.values(a, 4) for a in variable.args)
+                sides = [list(v) if s == LEFT_OUT else [s] for s, v in zip(box.sides, full, strict=True)]
+                assert set(np.unique(instance.map_values(variable, 4, sides)).tolist()) <= set(allowed)
+                assert box.price >= 0
+                seen, left_out = seen + 1, left_out + (LEFT_OUT in box.sides)
+    assert seen >= 60
+    assert left_out >= 20
+
+
+def test_cheapest_combinations_are_those_of_the_whole_product() -> None:
+    """Keeping the cheapest beginnings loses none of the cheapest points."""
+    rng = np.random.default_rng(4)
+    for _ in range(50):
+        axes = [[(v, float(rng.integers(1, 9))) for v in range(int(rng.integers(1, 5)))] for _ in range(4)]
+        points, prices = wide.cheapest_combinations(axes, 10)
+        every = sorted(sum(p for _, p in point) for point in itertools.product(*axes))
+        assert prices.tolist() == every[: len(prices)]
+        assert len(prices) == min(10, len(every))
+        cost = [dict(axis) for axis in axes]
+        assert [sum(cost[a][v] for a, v in enumerate(point)) for point in points.tolist()] == prices.tolist()
+
+
+def test_map_points_are_the_table_s() -> None:
+    """A map at points and on the whole product."""
+    for _, model, n in small_programs(5, 15):
+        instance = model.at(n)
+        for variable in model.variables:
+            if isinstance(variable, Map):
+                table = instance.map_values(variable, n - 1, [range(instance.domains[a]) for a in variable.args])
+                points = np.array(list(np.ndindex(*table.shape)), dtype=np.int64).reshape(table.size, table.ndim)
+                assert instance.map_points(variable, n - 1, points).tolist() == table.reshape(-1).tolist()
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(
+    ("spec", "n", "most"),
+    [
+        ("layers=2,heads=4,states=16", 300, 45),
+        ("layers=2,heads=2,states=64", 2000, 20),
+        ("layers=1,heads=3,states=4,symbols=300", 60, 12),
+    ],
+)
+def test_wide_models_are_forced_by_few_positions(spec: str, n: int, most: int) -> None:
+    """Models that were refused for their width; the trusted checker follows, since examined images are small."""
+    model = restrict.load(f"random:{spec}")
+    found = restrict.certify(model, n)
+    assert found.c == 0
+    assert len(found.restriction.fixed) <= most
+    assert restrict.check(model, found).startswith("s VERIFIED")
+
+
+def test_a_given_restriction_of_a_wide_model() -> None:
+    """Nodes whose image is out of reach are not in the cone."""
+    model = restrict.load("random:layers=2,heads=12,states=16")
+    found = restrict.certify(model, 5, restriction=Restriction.parse(model.at(5), "01***"))
+    assert found.cone != "all"
+    assert found.cone.get("y2", ()) == ()
+    assert found.c == 3
+    assert restrict.check(model, found).startswith("s VERIFIED")
