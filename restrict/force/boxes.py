@@ -21,17 +21,10 @@ from itertools import islice, product
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
-from restrict.arrays import F64, I64
-from restrict.force.image import box_points
+from restrict.force.growth import Axes, Growth, Prices, cheapest_combinations
 from restrict.force.state import ForcingState
 from restrict.model.program import Head, Map, Variable
-
-Prices = dict[int, float]
-"""Values with the tokens that forcing them may take."""
-Axes = Sequence[Sequence[tuple[int, float]]]
-"""For every argument of a map the values that it can be forced to, with prices, cheapest first."""
 
 SYMBOLS = 24
 """Symbols of a large alphabet that one token is tried with."""
@@ -45,20 +38,8 @@ ENOUGH = 1.5
 """Where rows are costly, a box this near to the cheapest possible is taken without looking at other roots."""
 HOPELESS = 1e6
 """The price of what cannot be."""
-POINTS = 768
-"""Cheapest combinations evaluated for one choice of the roots."""
 SCORES = 400_000_000
 """Scores that the rows for all choices of the roots may take; one choice is always tried."""
-LINE, BOX_POINTS, LINES, LEVEL = 256, 4096, 40_000, 192
-"""Values of an argument that may be left out, points of a box, points evaluated and boxes looked at in one growth."""
-TABLE, BOXES = 4096, 60_000
-"""Points and boxes of a product small enough to look at all boxes."""
-PROBES = 3
-"""Values tried first on a long line."""
-LEFT_OUT = -1
-"""The side of an argument that is left out."""
-
-
 Wish = tuple[str, int, frozenset[int]]
 """That a node lie within these values."""
 
@@ -260,133 +241,6 @@ class BoxFinder:
         return [WideBox(price, sides) for sides, price in best]
 
 
-@dataclass(frozen=True, eq=False)
-class Growth:
-    """Good boxes of one map goal, for one choice of the roots after the other.
-
-    ``full`` are the arguments' values; ``loose`` the arguments that may be left out.
-    """
-
-    state: ForcingState
-    variable: Map
-    i: int
-    inside: NDArray[np.bool_]
-    full: tuple[I64, ...]
-    loose: tuple[int, ...]
-    rng: np.random.Generator
-
-    @staticmethod
-    def of(
-        state: ForcingState,
-        variable: Map,
-        i: int,
-        allowed: frozenset[int],
-        roots: tuple[str, ...],
-        rng: np.random.Generator,
-    ) -> Growth:
-        """For the goal that ``variable`` at ``i`` be ``allowed``."""
-        inside = np.zeros(state.instance.domains[variable.name], dtype=bool)
-        inside[list(allowed)] = True
-        full = tuple(np.asarray(state.values(a, i), dtype=np.int64) for a in variable.args)
-        loose = tuple(t for t, a in enumerate(variable.args) if a not in roots and 1 < len(full[t]) <= LINE)
-        return Growth(state, variable, i, inside, full, loose, rng)
-
-    def good(self, points: I64) -> NDArray[np.bool_]:
-        """Whether the map is within the goal at points of shape (m, arguments)."""
-        self.state.work += 40 + len(points) // 16
-        return self.inside[self.state.instance.map_points(self.variable, self.i, points)]
-
-    # ---- small products: all boxes
-
-    def _sides(self, axes: Axes) -> list[I64]:
-        """What is tabulated: all values of an argument that may be left out, else those with a price."""
-        return [
-            self.full[t] if t in self.loose else np.array([v for v, _ in axis], dtype=np.int64)
-            for t, axis in enumerate(axes)
-        ]
-
-    def tabulable(self, axes: Axes) -> bool:
-        """Whether all boxes can be looked at."""
-        points = prod(len(side) for side in self._sides(axes))
-        return points <= TABLE and prod(len(a) + (t in self.loose) for t, a in enumerate(axes)) <= BOXES
-
-    def table(self, axes: Axes) -> tuple[I64, F64]:
-        """All good boxes and their prices."""
-        sides = self._sides(axes)
-        good = self.good(box_points(sides)).reshape([len(side) for side in sides])
-        values, price = [], np.zeros((1,) * len(axes))
-        for t, (axis, side) in enumerate(zip(axes, sides, strict=True)):
-            chosen = np.searchsorted(side, [v for v, _ in axis]) if t in self.loose else np.arange(len(axis))
-            costs, names = [p for _, p in axis], [v for v, _ in axis]
-            parts = np.take(good, chosen, axis=t)
-            if t in self.loose:
-                parts = np.concatenate([parts, good.all(axis=t, keepdims=True)], axis=t)
-                costs, names = [*costs, 0.0], [*names, LEFT_OUT]
-            good = parts
-            price = price + np.array(costs).reshape([-1 if a == t else 1 for a in range(len(axes))])
-            values.append(np.array(names, dtype=np.int64))
-        self.state.work += good.size // 64
-        where = np.nonzero(good)
-        boxes = np.column_stack([v[w] for v, w in zip(values, where, strict=True)])
-        return boxes, price[where]
-
-    # ---- large products: the cheapest points, grown
-
-    def sample(self, axes: Axes) -> tuple[I64, F64]:
-        """Good boxes with a cheap point, and their prices."""
-        points, prices = cheapest_combinations(axes, POINTS)
-        cost = [dict(axis) for axis in axes]
-        keep = self.good(points)
-        level, price = points[keep], prices[keep]
-        boxes, all_prices = [level], [price]
-        while len(level):
-            level, price = self._left_out(level, price, cost)
-            keep = self._good_boxes(level)
-            level, price = level[keep], price[keep]
-            boxes.append(level)
-            all_prices.append(price)
-        return np.concatenate(boxes), np.concatenate(all_prices)
-
-    def _left_out(self, level: I64, price: F64, cost: list[Prices]) -> tuple[I64, F64]:
-        """The cheapest boxes with one more argument left out."""
-        boxes, prices = [level[:0]], [price[:0]]
-        for t in self.loose:
-            rows = np.flatnonzero(level[:, t] != LEFT_OUT)
-            wider = level[rows]
-            saved = np.array([cost[t][v] for v in wider[:, t].tolist()])
-            wider[:, t] = LEFT_OUT
-            boxes.append(wider)
-            prices.append(price[rows] - saved)
-        every, every_price = np.concatenate(boxes), np.concatenate(prices)
-        order = np.argsort(every_price, kind="stable")[: 4 * LEVEL]
-        _, first = np.unique(every[order], axis=0, return_index=True)
-        chosen = order[np.sort(first)[:LEVEL]]
-        return every[chosen], every_price[chosen]
-
-    def _good_boxes(self, boxes: I64) -> NDArray[np.bool_]:
-        """Which boxes are good everywhere; large ones are not looked at."""
-        good = np.zeros(len(boxes), dtype=bool)
-        for out in {tuple(np.flatnonzero(row).tolist()) for row in boxes == LEFT_OUT}:
-            rows = np.flatnonzero(((boxes == LEFT_OUT) == np.isin(np.arange(boxes.shape[1]), out)).all(axis=1))
-            if prod(len(self.full[t]) for t in out) > BOX_POINTS:
-                continue
-            points = box_points([self.full[t] for t in out])
-            if len(points) > 2 * PROBES:
-                rows = rows[self._within(boxes[rows], out, points[self.rng.integers(len(points), size=PROBES)])]
-            rows = rows[: max(1, LINES // len(points))]
-            good[rows] = self._within(boxes[rows], out, points)
-        return good
-
-    def _within(self, boxes: I64, out: tuple[int, ...], points: I64) -> NDArray[np.bool_]:
-        """Which boxes are good at these points of the arguments left out."""
-        if not len(boxes):
-            return np.zeros(0, dtype=bool)
-        grid = np.repeat(boxes, len(points), axis=0)
-        grid[:, list(out)] = np.tile(points, (len(boxes), 1))
-        fine: NDArray[np.bool_] = np.all(self.good(grid).reshape(len(boxes), -1), axis=1)
-        return fine
-
-
 def feasible(state: ForcingState, head: Head, i: int, u: int) -> Iterator[tuple[int, int]]:
     """The pairs of a row, best first, down to the floor, without those that a look at a thin key rules out.
 
@@ -419,18 +273,3 @@ def look(state: ForcingState, name: str, i: int) -> None:
         for arg in variable.args:
             look(state, arg, i)
         state.examine(variable, i)
-
-
-def cheapest_combinations(axes: Axes, most: int) -> tuple[I64, F64]:
-    """The ``most`` cheapest points of a product of priced values, cheapest first, and their prices.
-
-    Axis by axis only the ``most`` cheapest beginnings are kept: prices add up, so nothing cheaper is lost.
-    """
-    points, prices = np.zeros((1, 0), dtype=np.int64), np.zeros(1)
-    for axis in axes:
-        values, costs = np.array([v for v, _ in axis], dtype=np.int64), np.array([p for _, p in axis])
-        sums = (prices[:, None] + costs[None, :]).reshape(-1)
-        keep = np.argsort(sums, kind="stable")[:most]
-        points = np.column_stack([points[keep // len(values)], values[keep % len(values)]])
-        prices = sums[keep]
-    return points, prices

@@ -5,29 +5,25 @@ A goal asks that the value set of a node lie within a given set. It is met
 - at a token: by fixing the position;
 - at a map: by goals on its arguments that keep them in a box on which the map stays in the set;
 - at a head: by fixing its query, or by one *row goal* for each value of the query;
-- for a row: by an **anchor** pair that is made certain (so nothing below it can win) and by making harmless every
-pair above it: its key
-  value is excluded, or its value is forced.
+- for a row: by an **anchor** pair that is made certain (so nothing below it can win) and by making harmless every pair
+  above it: its key value is excluded, or its value is forced.
 
 This is an AND/OR search with shared costs: a goal that the tokens fixed so far already meet is free. Alternatives are
-tried, measured by the
-tokens they fix, undone, and the cheapest is replayed; ``widths`` bound how many are tried, by the depth of the goal's
-variable: trying more near the tokens is
-cheap and pays at every goal above.
+tried, measured by the tokens they fix, undone, and the cheapest is replayed; ``widths`` bound how many are tried, by
+the depth of the goal's variable: trying more near the tokens is cheap and pays at every goal above.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from restrict.arrays import I64
 from restrict.force.boxes import BoxFinder, Wish, feasible, look
+from restrict.force.growth import maximal_boxes
 from restrict.force.image import MAX_IMAGE, combinations
 from restrict.force.joint import meet_together, recurring
 from restrict.force.state import LONG_WALK, Box, ForcingState
@@ -377,32 +373,3 @@ class Solver:
         else:
             rest = frozenset(self.state.values(key, j)).difference(bad)
         return Goal(key, j, rest) if rest and key else None
-
-
-def maximal_boxes(good: npt.NDArray[np.bool_], costs: Sequence[float], most: int = 24) -> list[Box]:
-    """Maximal boxes of good points, grown around up to ``most`` of them, dear axes first, then cheap axes first."""
-    points = np.argwhere(good)
-    points = points[:: -(-len(points) // most)] if len(points) > most else points
-    dear_first = sorted(range(good.ndim), key=lambda a: -costs[a])
-    boxes = {_grow(good, point, order): None for order in (dear_first, dear_first[::-1]) for point in points}
-    return list(boxes)
-
-
-def _grow(good: npt.NDArray[np.bool_], point: I64, order: list[int]) -> Box:
-    """A maximal box of good points around a point, extended axis by axis in the given order."""
-    sides: list[tuple[int, ...]] = [(int(t),) for t in point]
-    for axis in order:
-        part = good
-        for a, side in enumerate(sides):
-            if a != axis:
-                part = part[_along(a, side, good.ndim)]
-        line = part.all(axis=tuple(a for a in range(good.ndim) if a != axis))
-        sides[axis] = tuple(np.flatnonzero(line).tolist())
-    return tuple(sides)
-
-
-def _along(axis: int, side: tuple[int, ...], ndim: int) -> tuple[slice | list[int], ...]:
-    """An index that cuts one axis to a side and keeps the others; a slice where the side is an interval."""
-    contiguous = side[-1] - side[0] == len(side) - 1
-    cut = slice(side[0], side[-1] + 1) if contiguous else list(side)
-    return tuple(cut if a == axis else slice(None) for a in range(ndim))
