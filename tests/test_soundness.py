@@ -15,7 +15,7 @@ from restrict.errors import NotEstablished
 from restrict.model.fileformat import loads
 from tests import mutations
 
-CHUNKS, EACH, REJECTED = 7, 1850, 15
+CHUNKS, EACH, REJECTED = 7, 2050, 15
 
 
 @pytest.mark.heavy

@@ -14,9 +14,10 @@ import pytest
 import restrict
 from restrict.abstract import run as abstract
 from restrict.errors import NotEstablished
-from restrict.force import boxes as wide
 from restrict.force import goal, image, search, state
-from restrict.force.boxes import LEFT_OUT, BoxFinder
+from restrict.force import growth as wide
+from restrict.force.boxes import BoxFinder
+from restrict.force.growth import LEFT_OUT
 from restrict.model.fileformat import loads
 from restrict.model.program import Map, Model
 from restrict.restriction import Restriction
