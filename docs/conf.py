@@ -19,6 +19,9 @@ exclude_patterns = ["_build"]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 
+# Short names in sections such as "Raises" may be those of several classes; the page still names the right one.
+suppress_warnings = ["ref.python"]
+
 autodoc_default_options = {"members": True, "member-order": "bysource"}
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
