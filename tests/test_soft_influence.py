@@ -19,8 +19,9 @@ from restrict.soft.known import parity
 from restrict.soft.lemma5 import closed_form, recursion, weight_bound
 from restrict.soft.model import Mask, SoftModel, visible
 from restrict.soft.parts import prepare
+from restrict.soft.scores import weight_range
 from restrict.soft.source import load
-from restrict.soft.values import allowed_tokens, run_values, weight_range
+from restrict.soft.values import allowed_tokens, run_values
 
 Words = npt.NDArray[np.int64]
 ROUNDING = 1e-12

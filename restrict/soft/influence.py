@@ -24,7 +24,8 @@ from restrict.soft.exchange import run_exchange
 from restrict.soft.lemma5 import ROOM, activation_norm, closed_form, gap_norm, recursion
 from restrict.soft.model import Floats, SoftModel
 from restrict.soft.parts import Parts, logit_gap, prepare
-from restrict.soft.values import Rows, allowed_tokens
+from restrict.soft.scores import Rows
+from restrict.soft.values import allowed_tokens
 
 Progress = Callable[[str], None]
 EXHAUSTIVE = 2**16
