@@ -32,7 +32,8 @@ def ok(*arguments: object) -> str:
 def test_influence() -> None:
     text = ok("influence", "parity", "-n", "4,8", "--samples", "50")
     assert "(a) closed" in text
-    assert "fit (estimate): sharp" in text
+    assert "fit (estimate): sets ~" in text
+    assert "against 1/n: n times it is" in text
     rows = json.loads(ok("influence", "first", "-n", "5", "--json", "--logit"))["rows"]
     assert rows[0]["measured"][0] <= rows[0]["sharp"][0] * (1 + 1e-12) <= rows[0]["layerwise"][0]
     assert "row: position changed" in ok("influence", "first", "-n", "4", "--matrix")
@@ -49,6 +50,10 @@ def test_certify_and_check(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
     text = ok("certify", "first:log=1", "-n", "30", "--epsilon", "0.01", "-o", path)
     assert "fixed 1, free 28" in text
+    assert "at most 1/100 (certified)" in text
+    text = ok("certify", "first:log=1", "-n", "12", "--epsilon", "0.01", "--no-recheck")
+    assert "not re-checked" in text
+    assert "certified" not in text
     assert ok("check", "first:log=1", path).startswith("s VERIFIED n=30 fixed=1 free=28 probability<=1/100 ")
     assert (
         json.loads(ok("certify", "first:log=1", "-n", "9", "--epsilon", "0.1", "--fix", "1:0", "--json"))["free"] == 7

@@ -150,7 +150,7 @@ def coupled_top(small: F64, big: F64, top: F64, start: float) -> float:
         if not u < start:
             break
         if excess(small, big, top, u)[0] <= 0:
-            return u
+            return float(u)
         step = max(2 * step, 4 * U * abs(u), 1e-300)
         u += step
     return start

@@ -256,7 +256,8 @@ def _shifted(x: Floats, top: Floats, off: Floats, slip: float) -> Floats:
     """``x - top + off + slip |x|``; minus infinity stays."""
     found: Floats = np.abs(x)
     found *= slip
-    found += x - (top - off)
-    # Minus infinity gave infinity times a number of either sign.
+    with np.errstate(invalid="ignore"):
+        found += x - (top - off)
+    # At minus infinity that was a sum of infinities.
     found[x == -np.inf] = -np.inf
     return found
