@@ -165,7 +165,7 @@ def bench_restrictions(options: argparse.Namespace) -> dict[str, Any]:
             violations += spread(model, words) > float(EPSILON)
             free.append((n - len(found.fixed)) / n)
     print(
-        f"{models} random models, epsilon {EPSILON}, {2 * models} restrictions, {confirmed} confirmed by the re-check:\n"
+        f"{models} random models, epsilon {EPSILON}: {2 * models} restrictions, {confirmed} confirmed by the re-check\n"
         f"{violations} violations in {tried['all']} completions (all of them, n = 8 .. 12) and {tried['sampled']} "
         f"sampled ones (n = 24)\n"
         f"mean share of free positions {np.mean(free):.2f}; {time.perf_counter() - start:.0f} s"
@@ -209,13 +209,13 @@ def bench_usual(options: argparse.Namespace) -> list[dict[str, Any]]:
     """Bound over measured value for weights of the usual size, where the sets lose."""
     rows = []
     print("weights of larger size (d = 16, H = 2): certified bound by sets / largest found (200 exchanges)")
-    print("L  percent  " + "".join(f"n = {n:<18d}" for n in (16, 64, 256)))
+    print("L  percent  " + "".join(f"n = {n:<20d}" for n in (16, 64, 256)))
     for layers in (1, 2, 3):
         for percent in (20, 50, 100):
             model = random(layers=layers, width=16, heads=2, hidden=32, percent=percent, seed=1)
             made = [influence(model, n, samples=200) for n in (16, 64, 256)]
             cells = [f"{m.sharp[0]:.2g} / {m.measured[0]:.2g} = {m.ratio:.3g}" for m in made]
-            print(f"{layers}  {percent:<7d}  " + "".join(f"{c:<22s}" for c in cells), flush=True)
+            print(f"{layers}  {percent:<7d}  " + "".join(f"{c:<24s}" for c in cells), flush=True)
             rows += [{"layers": layers, "percent": percent} | vars(m) for m in made]
     return rows
 
