@@ -22,6 +22,7 @@ from restrict.cli.language import language
 from restrict.cli.lower_bound import lower_bound
 from restrict.cli.new import new
 from restrict.cli.refute import refute
+from restrict.cli.report import report
 from restrict.cli.run import run
 from restrict.cli.show import show
 from restrict.cli.soft import soft
@@ -42,6 +43,7 @@ COMMANDS = (
     lower_bound,
     new,
     refute,
+    report,
     run,
     show,
     soft,
