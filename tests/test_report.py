@@ -290,7 +290,8 @@ def browse(page: Path, home: Path, *flags: str) -> tuple[str, str]:
     """The page's elements after it has run, and what the browser's console said."""
     assert BROWSER is not None
     command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-               "--virtual-time-budget=4000", "--enable-logging=stderr", *flags, "--dump-dom", page.as_uri()]  # fmt: skip
+               "--virtual-time-budget=4000", "--enable-logging=stderr", *flags, "--dump-dom",
+               page.as_uri()]  # fmt: skip
     done = subprocess.run(
         command,
         capture_output=True,
@@ -322,3 +323,20 @@ def test_the_page_works_in_a_browser(refutation: Path, tmp_path: Path) -> None:
     assert before == 0
     assert told.startswith("parity4 at 11: forced to 0 (reject)")
     assert copied == "10"
+
+
+# ---------------------------------------------------------------- notebooks
+
+
+def test_notebooks_show_tables(refutation: Path) -> None:
+    """What a notebook calls, for everything that a person looks at there."""
+    model = restrict.load("flip-flop")
+    shown: list[Any] = [model, restrict.automaton(model), restrict.Refutation.load(refutation)]
+    shown.append(random_certificate("random:layers=1,heads=1,states=2,seed=1", 8, 0.5))
+    for what in shown:
+        html = what._repr_html_()
+        ET.fromstring(html)
+        assert html.startswith("<table><caption>")
+    assert "0000010000" in shown[2]._repr_html_()
+    hostile = restrict.Model("<b>&", ("<i>",), (), restrict.Output("token"))
+    assert "<b>" not in hostile._repr_html_()
