@@ -10,15 +10,7 @@ import click
 from restrict.cli import common
 
 
-@click.command(
-    epilog="""
-\b
-Examples:
-  restrict certify and-of-ors -n 100 -o certificate.json
-  restrict report certificate.json -o report.html
-  restrict report certificate.json --figure figure.svg
-"""
-)
+@click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @common.output_option("the report (HTML)")
 @click.option("--model", default=None, metavar="MODEL", help="The model; a built-in one is found by its name.")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from restrict.cli import common
 
 if TYPE_CHECKING:
     from restrict.certificate.lower_bound import LowerBound
@@ -17,7 +20,8 @@ EXAMINED = 1_000_000
 @click.command()
 @click.argument("certificate", type=click.Path(path_type=Path))
 @click.option("--model", default=None, metavar="MODEL", help="Also show what each examined node comes to.")
-def show(certificate: Path, model: str | None) -> None:
+@common.JSON
+def show(certificate: Path, model: str | None, as_json: bool) -> None:
     """Draw a certificate, a refutation or a lower bound: the witnesses, the restriction and the cone; the boxes.
 
     Other files that `restrict report` knows (automata, proofs for all lengths, soft certificates, influence tables)
@@ -32,10 +36,11 @@ def show(certificate: Path, model: str | None) -> None:
     from restrict.report.text import certificate_picture, witness_lines
     from restrict.strictjson import Node, parse
 
-    if _has_page(certificate):
+    if as_json or _has_page(certificate):
         from restrict.report.source import page_of
 
-        click.echo(page_of(certificate, model).text())
+        page = page_of(certificate, model)
+        click.echo(json.dumps(page.document()) if as_json else page.text())
         return
     if is_lower_bound(certificate):
         _show_bound(certificate, LowerBound.load(certificate), model)

@@ -111,6 +111,14 @@ class Page:
         environment = _environment()
         return str(environment.get_template("page.html.j2").render(page=self, colours=COLOURS, sheet=_sheet()))
 
+    def document(self) -> dict[str, Any]:
+        """The same as JSON takes it: facts and tables, no drawings."""
+        parts = [
+            {"title": s.title, "facts": dict(s.facts), "head": list(s.head), "rows": [list(row) for row in s.rows]}
+            for s in self.sections
+        ]
+        return {"kind": self.kind, "title": self.title, "claim": self.claim, "sections": parts}
+
     def text(self) -> str:
         """The same in words, for a terminal: facts and tables, no drawings."""
         out = [f"{self.kind.lower()}: {self.title}", f"  {self.claim}"]
