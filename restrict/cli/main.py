@@ -25,6 +25,7 @@ from restrict.cli.refute import refute
 from restrict.cli.run import run
 from restrict.cli.show import show
 from restrict.cli.soft import soft
+from restrict.cli.sweep import sweep
 from restrict.cli.tighten import tighten
 from restrict.cli.verify import verify
 from restrict.errors import RestrictError
@@ -45,6 +46,7 @@ COMMANDS = (
     run,
     show,
     soft,
+    sweep,
     tighten,
     verify,
 )
