@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from restrict.arguments import as_written
-from restrict.errors import InternalError, RestrictError
+from restrict.errors import InternalError, RestrictError, UsageError, quote
 
 Row = dict[str, Any]
-RESULTS = frozenset(
-    ["id", "ok", "error", "exit_code", "seconds", "fixed_count", "free_count", "free_fraction", "depends", "cone_size", "verified", "check_seconds", "provenance", "model_file", "certificate", "outcome", "reason", "label", "optimum"]
-)
+RESULTS = (
+    "id", "ok", "error", "exit_code", "seconds", "fixed_count", "free_count", "free_fraction", "depends", "cone_size",
+    "verified", "check_seconds", "provenance", "model_file", "certificate", "outcome", "reason", "label", "optimum",
+)  # fmt: skip
 """Columns that a row adds; no parameter of a grid may have such a name."""
 OUT_OF_MEMORY = "out of memory; try a smaller n or fewer jobs"
 
@@ -168,10 +169,12 @@ def _model(item: Item) -> tuple[Any, str, dict[str, bytes]]:
     """
     import restrict
     from restrict.model.fileformat import dumps, loads
-    from restrict.model.source import document_bytes
+    from restrict.model.source import GENERATORS, document_bytes
 
     if item.path is not None:
         return restrict.load(Path(item.path)), item.path, {}
+    if item.model.partition(":")[0] not in GENERATORS:
+        raise UsageError(f"{quote(item.model)} is neither a file, from the spec's folder, nor a built-in model")
     content = document_bytes(item.model)
     document = json.loads(content)
     if item.target != "last" and document["output"]["position"] == "last":
