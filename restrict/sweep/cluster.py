@@ -1,10 +1,11 @@
 """A Dask cluster: the same sweep on many machines (the extra ``sweep``; imported only when asked for).
 
-Dask gives a task up once it was under way on ``allowed-failures`` lost workers and one more, three and one by default.
-A worker that is lost for want of memory takes with it only what it was doing, and that is one item (one thread each):
-so the count is that of the item itself, and four lost workers are taken to be its fault. Where nodes are taken away
-by others (pre-emption), set ``distributed.scheduler.allowed-failures`` of the scheduler higher; the item's row then
-comes later. A row of a lost item is run again with ``--retry``.
+Dask gives a task up (``KilledWorker``) once it was assigned to ``allowed-failures`` lost workers and one more, three
+and one by default, and counts what waited at a worker like what it was doing. So a task that is given up need not be
+the one at fault: it is run again here when nothing else is, and only what is given up then becomes a row with an error.
+Hence the local cluster allows one failure, not three: an item at fault costs six workers in all, and no other item is
+lost. The scheduler of another cluster keeps its own setting; raise it (``distributed.scheduler.allowed-failures``)
+where nodes are taken away by others. ``--retry`` runs the rows of lost items again.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from restrict.sweep.local import Lost
 
 Given = TypeVar("Given")
 Found = TypeVar("Found")
-ALLOWED_FAILURES = 3
+ALLOWED_FAILURES = 1
+ALONE = 2
+"""How often an item is tried when nothing else runs."""
 AHEAD = 4
 """Items that are handed over for each thread of the cluster, so that workers never wait for this process."""
 CONNECT_SECONDS = 15
@@ -114,24 +117,37 @@ def _run(client: Any, work: Callable[[Any], Any], items: Sequence[Any]) -> Itera
     ahead = AHEAD * max(1, sum(client.nthreads().values()))
     following = iter(range(ahead, len(items)))
     queue = as_completed([submitted(k) for k in range(min(ahead, len(items)))])
+    suspects: list[int] = []
     for future in queue:
         number = numbers.pop(future.key)
-        if future.status == "finished":
-            result = future.result()
+        found, again = _settled(future)
+        if again:
+            suspects.append(number)
         else:
-            error = future.exception()
-            kind = type(error).__name__
-            result = Lost(
-                "its workers were killed, perhaps for memory" if kind == "KilledWorker" else f"{kind}: {error}"
-            )
+            yield number, found
         future.release()
-        yield number, result
         upcoming = next(following, None)
         if upcoming is not None:
             queue.add(submitted(upcoming))
+    for number in sorted(suspects):
+        yield number, _alone(lambda number=number: submitted(number))  # type: ignore[misc]
 
 
-def _reason(error: BaseException | None) -> str:
-    if type(error).__name__ == "KilledWorker":
-        return "its workers were killed, perhaps for memory"
-    return f"{type(error).__name__}: {error}"
+def _settled(future: Any) -> tuple[Any, bool]:
+    """The result or why there is none, and whether lost workers are the reason, which may be another item's doing."""
+    try:
+        return future.result(), False
+    except Exception as error:
+        # A result can also be lost with the worker that held it, before it came here.
+        if future.status in ("lost", "cancelled") or type(error).__name__ in ("KilledWorker", "FutureCancelledError"):
+            return Lost("its workers were killed, perhaps for memory"), True
+        return Lost(f"{type(error).__name__}: {error}"), False
+
+
+def _alone(start: Callable[[], Any]) -> Any:
+    """The result of an item that nothing else runs beside."""
+    for _ in range(ALONE):
+        found, again = _settled(start())
+        if not again:
+            break
+    return found
