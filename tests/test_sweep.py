@@ -393,3 +393,13 @@ def test_no_scheduler_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for address in ("tcp://127.0.0.1:1", "nowhere"):
         with pytest.raises(UsageError, match="no scheduler answers"):
             list(cluster.cluster_map(slow, [1], address, 1))
+
+
+def test_the_spec_of_the_docs_is_read(tmp_path: Path) -> None:
+    text = (ROOT / "docs/scale.md").read_text(encoding="utf-8")
+    example = text.split("```toml\n")[1].split("```")[0]
+    items = read_spec(spec(tmp_path, example)).items
+    assert len(items) == 2 * 2 * 10 * 3 * 2 + 2 * 2
+    assert {item.task for item in items} == {"certify", "refute"}
+    for axis in ("model", "n", "task", "target", "c", "free", "method", "seed", "language", "exact", "time"):
+        assert f"`{axis}`" in text

@@ -11,7 +11,7 @@ where nodes are taken away by others. ``--retry`` runs the rows of lost items ag
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, TypeVar
 
 from restrict.errors import UsageError
@@ -33,7 +33,7 @@ def cluster_map(
     address: str,
     jobs: int,
     warm: Callable[[], object] | None = None,
-) -> Iterator[tuple[int, Found | Lost]]:
+) -> Generator[tuple[int, Found | Lost], None, None]:
     """Do the items on a cluster, results as they come.
 
     Args:

@@ -13,7 +13,7 @@ import os
 import signal
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -43,7 +43,7 @@ def local_map(
     items: Sequence[Given],
     jobs: int,
     warm: Callable[[], object] | None = None,
-) -> Iterator[tuple[int, Found | Lost]]:
+) -> Generator[tuple[int, Found | Lost], None, None]:
     """Do the items on several processes, results as they come.
 
     Args:
@@ -87,7 +87,9 @@ class _Pool:
         if self.warm is not None:
             # The executor starts a process only when none is idle, so this runs in one alone.
             try:
-                executor.submit(self.warm).result()
+                with _deaf():
+                    first = executor.submit(self.warm)
+                first.result()
             except BrokenProcessPool:
                 raise ResourceLimit("a worker was killed while it started, perhaps for memory") from None
             self.warm = None
@@ -120,7 +122,8 @@ class _Pool:
         while source and len(self.flight) < most:
             number = source.popleft()
             try:
-                self.flight[self.executor.submit(self.work, self.items[number])] = number
+                with _deaf():
+                    self.flight[self.executor.submit(self.work, self.items[number])] = number
             except BrokenProcessPool:
                 broken.append(number)
                 return
@@ -159,6 +162,19 @@ def _worker() -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Hold back Ctrl-C: processes that start meanwhile never hear it, not even while they import."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ class Engine:
     jobs: int
     dask: str | None = None
 
-    def map(self, function: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+    def map(self, function: Callable[[Any], Any], items: Sequence[Any]) -> Generator[tuple[int, Any], None, None]:
         """Results as they come, with the items' numbers."""
         if self.dask is not None:
             return cluster_map(function, items, self.dask, self.jobs, warm_up)
@@ -70,11 +71,12 @@ def run_sweep(
         todo = [item for item in items if _open(store, item, retry)]
         if begin is not None:
             begin(len(todo))
-        for number, found in engine.map(function, todo):
-            outcome = lost(todo[number], str(found)) if isinstance(found, Lost) else found
-            store.keep(outcome)
-            if step is not None:
-                step(outcome.row)
+        with closing(engine.map(function, todo)) as results:  # so that the workers end where writing fails
+            for number, found in results:
+                outcome = lost(todo[number], str(found)) if isinstance(found, Lost) else found
+                store.keep(outcome)
+                if step is not None:
+                    step(outcome.row)
         failed = sum(not store.rows[item.identity]["ok"] for item in items)
         return Summary(len(items), len(todo), failed)
 
@@ -154,11 +156,12 @@ def recheck_rows(
     if begin is not None:
         begin(len(claims))
     wrong = []
-    for number, found in engine.map(recheck, claims):
-        if found is not None:
-            wrong.append((claims[number].identity, str(found)))
-        if step is not None:
-            step({"ok": found is None, "id": claims[number].identity})
+    with closing(engine.map(recheck, claims)) as results:
+        for number, found in results:
+            if found is not None:
+                wrong.append((claims[number].identity, str(found)))
+            if step is not None:
+                step({"ok": found is None, "id": claims[number].identity})
     return Rechecked(len(claims), len(rows) - len(claims), tuple(sorted(wrong)))
 
 
