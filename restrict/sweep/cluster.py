@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, TypeVar
 
 from restrict.errors import UsageError
-from restrict.sweep.local import Lost
+from restrict.sweep.local import Lost, deaf
 
 Given = TypeVar("Given")
 Found = TypeVar("Found")
@@ -64,14 +64,15 @@ def _client(address: str, jobs: int) -> Any:
         raise UsageError("--dask needs Dask: pip install 'restrict[sweep]'") from None
     if address == "local":
         dask.config.set({"distributed.scheduler.allowed-failures": ALLOWED_FAILURES})
-        cluster = LocalCluster(
-            n_workers=jobs,
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address=None,
-            silence_logs=logging.CRITICAL,
-        )
-        return _Both(cluster, Client(cluster))
+        with deaf():  # the thread that starts the workers comes from here
+            cluster = LocalCluster(
+                n_workers=jobs,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address=None,
+                silence_logs=logging.CRITICAL,
+            )
+            return _Both(cluster, Client(cluster, set_as_default=False))
     try:
         return Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
@@ -116,7 +117,7 @@ def _run(client: Any, work: Callable[[Any], Any], items: Sequence[Any]) -> Itera
 
     ahead = AHEAD * max(1, sum(client.nthreads().values()))
     following = iter(range(ahead, len(items)))
-    queue = as_completed([submitted(k) for k in range(min(ahead, len(items)))])
+    queue = as_completed([submitted(k) for k in range(min(ahead, len(items)))], loop=client.loop)
     suspects: list[int] = []
     for future in queue:
         number = numbers.pop(future.key)

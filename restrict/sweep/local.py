@@ -17,7 +17,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing import connection
+from multiprocessing import connection, resource_tracker
 from typing import Any, TypeVar
 
 from restrict.errors import ResourceLimit
@@ -87,7 +87,7 @@ class _Pool:
         if self.warm is not None:
             # The executor starts a process only when none is idle, so this runs in one alone.
             try:
-                with _deaf():
+                with deaf():
                     first = executor.submit(self.warm)
                 first.result()
             except BrokenProcessPool:
@@ -122,7 +122,7 @@ class _Pool:
         while source and len(self.flight) < most:
             number = source.popleft()
             try:
-                with _deaf():
+                with deaf():
                     self.flight[self.executor.submit(self.work, self.items[number])] = number
             except BrokenProcessPool:
                 broken.append(number)
@@ -165,11 +165,12 @@ def _worker() -> None:
 
 
 @contextmanager
-def _deaf() -> Iterator[None]:
+def deaf() -> Iterator[None]:
     """Hold back Ctrl-C: processes that start meanwhile never hear it, not even while they import."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    resource_tracker.ensure_running()  # its own start would let Ctrl-C through again
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
