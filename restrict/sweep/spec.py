@@ -99,6 +99,7 @@ class Grid:
 
         Raises:
             ModelError: a value that is not allowed, or an axis that means nothing.
+            ResourceLimit: too many items.
         """
         axes = {key: self.values(key, value) for key, value in self.table.items()}
         for needed in ("model", "n"):
