@@ -1,6 +1,6 @@
 """All lengths at once: how far the construction gets, and where it stops (docs/all-lengths.md).
 
-    python scripts/bench_all_lengths.py [SUITE ...] [--json FILE] [--share FRACTION]
+    python scripts/bench_all_lengths.py [SUITE ...] [--json FILE] [--share FRACTION] [--skip SEEDS]
 
 Suites: `two` (two letters, all masks, L=3 H=3 8 states), `deep` (L=6 H=4 16 states), `past` (the same, past masks),
 `four` (four letters, L=3 H=3 8 states), `curve` (states and seconds against L, H, S and letters), `mixed` (random
@@ -35,6 +35,7 @@ from restrict.model.fileformat import loads
 from tests.random_order_only import MASKS, random_order_only, random_transformer
 
 PAST = ("past", "strict_past")
+OPTIONS = {"skip": 0}
 
 
 def transformer(seed: int, layers: int, heads: int, states: int, letters: int, past: bool) -> dict[str, Any]:
@@ -77,7 +78,8 @@ def suite(
     title: str, count: int, seconds: float, layers: int, heads: int, states: int, letters: int, past: bool = False
 ) -> dict[str, Any]:
     """How many of ``count`` random transformers are done within ``seconds``; prints a line."""
-    found = [limited(seconds, transformer, seed, layers, heads, states, letters, past) for seed in range(count)]
+    seeds = range(OPTIONS["skip"], OPTIONS["skip"] + count)
+    found = [limited(seconds, transformer, seed, layers, heads, states, letters, past) for seed in seeds]
     done = [f for f in found if f is not None and f["states"] is not None]
     times = [f["seconds"] for f in done]
     sizes = [f["states"] for f in done]
@@ -87,10 +89,10 @@ def suite(
         line += f"; median {statistics.median(times):.2f} s, slowest {max(times):.2f} s"
         line += f"; states {statistics.median(sizes):g} (median), {max(sizes)} (largest), a side at most {max(sides)}"
     print(line, flush=True)
-    for seed, f in enumerate(found):
+    for seed, f in zip(seeds, found, strict=True):
         if f is not None and f["states"] is None:
             print(f"    seed {seed}: {f['why'][:150]}", flush=True)
-    late = [str(seed) for seed, f in enumerate(found) if f is None]
+    late = [str(seed) for seed, f in zip(seeds, found, strict=True) if f is None]
     if late:
         print(f"    out of time: seeds {', '.join(late)}", flush=True)
     out = {"title": title, "count": count, "limit": seconds, "done": len(done), "times": times, "states": sizes}
@@ -244,7 +246,9 @@ def main() -> None:
     parser.add_argument("suites", nargs="*", help=", ".join(SUITES))
     parser.add_argument("--json", type=Path, default=None)
     parser.add_argument("--share", type=float, default=1.0, help="run this share of each suite")
+    parser.add_argument("--skip", type=int, default=0, help="begin with this seed (to run a suite in parts)")
     options = parser.parse_args()
+    OPTIONS["skip"] = options.skip
     transformer(0, 2, 2, 4, 2, False)  # compiles the kernels
     results = {name: SUITES[name](options.share) for name in options.suites or SUITES}
     if options.json is not None:

@@ -15,12 +15,14 @@ labels and the heads' values). After the maps the two automata are minimised aga
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from restrict.all_lengths.program import AFTER, BEFORE, I32, I64, TOKEN, Look, Program, Step, class_of
-from restrict.errors import ResourceLimit
+from restrict.errors import NotEstablished, ResourceLimit
 from restrict.kernels import bimachine as kernels
 from restrict.kernels import refinement, triples
 from restrict.kernels.bimachine import Facing, Meeting, Parts
@@ -31,6 +33,8 @@ RIGHT = ("none", "future", "strict_future")
 DEFAULT_STATES = 200_000
 TRIPLES_PER_STATE = 200
 CELLS = 1 << 28
+ATTEMPTS = 16
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +138,18 @@ def forget(names: tuple[str, ...], values: I64, keep: list[str]) -> tuple[I64, I
 # ---------------------------------------------------------------- merging states
 
 
+def until_exact(attempt: Callable[[int], Answer], exact: Callable[[Answer], bool]) -> Answer:
+    """The first exact answer of a hashed refinement, which says of itself whether it is exact.
+
+    Raises:
+        NotEstablished: none was, with many seeds.
+    """
+    for seed in range(7, 7 + ATTEMPTS):
+        if exact(found := attempt(seed)):
+            return found
+    raise NotEstablished(f"states were merged wrongly with {ATTEMPTS} hash functions in a row, which is a bug")
+
+
 def merged(delta: I32, first: I64) -> tuple[I32, I32, I32]:
     """The coarsest congruence of an automaton that refines ``first``, on its reachable states.
 
@@ -143,8 +159,10 @@ def merged(delta: I32, first: I64) -> tuple[I32, I32, I32]:
     states, letters = delta.shape
     start = np.unique(first, return_inverse=True)[1].astype(np.int32)
     offset = np.arange(0, states * letters + 1, letters, dtype=np.int32)
-    cls, count = refinement.refine(start, offset, delta.reshape(-1), np.zeros(states * letters, dtype=np.int32))
-    assert count > 0, "a hash collision"
+    flat, same = delta.reshape(-1), np.zeros(states * letters, dtype=np.int32)
+    cls, count = until_exact(
+        lambda seed: refinement.refine(start, offset, flat, same, seed), lambda found: found[1] > 0
+    )
     reps = np.full(count, -1, dtype=np.int32)
     reps[cls[::-1]] = np.arange(states, dtype=np.int32)[::-1]
     table = delta[reps]
@@ -291,8 +309,7 @@ class Classes:
 def classify(seen: Seen, out: I32) -> Classes:
     """Merge the summaries that no continuation tells apart, for each pair of states."""
     tr = seen.triples
-    named, verified = refinement.refine_cells(seen.side, tr, out)
-    assert verified, "a hash collision"
+    named, _ = until_exact(lambda seed: refinement.refine_cells(seen.side, tr, out, seed), lambda found: found[1])
     reps = np.flatnonzero(named == np.arange(len(named)))
     number = np.full(len(named), -1, dtype=np.int32)
     number[reps] = np.arange(len(reps), dtype=np.int32)

@@ -344,10 +344,10 @@ def _merge(joint: _Joint, side_l, side_r, at_l, at_r, steps, keep, limits, last,
     columns, values = machines.with_steps(columns, values, steps)
     rows, number = machines.forget(columns, values, keep)
     label = number.astype(np.int32)
-    sig_l = kernels.signatures(meeting, rights, pairs, label, False)
-    sig_r = kernels.signatures(meeting, rights, pairs, label, True)
-    merge_l, left, reps_l = machines.merged(side_l[1], sig_l)
-    merge_r, right, reps_r = machines.merged(side_r[1], sig_r)
+    alike_l = kernels.equal_rows(kernels.behaviours(meeting, rights, pairs, label, False))
+    alike_r = kernels.equal_rows(kernels.behaviours(meeting, rights, pairs, label, True))
+    merge_l, left, reps_l = machines.merged(side_l[1], alike_l)
+    merge_r, right, reps_r = machines.merged(side_r[1], alike_r)
     if len(left) * left.shape[1] * len(right) > machines.CELLS:
         raise too_large(
             f"cells of a table: {len(left)} left times {len(right)} right states", machine, name, machines.CELLS
