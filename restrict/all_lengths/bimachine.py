@@ -21,7 +21,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from restrict.all_lengths.program import AFTER, BEFORE, I32, I64, TOKEN, Look, Program, Step, class_of
+from restrict.all_lengths.program import AFTER, BEFORE, I32, I64, TOKEN, WHEN, Look, Program, Step, class_of
 from restrict.errors import NotEstablished, ResourceLimit
 from restrict.kernels import bimachine as kernels
 from restrict.kernels import refinement, triples
@@ -120,10 +120,29 @@ def with_steps(names: tuple[str, ...], values: I64, steps: list[Step]) -> tuple[
     columns = {n: values[:, at] for at, n in enumerate(names)}
     for step in steps:
         out = step.rule(*(columns[a] for a in step.args))
-        columns[step.name] = np.broadcast_to(np.asarray(out, dtype=np.int64), (len(values),))
+        full = np.broadcast_to(np.asarray(out, dtype=np.int64), (len(values),))
+        columns[step.name] = _inside(step, full, columns.get(WHEN))
     if not columns:
         return (), np.zeros((len(values), 0), dtype=np.int64)
     return tuple(columns), np.stack(list(columns.values()), axis=1)
+
+
+def _inside(step: Step, out: I64, defined: I64 | None) -> I64:
+    """The values of a map; 0 for those outside the domain, which may only be at lengths that are left out.
+
+    Raises:
+        NotEstablished: the model is not defined at some other length.
+    """
+    bad = (out < 0) | (out >= step.size) if step.size else np.zeros(len(out), dtype=np.bool_)
+    if defined is not None:
+        bad &= defined == 1
+        out = np.where((out < 0) | (out >= max(step.size, 1)), 0, out) if step.size else out
+    if bad.any():
+        raise NotEstablished(
+            f"variable {step.model_variable!r}: at some length its value is {int(out[bad][0])}, outside the domain "
+            f"0..{step.size - 1}; say with `when` at which lengths the model is defined"
+        )
+    return out
 
 
 def forget(names: tuple[str, ...], values: I64, keep: list[str]) -> tuple[I64, I64]:

@@ -11,6 +11,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from restrict.all_lengths.moore import Moore
+from restrict.all_lengths.program import UNDEFINED
 from restrict.errors import ResourceLimit
 
 MAX_SETS = 20_000
@@ -58,7 +59,30 @@ class Costs:
 
     def claim(self) -> dict[str, object]:
         """The claim of a proof."""
-        return {"kind": "cost", "label": self.label, "costs": list(self.values), "period": self.period}
+        content = {"kind": "cost", "label": self.label, "costs": list(self.values), "period": self.period}
+        return content | {"cap": self.cap}
+
+    def table(self) -> list[str]:
+        """The lengths with equal costs together, line by line; the last lines hold for ever."""
+        start = len(self.values) - self.period
+        out: list[str] = []
+        t = 0
+        while t < start:
+            end = t
+            while end + 1 < start and self.values[end + 1] == self.values[t]:
+                end += 1
+            out.append(f"{t}{f' to {end}' if end > t else ''} symbols: {self._said(self.values[t])}")
+            t = end + 1
+        late = self.values[start:]
+        if len(set(late)) == 1:
+            return [*out, f"{start} symbols and more: {self._said(late[0])}"]
+        for at, value in enumerate(late):
+            out.append(f"{start + at}, {start + at + self.period}, ... symbols: {self._said(value)}")
+        return out
+
+    def _said(self, value: int) -> str:
+        """A cost in words."""
+        return f"more than {self.cap}, or impossible" if value < 0 else str(value)
 
     def text(self) -> str:
         """In words."""
@@ -74,7 +98,7 @@ class Sets:
         self.automaton, self.label = automaton, label
         self.rows = automaton.delta.tolist()
         self.good = frozenset(
-            q for q in range(automaton.states) if automaton.labels[int(automaton.label[q])] in (label, "undefined")
+            q for q in range(automaton.states) if automaton.labels[int(automaton.label[q])] in (label, UNDEFINED)
         )
         self.number: dict[Set, int] = {frozenset([0]): 0}
         self.order: list[Set] = [frozenset([0])]

@@ -16,7 +16,7 @@ import numpy as np
 
 from restrict.all_lengths import bimachine as machines
 from restrict.all_lengths.bimachine import LEFT, RIGHT, Bimachine, Classes, Entries, Limits, too_large
-from restrict.all_lengths.program import I32, I64, Look, Program, Step, needed, reads
+from restrict.all_lengths.program import I32, I64, UNDEFINED, WHEN, Look, Program, Step, needed, reads
 from restrict.kernels import bimachine as kernels
 from restrict.kernels.bimachine import Meeting, Parts
 from restrict.kernels.triples import edge_cells
@@ -119,6 +119,7 @@ def _everywhere(program: Program) -> set[str]:
             for a in reads(by_name[name]):
                 need(a)
 
+    need(WHEN)  # at lengths that are left out, values may be outside their domains
     for step in program.steps:
         if isinstance(step, Look):
             need(step.pair)
@@ -184,7 +185,7 @@ def _with_label(program: Program) -> Program:
     else:
         args = (program.output, program.defined)
         step = Step("@label", args, lambda v, d: np.where(d == 1, of[v], undefined), undefined + 1, program.output)
-        labels = (*program.labels, "undefined")
+        labels = (*program.labels, UNDEFINED)
     return replace(program, steps=(*program.steps, step), output="@label", labels=labels)
 
 

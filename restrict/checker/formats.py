@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 from .read import (
     LARGEST,
-    LEAST,
     Bounds,
     Maybe,
     Place,
@@ -173,8 +172,12 @@ class Model:
         self.n, self.name = n, fields["name"]
         self.read_symbols(fields, top)
         self.domains = {"token": len(self.alphabet) + len(self.markers), "position": n}
-        if "when" in fields and not self.number(fields["when"], top.key("when"), LEAST):
-            malformed(top.key("when"), f"the model is not defined at n = {n}")
+        self.when: Expression | None = None
+        if "when" in fields:
+            self.when = Expression(fields["when"], top.key("when"), ("n",), self.meter)
+            self.when.fit({"n": n})
+            if not self.when.bind({"n": n}, {}):
+                malformed(top.key("when"), f"the model is not defined at n = {n}")
         self.files = Files(task.folder, fields.get("files", {}), top.key("files"), task.meter)
         self.pending: list[Pending] = []
         self.variables: list[Map | Head] = []
