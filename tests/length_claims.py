@@ -15,8 +15,9 @@ from numpy.random import Generator
 from restrict.all_lengths import labels
 from restrict.all_lengths.bimachine import Limits
 from restrict.all_lengths.compare import difference
-from restrict.all_lengths.forcing import cheapest_pattern, costs
+from restrict.all_lengths.forcing import costs
 from restrict.all_lengths.moore import Moore, moore
+from restrict.all_lengths.patterns import cheapest_pattern
 from restrict.all_lengths.recognise import recognise
 from restrict.all_lengths.stages import Built, build
 from restrict.languages.dfa import minimal
@@ -260,8 +261,9 @@ def true_forcing(subject: Subject, claim: Document) -> bool:
     """Length by length."""
     start, middle, end = claim["start"], claim["middle"], claim["end"]
     first = max(1, claim["from"])
-    if len(start) + len(end) + subject.markers > first or claim["label"] not in subject.names:
+    if len(start) + len(end) + subject.markers > first:
         return False
+    spoken = False
     for n in range(first, first + LONG):
         free = n - subject.markers - len(start) - len(end)
         states = frozenset([0])
@@ -269,7 +271,8 @@ def true_forcing(subject: Subject, claim: Document) -> bool:
             states = after(subject, states, cell)
         if not forced(subject, states, claim["label"]):
             return False
-    return True
+        spoken = spoken or not forced(subject, states, "")
+    return spoken
 
 
 def true_cost(subject: Subject, claim: Document) -> bool:
@@ -289,5 +292,3 @@ def true_cost(subject: Subject, claim: Document) -> bool:
                     then[to] = min(then.get(to, cap + 1), c + (cell != "*"))
         here = then
     return True
-
-

@@ -120,7 +120,8 @@ def test_forcing_costs_and_patterns_at_every_length() -> None:
             for n in range(pattern.first, pattern.first + 3) if pattern is not None else ():
                 assert pattern is not None
                 free = n - len(pattern.start) - len(pattern.end)
-                cells = [*pattern.start, *"*" * free, *pattern.end]
+                middle = [pattern.middle[t % len(pattern.middle)] for t in range(free)]
+                cells = [*pattern.start, *middle, *pattern.end]
                 for word in product(*[("a", "b") if c == "*" else (c,) for c in cells]) if n < 12 else ():
                     assert model.run(word).output == label
         _, proof = restrict.certify_all_lengths(model)

@@ -5,7 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from restrict.checker import formats, kernel, lower_bound, main, read, refutation, rules, tensors
+from restrict.checker import (
+    all_lengths,
+    claims,
+    formats,
+    kernel,
+    labelling,
+    lower_bound,
+    main,
+    positions,
+    program,
+    read,
+    refutation,
+    rules,
+    tensors,
+    window,
+)
 from restrict.checker.formats import Certificate, read_pair
 from restrict.checker.kernel import Nodes, Run
 from restrict.checker.main import DEFAULT_LIMIT, check_files, verify
@@ -14,6 +29,7 @@ from restrict.checker.rules import bind, function, interval
 
 FOLDER = Path(str(main.__file__)).parent
 MODULES = (read, tensors, rules, formats, kernel, refutation, lower_bound, main)
+MODULES += (positions, program, window, labelling, claims, all_lengths)
 FILES = tuple(Path(str(module.__file__)) for module in MODULES)
 __all__ = [
     "DEFAULT_LIMIT",

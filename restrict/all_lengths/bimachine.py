@@ -169,7 +169,7 @@ def until_exact(attempt: Callable[[int], Answer], exact: Callable[[Answer], bool
     raise NotEstablished(f"states were merged wrongly with {ATTEMPTS} hash functions in a row, which is a bug")
 
 
-def merged(delta: I32, first: I64) -> tuple[I32, I32, I32]:
+def merged(delta: I32, first: I32 | I64) -> tuple[I32, I32, I32]:
     """The coarsest congruence of an automaton that refines ``first``, on its reachable states.
 
     Returns ``(classes, delta, representatives)``: the class of each state, the automaton of the classes (numbered by

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from restrict.all_lengths.moore import UNDEFINED, Moore
+from restrict.all_lengths.moore import Moore
+from restrict.all_lengths.program import UNDEFINED
 from restrict.errors import ResourceLimit, UsageError
 from restrict.languages.builtin import AnBn, Majority
 from restrict.languages.dfa import Dfa

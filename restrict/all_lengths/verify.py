@@ -9,8 +9,9 @@ from typing import Any
 from restrict.all_lengths import labels
 from restrict.all_lengths.bimachine import DEFAULT_STATES, Limits
 from restrict.all_lengths.compare import Difference, difference, needs_accept
-from restrict.all_lengths.forcing import Costs, Pattern, cheapest_pattern, costs
+from restrict.all_lengths.forcing import Costs, costs
 from restrict.all_lengths.moore import Moore, moore
+from restrict.all_lengths.patterns import Pattern, cheapest_pattern
 from restrict.all_lengths.program import UNDEFINED
 from restrict.all_lengths.proof import document, to_bytes
 from restrict.all_lengths.recognise import recognise
@@ -319,8 +320,10 @@ def certify_all_lengths(
     patterns = [p for name in wanted if (p := found.pattern(known_label(found, name))) is not None]
     if not patterns:
         which = "a label" if label is None else f"the label {label!r}"
-        raise NotEstablished(f"no pattern of the form `start * ... * end` forces {which} at every length")
-    best = min(patterns, key=lambda p: p.cost)
+        raise NotEstablished(
+            f"no pattern `start middle middle ... end` with a middle of up to four cells forces {which} at every length"
+        )
+    best = min(patterns, key=lambda p: (p.share, p.cost))
     return best, Proved(f"{best.text()} forces {best.label}", best.first, found, *proved(model, found, best.claim()))
 
 

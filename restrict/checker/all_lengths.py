@@ -30,6 +30,7 @@ from .read import (
     Maybe,
     Place,
     Task,
+    anything,
     digest,
     integer,
     integers,
@@ -46,7 +47,7 @@ from .read import (
 from .window import Windowed
 
 PROOF = {
-    "format": ("restrict-automaton/1",),
+    "format": Maybe(anything),
     "model": {"name": string, "sha256": digest},
     "n": integer(2, 1_000_000),
     "threshold": integer(1, MOST),

@@ -18,13 +18,12 @@ from .refutation import Language
 
 Rows = list[list[int]]
 FROM = integer(0, 1_000_000)
-RECOGNISES = {"kind": string, "language": thing, "from": FROM}
-DIFFERS = {"kind": string, "language": thing, "word": strings, "from": FROM, "shortest": integer(0, 1)}
-FORCES = {"kind": string, "label": string, "start": strings, "middle": strings, "end": strings, "from": FROM}
-COST = {"kind": string, "label": string, "costs": listing, "period": integer(1, 10_000), "cap": integer(0, LARGEST)}
-COMPUTES = {"kind": string, "machine": thing, "from": FROM}
+RECOGNISES = {"language": thing, "from": FROM}
+DIFFERS = {"language": thing, "word": strings, "from": FROM, "shortest": integer(0, 1)}
+FORCES = {"label": string, "start": strings, "middle": strings, "end": strings, "from": FROM}
+COST = {"label": string, "costs": listing, "period": integer(1, 10_000), "cap": integer(0, LARGEST)}
+COMPUTES = {"machine": thing, "from": FROM}
 DEVIATES = {
-    "kind": string,
     "machine": thing,
     "word": strings,
     "position": Maybe(integer(0, 1_000_000)),
@@ -88,7 +87,7 @@ class Claim:
         if not isinstance(kind, str) or kind not in CLAIMS:
             malformed(place.key("kind"), "expected " + ", ".join(CLAIMS), kind)
         self.kind, self.place, self.reader = kind, place, reader
-        self.fields = record(value, CLAIMS[kind], place)
+        self.fields = record({key: inner for key, inner in value.items() if key != "kind"}, CLAIMS[kind], place)
         self.program = reader.program
         self.alphabet, self.meter = reader.program.model.alphabet, reader.program.meter
         self.at = " target=last" if self.program.model.every else ""
@@ -227,7 +226,7 @@ class Claim:
         good, n = self.good(), len(start) + len(end) + self.reader.markers
         if n > max(1, self.fields["from"]):
             unproved(self.place.key("from"), f"the pattern is for {n} positions and more")
-        states = frozenset([self.reader.start])
+        states, spoken = frozenset([self.reader.start]), False
         for cell in start:
             states = self.sets(states, cell)
         seen: set[tuple[Any, int]] = set()
@@ -241,9 +240,12 @@ class Claim:
                 last = states
                 for cell in end:
                     last = self.sets(last, cell)
+                spoken = spoken or any(said != self.reader.undefined for _, said in last)
                 if any(said not in good for _, said in last):
                     unproved(self.place, f"the pattern does not force the label at {n + at} positions")
             states = self.sets(states, middle[at % len(middle)])
+        if not spoken:
+            unproved(self.place.key("from"), "the model is defined at none of these lengths")
         fixed, more = sum(c >= 0 for c in (*start, *end)), sum(c >= 0 for c in middle)
         share = f" fixed-of-{len(middle)}={more}" if more else ""
         first = max(1, self.fields["from"])

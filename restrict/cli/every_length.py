@@ -80,7 +80,8 @@ def certify_pattern(program: Model, label: str | None, states: int, output: Path
         return
     where = " at the last position" if found.automaton.every else ""
     click.echo(f"{program.name}: the label {pattern.label!r}{where} is forced at every n >= {pattern.first} by")
-    click.echo(f"  pattern {pattern.text()}   ({pattern.cost} fixed, the rest free)")
+    rest = "the rest free" if not pattern.share else f"and {round(100 * pattern.share)} % of the middle"
+    click.echo(f"  pattern {pattern.text()}   ({pattern.cost} fixed at the ends, {rest})")
     click.echo(lines)
 
 
