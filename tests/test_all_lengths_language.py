@@ -22,6 +22,7 @@ from restrict.logic.compiler import compile_formula
 from restrict.logic.sample import random_formula
 from restrict.logic.semantics import satisfies
 from restrict.model.fileformat import loads
+from tests.formula_automaton import automaton_of, same
 from tests.random_order_only import random_order_only, random_transformer
 
 INSTANCES = Path(__file__).resolve().parent.parent / "instances"
@@ -190,3 +191,12 @@ def test_arguments_of_verify() -> None:
         restrict.verify(model, "dyck:1")
     with pytest.raises(UsageError, match="no 'accept' in its output"):
         restrict.verify(restrict.load(INSTANCES / "induction-head.json"), "regex[abcd]:a*")
+
+
+def test_compiled_formulas_are_the_automaton_by_recursion() -> None:
+    """Past and future, all operators; two routes that share nothing, equal at every length."""
+    rng = np.random.default_rng(11)
+    for _ in range(12):
+        formula = random_formula(rng, ["a", "b"], 6)
+        found = restrict.automaton(compile_formula(formula, ["a", "b"])).moore
+        assert same(found, automaton_of(formula, ["a", "b"])), formula
