@@ -22,12 +22,14 @@ Set = frozenset[int]
 @dataclass(frozen=True)
 class Costs:
     """``values[t]``: the least number of fixed symbols that forces the label on words of ``t`` symbols (-1: over
-    ``cap``, or impossible); the last ``period`` values repeat for ever."""
+    ``cap``, or impossible); the last ``period`` values repeat for ever. Nothing is said of words of fewer than
+    ``least`` symbols."""
 
     label: str
     values: tuple[int, ...]
     period: int
     cap: int
+    least: int = 0
 
     def claim(self) -> dict[str, object]:
         """The claim of a proof."""
@@ -38,7 +40,11 @@ class Costs:
         """The lengths with equal costs together, line by line; the last lines hold for ever."""
         start = len(self.values) - self.period
         out: list[str] = []
-        t = 0
+        t = self.least
+        if start < t:
+            late = tuple(self.values[-self.period :])
+            turn = (t - start) % self.period
+            return Costs(self.label, (-1,) * t + late[turn:] + late[:turn], self.period, self.cap, t).table()
         while t < start:
             end = t
             while end + 1 < start and self.values[end + 1] == self.values[t]:
@@ -59,8 +65,9 @@ class Costs:
     def text(self) -> str:
         """In words."""
         late = self.values[-self.period :]
-        shown = sorted({"more than " + str(self.cap) if v < 0 else str(v) for v in late})
-        return f"{' or '.join(shown)} for all words of at least {len(self.values) - self.period} symbols"
+        shown = [self._said(v) for v in sorted(set(late), key=lambda v: (v < 0, v))]
+        first = max(self.least, len(self.values) - self.period)
+        return f"{' or '.join(shown)} for all words of at least {first} symbols"
 
 
 class Sets:
@@ -114,6 +121,16 @@ class Sets:
         return self.order[number] <= self.good
 
 
+def shortest_form(values: list[int], period: int) -> tuple[tuple[int, ...], int]:
+    """The shortest list and period of a sequence whose last ``period`` values repeat for ever."""
+    late = values[-period:]
+    period = next(p for p in range(1, period + 1) if period % p == 0 and late == late[:p] * (period // p))
+    size = len(values)
+    while size > period and values[size - 1 - period] == values[size - 1]:
+        size -= 1
+    return tuple(values[:size]), period
+
+
 def costs(automaton: Moore, label: str, markers: int, cap: int) -> Costs:
     """The exact cost of forcing a label at every length, up to ``cap``.
 
@@ -140,4 +157,5 @@ def costs(automaton: Moore, label: str, markers: int, cap: int) -> Costs:
             for k, to in enumerate(row):
                 after[to] = min(after[to], here[v] + (k > 0))
         here = after
-    return Costs(label, tuple(values), len(values) - seen[tuple(here)], cap)
+    period = len(values) - seen[tuple(here)]
+    return Costs(label, *shortest_form(values, period), cap, 0 if markers else 1)

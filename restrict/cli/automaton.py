@@ -44,6 +44,11 @@ def automaton(
 
     for path in (dot, figure):
         common.check_writable(path)
+    if figure is not None:
+        try:
+            import matplotlib as _  # noqa: F401
+        except ImportError:
+            raise UsageError("--figure needs matplotlib: pip install 'restrict[report]'") from None
     program = load(model)
     with stages_on(program.name[:40]) as tell:
         found = run(program, states=states, progress=tell)
@@ -196,17 +201,14 @@ def _draw(found: Automaton, path: Path) -> None:
     """A drawing on a circle.
 
     Raises:
-        UsageError: matplotlib is missing, or there are too many states.
+        UsageError: there are too many states.
     """
     from restrict.errors import UsageError
 
     one = found.moore
     if one.states > DRAWN:
         raise UsageError(f"an automaton of {one.states} states is not drawn; the limit is {DRAWN}; use -o or --dot")
-    try:
-        import matplotlib
-    except ImportError:
-        raise UsageError("--figure needs matplotlib: pip install 'restrict[report]'") from None
+    import matplotlib
     import networkx as nx
 
     matplotlib.use("Agg")

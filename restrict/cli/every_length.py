@@ -136,7 +136,11 @@ def refute_everywhere(program: Model, spec: str, states: int, output: Path | Non
         click.echo(json.dumps(content))
         return
     click.echo(f"{program.name} does not recognise {language.spec}")
-    text = where.text() if where is not None else f"{found.difference.n} is the first; the language is not regular"
+    text = (
+        where.text()
+        if where is not None
+        else f"{found.difference.n}, the first such length (the language is not regular)"
+    )
     click.echo(f"  wrong at n = {text}" if where is None else f"  wrong at exactly these lengths: {text}")
     member = "a member" if found.difference.member else "not a member"
     click.echo(
