@@ -17,6 +17,7 @@ from restrict.checker import (
     program,
     read,
     refutation,
+    rows,
     rules,
     tensors,
     window,
@@ -29,7 +30,7 @@ from restrict.checker.rules import bind, function, interval
 
 FOLDER = Path(str(main.__file__)).parent
 MODULES = (read, tensors, rules, formats, kernel, refutation, lower_bound, main)
-MODULES += (positions, program, window, labelling, claims, all_lengths)
+MODULES += (rows, positions, program, window, labelling, claims, all_lengths)
 FILES = tuple(Path(str(module.__file__)) for module in MODULES)
 __all__ = [
     "DEFAULT_LIMIT",

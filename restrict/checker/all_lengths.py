@@ -37,13 +37,12 @@ from .read import (
     listing,
     malformed,
     record,
-    row,
-    rows,
     string,
     strings,
     thing,
     unproved,
 )
+from .rows import row, rows
 from .window import Windowed
 
 PROOF = {

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .formats import symbols
-from .read import LARGEST, Place, listing, malformed, record, row, rows, texts, unproved
+from .read import LARGEST, Place, listing, malformed, record, texts, unproved
+from .rows import row, rows
 
 if TYPE_CHECKING:
     from .claims import Machine
