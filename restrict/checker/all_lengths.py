@@ -17,32 +17,17 @@ Maps and scores may read the classes of positions (:mod:`.positions`), which the
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any, NamedTuple
 
+from .account import LARGEST, Place, Task, malformed, unproved
 from .claims import ACCEPT, Acceptor, Claim, Machine, Rows
-from .formats import Head, Map, Model
+from .formats import Head, Map, read_model
 from .positions import MOST, Analysis, Form
-from .read import (
-    LARGEST,
-    Maybe,
-    Place,
-    Task,
-    digest,
-    integer,
-    integers,
-    listing,
-    malformed,
-    record,
-    string,
-    strings,
-    thing,
-    unproved,
-)
-from .rules import Expression, Tree
+from .read import Maybe, digest, integer, integers, listing, record, string, strings, thing
+from .rules import Tree
 
 PROOF = {
     "format": ("restrict-automaton/1",),
@@ -100,9 +85,10 @@ def row(value: Any, place: Place, count: int, most: int) -> list[int]:
 class Program:
     """What the layers are checked against: the model's variables and letters, which positions must not enter."""
 
-    def __init__(self, task: Task, n: int, threshold: int, period: int) -> None:
-        self.threshold, self.period, self.classes = threshold, period, threshold + period
-        self.model = Model(task, n)
+    def __init__(self, task: Task, fields: dict[str, Any]) -> None:
+        self.threshold, self.period = fields["threshold"], fields["period"]
+        self.classes, n = self.threshold + self.period, fields["n"]
+        self.model = read_model(task, fields, task.top)
         self.meter, self.place = task.meter, task.model_place
         self.variables = {v.name: v for v in self.model.variables}
         if self.model.every or self.model.accept is None:
@@ -129,7 +115,7 @@ class Program:
         sources = self.sources(variable)
         if not names & {"n", "i", "j"} and "position" not in [sources.get(name) for name in names]:
             return {}
-        if not isinstance(rule, Expression):
+        if rule.tree.op in ("table", "dot"):
             unproved(variable.place, "a table over positions is not covered")
         finite = [name for name in sources if sources[name] != "position"]
         sizes = [self.model.domains[sources[name]] if name in names else 1 for name in finite]
@@ -196,9 +182,7 @@ class Program:
                 args = [known["@p"] if a == "position" else v for a, v in zip(variable.args, args, strict=True)]
                 args += [known["@p"], known["@p"] + known["@s"] + 1]
             if name not in self.rules:
-                slots = {a: at for at, a in enumerate([*variable.args, "i", "n"])}
-                bound = variable.rule.bind({}, slots)
-                self.rules[name] = (lambda _, b=bound: b) if isinstance(bound, int) else bound  # type: ignore[misc]
+                self.rules[name] = variable.rule.bind({}, {a: at for at, a in enumerate([*variable.args, "i", "n"])})
             self.meter.charge(1 + variable.price)
             known[name] = self.rules[name](tuple(args))
         return known[name]
@@ -231,8 +215,7 @@ class Program:
         if forms := self.forms(head):
             sources = self.sources(head)
             return forms[tuple(known[x] for x in sources if sources[x] != "position")].at((p, s, p2, s2)), value
-        found = head.rule.bind({"q": q}, {"k": 0})
-        return (found if isinstance(found, int) else found((k,))), value
+        return head.rule.bind({"q": q}, {"k": 0})((k,)), value
 
     def unpack(self, head: Head, packed: int, coordinates: set[int]) -> tuple[int, int, int]:
         """A number of :meth:`role` taken apart: query or key, and the classes."""
@@ -469,11 +452,7 @@ def verify(task: Task) -> str:
     """The success line for a ``restrict-automaton/1``."""
     fields = record(task.document, PROOF, task.top)
     task.meter.place = task.top
-    if hashlib.sha256(task.model).hexdigest() != fields["model"]["sha256"]:
-        malformed(task.top.key("model").key("sha256"), "not the SHA-256 of the model file")
-    program = Program(task, fields["n"], fields["threshold"], fields["period"])
-    if fields["model"]["name"] != program.model.name:
-        malformed(task.top.key("model").key("name"), "not the name of the model", fields["model"]["name"])
+    program = Program(task, fields)
     machine, last = program.first(), False
     for index, layer in enumerate(fields["layers"]):
         if last:
