@@ -35,9 +35,9 @@ def parse(text: str, place: Place, names: Any) -> rules.Tree:
     return rules.Parser(text, place, names, Meter(DEFAULT_LIMIT)).tree
 
 
-def bind(tree: rules.Tree, known: dict[str, int], slots: dict[str, int]) -> Any:
+def bind(tree: rules.Tree, known: dict[str, int], others: list[str]) -> Any:
     """The tree with the known names folded in: a function of a tuple with the others."""
-    return compiled(tree, rules.mentioned(tree), slots)(known)
+    return compiled(tree, rules.mentioned(tree), others)(known)
 
 
 def prepare(model: bytes, certificate: bytes, folder: str | Path = ".") -> Certificate:

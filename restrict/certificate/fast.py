@@ -19,6 +19,7 @@ from restrict.abstract.rows import Row as Stream
 from restrict.abstract.rows import Values as Keys
 from restrict.abstract.run import mask_of
 from restrict.arrays import I64
+from restrict.checker.account import MEMORY
 from restrict.checker.formats import Cone, Fixed, Model, Values
 from restrict.checker.kernel import Candidates, Positions, Row, Run, State, at_least
 from restrict.checker.read import Bounds, runs_of
@@ -34,6 +35,8 @@ LONG = 30_000
 MANY = 500
 """Positions from which a run of all nodes is made at all positions at once."""
 EXCEPTIONS = 1 << 26
+PIECE = 48
+"""Bytes that a visible position may take in the checker's own scan."""
 
 
 class FastRun(Run):
@@ -44,7 +47,9 @@ class FastRun(Run):
         self.found: I64 | None = None
         self.instance = instance_of(model, at_least(model, cone))
         everything = all(tuple(cone.get(v.name, ())[:3]) == (0, model.n) for v in model.variables)
-        if self.instance and model.n >= MANY and everything and supported(self.instance):
+        # Its work is not that of the checker's run, and is not charged: only where no limit can be felt.
+        unlimited = model.meter.limit >= FAST_LIMIT and model.n >= MANY
+        if self.instance and unlimited and everything and supported(self.instance):
             self.states = {model.output: Everywhere(model, self.instance, fixed)}
             return
         super().__init__(model, fixed, free, cone)
@@ -59,11 +64,13 @@ class FastRun(Run):
             The positions at or above the floor, as runs.
         """
         (steps, _), self.found = row.steps(row.low, row.high), None
-        keys = self.keys_of(row) if steps > LONG and self.instance else None
+        # Where the checker's own scan might not fit into its memory, it decides.
+        fits = row.keys.meter.held + PIECE * (row.high - row.low) <= MEMORY
+        keys = self.keys_of(row) if steps > LONG and self.instance and fits else None
         if keys is None or self.instance is None:
             return super().candidates(row)
         head = self.instance.model.by_name[row.head.name]
-        at, self.found = Stream(self.instance, head, row.i, row.u).candidates(keys)  # type: ignore[arg-type]
+        at, self.found = Stream(self.instance, head, row.known["i"], row.known["q"]).candidates(keys)  # type: ignore[arg-type]
         positions = np.unique(at)
         breaks = np.flatnonzero(np.diff(positions) > 1)
         starts, stops = positions[np.r_[0, breaks + 1]], positions[np.r_[breaks, len(positions) - 1]] + 1
@@ -144,10 +151,11 @@ def instance_of(model: Model, steps: int) -> Instance | None:
     return found
 
 
-class Everywhere:
+class Everywhere(State):
     """The output at all positions, from the run at all positions at once; ``depends`` is that of the label."""
 
     def __init__(self, model: Model, instance: Instance, fixed: Fixed) -> None:
+        super().__init__(model.domains[model.output], 0, model.meter)
         symbols = instance.model.alphabet
         runs = zip(runs_of(fixed.bounds), fixed.symbols, strict=True)
         named = {at: symbols[symbol] for (start, stop), symbol in runs for at in range(start, stop)}

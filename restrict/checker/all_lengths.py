@@ -182,7 +182,7 @@ class Program:
                 args = [known["@p"] if a == "position" else v for a, v in zip(variable.args, args, strict=True)]
                 args += [known["@p"], known["@p"] + known["@s"] + 1]
             if name not in self.rules:
-                self.rules[name] = variable.rule.bind({}, {a: at for at, a in enumerate([*variable.args, "i", "n"])})
+                self.rules[name] = variable.rule.bind({}, (*variable.args, "i", "n"))
             self.meter.charge(1 + variable.price)
             known[name] = self.rules[name](tuple(args))
         return known[name]
@@ -215,7 +215,7 @@ class Program:
         if forms := self.forms(head):
             sources = self.sources(head)
             return forms[tuple(known[x] for x in sources if sources[x] != "position")].at((p, s, p2, s2)), value
-        return head.rule.bind({"q": q}, {"k": 0})((k,)), value
+        return int(head.rule.bind({"q": q}, ("k",))((k,))), value
 
     def unpack(self, head: Head, packed: int, coordinates: set[int]) -> tuple[int, int, int]:
         """A number of :meth:`role` taken apart: query or key, and the classes."""

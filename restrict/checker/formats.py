@@ -114,7 +114,7 @@ class Map(NamedTuple):
     name: str
     place: Place
     domain: int
-    args: list[str]
+    args: tuple[str, ...]
     rule: Rule
     price: int
 
@@ -173,7 +173,7 @@ class Model:
         if isinstance(value, str):
             rule = expression(value, place, ("n",), self.meter)
             rule.fit({"n": self.n})
-            value = rule.bind({"n": self.n}, {})(())
+            value = rule.bind({"n": self.n}, ())(())
         return int(integer(least, LARGEST)(value, place))
 
     def known(self, name: str, place: Place) -> str:
@@ -200,14 +200,14 @@ class Model:
         low, high = rule.fit(sizes)
         if low < 0 or high >= domain:
             self.try_all(rule, inside, domain, {other: sizes[other] for other in sorted(rule.names - {"n"})})
-        return Map(fields["name"], place, domain, args, rule, rule.price(args))
+        return Map(fields["name"], place, domain, tuple(args), rule, rule.price(args))
 
     def try_all(self, rule: Rule, place: Place, domain: int, sizes: dict[str, int]) -> None:
         """Refuse a map that has a value outside its domain, for whatever values below these sizes."""
         if (count := math.prod(sizes.values())) > COMBINATIONS:
             exhausted(place, "more than 2^24 combinations to try for the domain")
-        self.meter.charge(count * (1 + rule.price(sizes)))
-        value = rule.bind({"n": self.n}, {name: index for index, name in enumerate(sizes)})
+        self.meter.charge(count * (1 + rule.price(tuple(sizes))))
+        value = rule.bind({"n": self.n}, tuple(sizes))
         for combination in product(*map(range, sizes.values())):
             if not 0 <= value(combination) < domain:
                 where = ", ".join(f"{name} = {at}" for name, at in zip(sizes, combination, strict=True))

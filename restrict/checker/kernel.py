@@ -18,7 +18,7 @@ from typing import NamedTuple
 from .account import LEAST, Meter, Task, exhausted, unproved
 from .formats import COMBINATIONS, Certificate, Cone, Fixed, Head, Map, Model, Values, branch_of
 from .read import Bounds, mask_of, runs_of
-from .rules import Fn
+from .rules import SCORES
 
 NODE = 10
 """Steps of a node, of a run, of a variable in a branch."""
@@ -178,11 +178,9 @@ class Row(NamedTuple):
     """The pairs that an examined head at ``i`` may attend to for one value ``u`` of its query."""
 
     head: Head
-    i: int
-    u: int
+    known: dict[str, int]
     low: int
     high: int
-    score: Fn
     keys: State
 
     def steps(self, low: int, high: int) -> tuple[int, int]:
@@ -193,36 +191,37 @@ class Row(NamedTuple):
             return segments + high - low + pairs * self.head.price, sets
         return 2 * segments + sets * (1 + self.head.price), sets
 
-    def pieces(self, low: int, high: int) -> Iterator[Segment]:
-        """Positions with the ``w`` of their pairs: at ``i`` only ``u`` where query and key are one variable.
+    def segments(self, low: int, high: int) -> Iterator[Segment]:
+        """Positions with the ``w`` of their pairs: at ``i`` only ``u`` where query and key are one variable."""
+        head, i = self.head, self.known["i"]
+        if not head.key or head.query != head.key or not low <= i < high:
+            return self.keys.segments(low, high)
+        own = i, i + 1, frozenset((self.known["q"],))
+        return chain(self.keys.segments(low, i), (own,), self.keys.segments(i + 1, high))
 
-        Single positions, where the score depends on them.
+    def extremes(self) -> Iterator[tuple[int, int, int, int]]:
+        """Pieces of the visible positions, each with its least and its greatest score.
+
+        Where the position does not matter, scores of sets that are met again are remembered.
         """
-        segments = self.keys.segments(low, high)
-        if self.head.key and self.head.query == self.head.key and low <= self.i < high:
-            own = self.i, self.i + 1, frozenset((self.u,))
-            segments = chain(self.keys.segments(low, self.i), (own,), self.keys.segments(self.i + 1, high))
-        if not self.head.moving:
-            return segments
-        return ((j, j + 1, keys) for start, stop, keys in segments for j in range(start, stop))
+        if self.head.moving:
+            yield from self.head.rule.bind(self.known, SCORES, True)(self.segments(self.low, self.high))
+            return
+        score, met = self.head.rule.bind(self.known, SCORES), dict[Values, tuple[int, int]]()
+        for start, stop, keys in self.segments(self.low, self.high):
+            if keys not in met:
+                scores = [score((0, w)) for w in keys]
+                met[keys] = min(scores), max(scores)
+            yield start, stop, *met[keys]
 
     def candidates(self) -> Candidates:
         """One pass over the visible positions, which keeps those that reach the floor found so far.
 
         Among equal scores the floor is the leftmost for ties to the left, else the rightmost; the scan goes rightwards.
-        Scores of sets that are met again are remembered, where the position does not matter.
         """
-        score, left, moving = self.score, self.head.left, self.head.moving
-        floor, floor_at, scored = LEAST - 1, -1, dict[Values, tuple[int, int]]()
+        floor, floor_at, left = LEAST - 1, -1, self.head.left
         kept, most = array("q"), LARGE
-        for start, stop, keys in self.pieces(self.low, self.high):
-            if moving or keys not in scored:
-                scores = [score((start, w)) for w in keys]
-                least, top = min(scores), max(scores)
-                if not moving:
-                    scored[keys] = least, top
-            else:
-                least, top = scored[keys]
+        for start, stop, least, top in self.extremes():
             if least > floor or (least == floor and not left):
                 floor, floor_at = least, start if left else stop - 1
             if top >= floor:
@@ -240,15 +239,15 @@ class Row(NamedTuple):
 
     def winners(self, found: Candidates) -> Values:
         """The keys of the candidates, for a head whose value is its key; a set counts where it is best placed."""
-        places, left, winners = dict[Values, int](), self.head.left, set[int]()
-        for start, stop, keys in chain.from_iterable(self.pieces(*run) for run in runs_of(found.bounds)):
-            at = start if left else stop - 1
+        score, left = self.head.rule.bind(self.known, SCORES), self.head.left
+        places, winners = dict[Values, int](), set[int]()
+        for start, stop, keys in chain.from_iterable(self.segments(*run) for run in runs_of(found.bounds)):
             if self.head.moving:
-                winners.update(w for w in keys if found.reaches(self.score((at, w)), at))
+                winners.update(w for j in range(start, stop) for w in keys if found.reaches(score((j, w)), j))
             elif not left or keys not in places:
-                places[keys] = at
+                places[keys] = start if left else stop - 1
         for keys, at in places.items():
-            winners.update(w for w in keys if found.reaches(self.score((at, w)), at))
+            winners.update(w for w in keys if found.reaches(score((at, w)), at))
         return frozenset(winners)
 
 
@@ -327,9 +326,8 @@ class Run:
             exhausted(variable.place, f"more than 2^24 combinations of arguments at {i}")
         self.meter.charge(count * (1 + variable.price) + len(sets))
         self.meter.fits(100 * (min(count, variable.domain) + sum(map(len, sets))))
-        slots = {arg: index for index, arg in enumerate(variable.args)}
-        image = frozenset(map(variable.rule.bind({"n": self.model.n, "i": i}, slots), product(*sets)))
-        dependencies = 0
+        value, dependencies = variable.rule.bind({"n": self.model.n, "i": i}, variable.args), 0
+        image = frozenset(map(value, product(*sets)))
         for arg in variable.args if len(image) > 1 else ():
             dependencies = self.joined(dependencies, self.states[arg].depends((i, i + 1)))
         return image, dependencies
@@ -343,8 +341,7 @@ class Run:
         results, dependencies, before = set[Values](), 0, self.meter.held
         for u in query.values(i):
             self.meter.charge(NODE + head.rule.size)
-            score = head.rule.bind({"n": self.model.n, "i": i, "q": u}, {"j": 0, "k": 1})
-            row = Row(head, i, u, low, high, score, keys)
+            row = Row(head, {"n": self.model.n, "i": i, "q": u}, low, high, keys)
             self.expect(row, (low, high))
             candidates = self.candidates(row)
             if head.key == head.value:
@@ -381,13 +378,13 @@ class Run:
 
     def collected(self, row: Row, bounds: Bounds) -> Values:
         """``R(u)`` where value and key are two variables: at ``i`` only ``u`` where query and value are one."""
-        state, parts = self.states[row.head.value], set[Values]()
+        state, parts, i = self.states[row.head.value], set[Values](), row.known["i"]
         self.meter.fits(100 * len(bounds))
         for low, high in runs_of(bounds):
-            if row.head.query == row.head.value and low <= row.i < high:
-                parts.add(frozenset((row.u,)))
-                parts.update(state.sets(low, row.i))
-                low = row.i + 1
+            if row.head.query == row.head.value and low <= i < high:
+                parts.add(frozenset((row.known["q"],)))
+                parts.update(state.sets(low, i))
+                low = i + 1
             parts.update(state.sets(low, high))
         return union(parts, self.meter)
 

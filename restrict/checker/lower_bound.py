@@ -24,6 +24,7 @@ from .account import LARGEST, LEAST, Meter, Place, Task, exhausted, malformed, s
 from .formats import COMBINATIONS, MAX_N, Cone, Head, Map, Model, Values, read_model
 from .kernel import NODE, visible
 from .read import Maybe, anything, digest, integer, listing, read_runs, record, runs_of, string, thing
+from .rules import SCORES
 
 BOUND = {
     "format": Maybe(anything),
@@ -176,7 +177,7 @@ class Row:
         self.run, self.head = run, head
         self.low, self.high = visible(head.mask, i, run.model.n)
         run.meter.charge(NODE + head.rule.size)
-        self.score = head.rule.bind({"n": run.model.n, "i": i, "q": u}, {"j": 0, "k": 1})
+        self.score = head.rule.bind({"n": run.model.n, "i": i, "q": u}, SCORES)
         self.own = u if head.key and head.key == head.query else -1
         self.i = i
         self.floor: Rank | None = None
@@ -304,8 +305,7 @@ class Evaluator:
             exhausted(variable.place, f"more than 2^24 combinations of arguments at {i}")
         self.meter.charge(count * (1 + variable.price))
         self.meter.fits(100 * min(count, variable.domain))
-        slots = {arg: index for index, arg in enumerate(variable.args)}
-        return frozenset(map(variable.rule.bind({"n": self.model.n, "i": i}, slots), product(*sets)))
+        return frozenset(map(variable.rule.bind({"n": self.model.n, "i": i}, variable.args), product(*sets)))
 
     def attended(self, head: Head, i: int) -> Values:
         """Rule 4, without dependencies."""

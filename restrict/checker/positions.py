@@ -183,11 +183,12 @@ class Analysis:
 @lru_cache(256)
 def operation(op: str, count: int) -> Callable[[Sequence[int]], int]:
     """The operator on so many numbers."""
-    slots = {f"x{at}": at for at in range(count)}
-    names = tuple(Tree("name", value=name) for name in slots)
+    names = tuple(Tree("name", value=f"x{at}") for at in range(count))
     # A name is never negative, as a rest modulo 2^64 of which a hash is made may be.
     args = tuple(Tree("-", (name, Tree("int"))) for name in names) if op == "hash" else names
-    return compiled(Tree(op, args), slots.keys(), slots)({})
+    others = [name.value for name in names]
+    found: Callable[[Sequence[int]], int] = compiled(Tree(op, args), others, others)({})
+    return found
 
 
 def number(form: Form) -> int | None:

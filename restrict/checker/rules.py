@@ -11,21 +11,18 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, product
 from typing import Any, NamedTuple
 
-from .account import LARGEST, LEAST, Meter, Place, malformed, require, shown
+from .account import LARGEST, LEAST, Meter, Place, malformed, require, short, shown
 from .read import anything, record, string
-from .tensors import Files, Span, Tensor, read_tensor
+from .tensors import Entries, Files, Span, Tensor, read_tensor
 
 EXPRESSION_CHARACTERS = 10_000
 EXPRESSION_DEPTH = 50
 TABLE = {"table": anything}
 DOT = {"dot": {"query": anything, "key": anything}}
-
-Fn = Callable[[Sequence[int]], int]
-"""A rule once some of its names are known: a function of a tuple that holds the others."""
 
 # ---------------------------------------------------------------- parsing
 
@@ -55,7 +52,7 @@ class Parser:
         self.place, self.names, self.at = place, names, 0
         short_enough = len(text) <= EXPRESSION_CHARACTERS
         require(short_enough, place, f"an expression has at most {EXPRESSION_CHARACTERS} characters")
-        self.tokens = [*TOKEN.findall(text), ""]
+        self.tokens: list[str] = [*TOKEN.findall(text), ""]
         meter.read(8 * len(self.tokens))
         meter.hold(200 * len(self.tokens))
         self.tree = self.parse(0, 0)
@@ -135,33 +132,30 @@ class Parser:
 
 def mentioned(tree: Tree) -> set[str]:
     """The names that occur in an expression."""
-    return {tree.value} if tree.op == "name" else set().union(*map(mentioned, tree.args))
+    return {str(tree.value)} if tree.op == "name" else set[str]().union(*map(mentioned, tree.args))
 
 
 # ---------------------------------------------------------------- intervals
 
-EXTREMES: dict[str, Callable[..., int]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "//": operator.floordiv,
-    "min": min,
-    "max": max,
-    "isqrt": math.isqrt,
+CORNERS: dict[str, Callable[..., int]] = {
+    **{"+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv},
+    **{"neg": operator.neg, "abs": abs, "isqrt": math.isqrt},
 }
+"""What has its extremes at the ends of its arguments' intervals (``abs`` at 0, too)."""
 
 
 def interval(tree: Tree, spans: Mapping[str, Span], place: Place) -> Span:
     """An interval that holds every value of the tree; refuses what might overflow, divide by 0 or have no root."""
     if tree.op == "int":
-        return tree.value, tree.value
+        return int(tree.value), int(tree.value)
     if tree.op == "name":
         return spans[tree.value]
     if tree.op == "table":
-        return tree.value[0].fit(spans)
+        return fitted(tree.value[0], spans).span
     if tree.op == "dot":
         # Every product is bounded by the largest entries of its column.
-        high = sum(math.prod(pair) for pair in zip(*(columns(tensor, spans) for tensor in tree.value), strict=True))
+        query, key = (fitted(tensor, spans).columns for tensor in tree.value)
+        high = sum(map(operator.mul, query, key))
         low = -high
     else:
         low, high = span_of(tree.op, [interval(arg, spans, place) for arg in tree.args], place)
@@ -169,10 +163,14 @@ def interval(tree: Tree, spans: Mapping[str, Span], place: Place) -> Span:
     return low, high
 
 
-def columns(tensor: Tensor, spans: Mapping[str, Span]) -> list[int]:
-    """The largest absolute values of the columns of a tensor that fits."""
-    tensor.fit(spans)
-    return tensor.entries.columns
+def fitted(tensor: Tensor, spans: Mapping[str, Span]) -> Entries:
+    """The entries of a tensor that has the sizes needed."""
+    for axis, size in tensor.sizes.items():
+        needed = spans[axis][1] + 1 if axis in spans else size
+        reason = f"the axis {short(axis)} has size {size}, but {needed} is needed at this n"
+        # Axes of positions may be longer.
+        require(size == needed or (size > needed and axis in ("i", "j")), tensor.place, reason)
+    return tensor.entries
 
 
 def span_of(op: str, args: list[Span], place: Place) -> Span:
@@ -182,19 +180,16 @@ def span_of(op: str, args: list[Span], place: Place) -> Span:
         malformed(place, f"the divisor of {op} may be 0 at this n")
     if op == "isqrt" and low < 0:
         malformed(place, "the argument of isqrt may be negative at this n")
-    if op in ("+", "-", "*", "//"):
-        ends = [EXTREMES[op](a, b) for a in args[0] for b in last]
-        return min(ends), max(ends)
+    if op in CORNERS:
+        ends = [CORNERS[op](*point) for point in product(*args)]
+        return 0 if op == "abs" and low <= 0 <= high else min(ends), max(ends)
+    if op == "%" and last[1] < 0:
+        return last[0] + 1, 0
     if op == "%":
-        if last[1] < 0:
-            return last[0] + 1, 0
         return args[0] if low >= 0 and high < last[0] else (0, last[1] - 1)
-    if op in ("min", "max", "isqrt"):
-        return EXTREMES[op](*(a for a, _ in args)), EXTREMES[op](*(b for _, b in args))
-    if op == "neg":
-        return -high, -low
-    if op == "abs":
-        return 0 if low <= 0 <= high else min(abs(low), abs(high)), max(abs(low), abs(high))
+    if op in ("min", "max"):
+        best = min if op == "min" else max
+        return best(a for a, _ in args), best(b for _, b in args)
     if op == "if":
         return min(low, last[0]), max(high, last[1])
     return (0, LARGEST) if op == "hash" else (0, 1)
@@ -206,29 +201,32 @@ BITS = (1 << 64) - 1
 SEED, MULTIPLIER = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93
 # The plus makes an integer of a truth value.
 LINES = {"neg": "-{}", "not": "+(not {})", "and": "1 if {} and {} else 0", "or": "1 if {} or {} else 0"}
-LINES |= {"if": "{} if {} else {}", **{sign: f"+({{}} {sign} {{}})" for sign in COMPARISONS}}
-LINES |= {sign: f"{{}} {sign} {{}}" for sign in ("+", "-", "*", "//", "%")}
+LINES |= {"if": "{} if {} else {}", **{sign: f"{{}} {sign} {{}}" for sign in ("+", "-", "*", "//", "%")}}
+SCORES = "j", "k"
+"""What is not known of a score while a row of a head is examined."""
+YIELD = "yield v_j, v_j + 1, min(scores), max(scores)"
 
 
 class Code:
-    """A tree as lines of Python: ``once`` those that need known names alone, ``each`` those that do not.
+    """A tree as lines of Python, by levels: ``lines[0]`` needs known names alone, ``lines[k]`` the first ``k`` others.
 
-    Both branches of a conditional are computed: interval analysis has shown that nothing in them can fail.
+    Both branches of a conditional are computed: interval analysis has shown that nothing in them can fail. ``weight``
+    is the time of the lines of all levels but the first, in units of about 30 nanoseconds.
     """
 
-    def __init__(self, tree: Tree, slots: Mapping[str, int]) -> None:
-        self.moving, self.once, self.each = {"v_" + name for name in slots}, list[str](), list[str]()
+    def __init__(self, tree: Tree, others: Sequence[str]) -> None:
+        self.level = {"v_" + name: 1 + index for index, name in enumerate(others)}
+        self.lines: list[list[str]] = [[] for _ in range(1 + len(others))]
         self.scope: dict[str, Any] = {"isqrt": math.isqrt, "mul": operator.mul}
+        self.weight = 0
         self.result = self.emit(tree)
 
-    def line(self, text: str, reads: Iterable[str]) -> str:
+    def line(self, text: str, reads: Sequence[str], weight: int = 1) -> str:
         """A line that sets a new name, which is returned."""
-        name = f"t{len(self.once) + len(self.each)}"
-        if self.moving.isdisjoint(reads):
-            self.once.append(f"{name} = {text}")
-        else:
-            self.each.append(f"{name} = {text}")
-            self.moving.add(name)
+        name, level = f"t{len(self.level)}", max(self.level.get(read, 0) for read in reads)
+        self.level[name] = level
+        self.weight += weight + len(reads) if level else 0
+        self.lines[level].append(f"{name} = {text}")
         return name
 
     def emit(self, tree: Tree) -> str:
@@ -242,11 +240,11 @@ class Code:
             # Neither names nor numbers are negative; all others are taken modulo 2^64.
             bare = [arg.op in ("int", "name") for arg in tree.args]
             return self.emit_hash([a if b else f"({a} & {BITS})" for a, b in zip(args, bare, strict=True)], args)
-        if tree.op == "chain":
+        if tree.op == "chain" or tree.op in COMPARISONS:
             text = "+(" + " ".join(chain.from_iterable(zip(args, (*tree.value, ")"), strict=True)))
         else:
             text = LINES[tree.op].format(*args) if tree.op in LINES else f"{tree.op}({', '.join(args)})"
-        return self.line(text, args)
+        return self.line(text, args, 8 if tree.op == "isqrt" else 1)
 
     def emit_hash(self, absorbed: list[str], reads: list[str]) -> str:
         """``hash`` (docs/format.md): a round for each argument, one for the end, on 64 bits."""
@@ -258,47 +256,44 @@ class Code:
 
     def emit_tensors(self, op: str, tensors: Sequence[Tensor]) -> str:
         """An entry of the first tensor, or the product of a row of each; ``dim`` is the axis inside a row."""
-        parts = []
+        parts, dim = [], tensors[0].sizes.get("dim", 0)
         for number, tensor in enumerate(tensors):
             self.scope[f"data{number}"], at = tensor.entries.data, "0"
             # A variable of a table may be called ``dim``, too.
             outer = [axis for axis in tensor.strides if op == "table" or axis != "dim"]
             axes = [(f"v_{axis}", tensor.strides[axis]) for axis in outer]
-            for name, stride in sorted(axes, key=lambda axis: axis[0] in self.moving):
+            for name, stride in sorted(axes, key=lambda axis: self.level.get(axis[0], 0)):
                 at = self.line(f"{at} + {name} * {stride}", (at, name))
-            index = at if op == "table" else f"{at}:{at} + {tensor.sizes['dim']}"
+            index = at if op == "table" else f"{at}:{at} + {dim}"
             parts.append(self.line(f"data{number}[{index}]", (at,)))
-        return parts[0] if op == "table" else self.line(f"sum(map(mul, {', '.join(parts)}))", parts)
+        return parts[0] if op == "table" else self.line(f"sum(map(mul, {', '.join(parts)}))", parts, 2 * dim)
 
 
-def compiled(tree: Tree, names: Collection[str], slots: Mapping[str, int]) -> Callable[[Mapping[str, int]], Fn]:
-    """A function of the known names, which gives one of a tuple with the others, at their slots."""
-    code = Code(tree, slots)
-    known = [f"v_{name} = known[{name!r}]" for name in names if name not in slots]
-    given = [f"v_{name} = e[{slots[name]}]" for name in names if name in slots]
-    lines = ["def make(known):", *known, *code.once, "def value(e):", *given, *code.each, f"return {code.result}"]
-    inner = lines.index("def value(e):")
-    text = "\n".join(" " * ((at > 0) + (at > inner)) + line for at, line in enumerate(lines))
-    exec(compile(text + "\n return value", "rule", "exec"), code.scope)
-    make: Callable[[Mapping[str, int]], Fn] = code.scope["make"]
+def compiled(tree: Tree, names: Collection[str], others: Sequence[str], scan: bool = False) -> Callable[..., Any]:
+    """A function of the known names, which gives a function of a tuple of the others.
+
+    With ``scan``, of a score: it gives a generator of positions, each with the least and the greatest score there, for
+    segments with their keys.
+    """
+    code = Code(tree, others)
+    known = [f"v_{name} = known[{name!r}]" for name in names if "v_" + name not in code.level]
+    outer = ["def make(known):", *indented(known + code.lines[0])]
+    if scan:
+        inner = ["scores = []", "for v_k in keys:", *indented([*code.lines[2], f"scores.append({code.result})"])]
+        each = ["for v_j in range(start, stop):", *indented([*code.lines[1], *inner, YIELD])]
+        body = ["def function(segments):", *indented(["for start, stop, keys in segments:", *indented(each)])]
+    else:
+        given = [f"v_{name} = e[{index}]" for index, name in enumerate(others) if name in names]
+        value = chain(given, *code.lines[1:], [f"return {code.result}"])
+        body = ["def function(e):", *indented(value)]
+    exec(compile("\n".join([*outer, *indented([*body, "return function"])]), "rule", "exec"), code.scope)
+    make: Callable[..., Any] = code.scope["make"]
     return make
 
 
-def weigh(tree: Tree, moving: Collection[str]) -> int:
-    """The time of one value, in units of about 50 nanoseconds; 0 for what is folded."""
-    if tree.op == "table":
-        return 3 * len(tree.value[0].sizes.keys() & set(moving))
-    if tree.op == "dot":
-        return 3 + int(tree.value[0].sizes["dim"])
-    if not tree.args:
-        return +(tree.op == "name" and tree.value in moving)
-    weights = [weigh(arg, moving) for arg in tree.args]
-    if not any(weights):
-        return 0
-    if tree.op == "hash" and not any(weights[:-2]) and weights[-2:] == [1, 1]:
-        return 7
-    each = {"hash": 8, "chain": 5}.get(tree.op, 1)
-    return 3 + each * len(weights) + sum(weights)
+def indented(lines: Iterable[str]) -> Iterator[str]:
+    """The lines of a block."""
+    return (" " + line for line in lines)
 
 
 # ---------------------------------------------------------------- rules
@@ -309,22 +304,22 @@ class Rule:
 
     def __init__(self, tree: Tree, place: Place, names: set[str], size: int) -> None:
         self.tree, self.place, self.names, self.size = tree, place, names, size
-        self.made: dict[tuple[tuple[str, int], ...], Callable[[Mapping[str, int]], Fn]] = {}
+        self.made: dict[tuple[Sequence[str], bool], Callable[..., Any]] = {}
 
     def fit(self, sizes: Mapping[str, int]) -> Span:
         """The values lie in this interval if each name is below its size (and ``n`` is ``n``); refuses overflow."""
         spans = {name: (sizes[name] if name == "n" else 0, sizes[name] - (name != "n")) for name in self.names}
         return interval(self.tree, spans, self.place)
 
-    def price(self, moving: Collection[str]) -> int:
+    def price(self, others: Sequence[str]) -> int:
         """The steps of one value, once all names but these are known."""
-        return 1 + weigh(self.tree, moving) // 8
+        return max(1, Code(self.tree, others).weight // 16)
 
-    def bind(self, known: Mapping[str, int], slots: Mapping[str, int]) -> Fn:
-        """The rule with the known names folded in: a function of a tuple with the others."""
-        if (key := tuple(slots.items())) not in self.made:
-            self.made[key] = compiled(self.tree, self.names, slots)
-        return self.made[key](known)
+    def bind(self, known: Mapping[str, int], others: tuple[str, ...], scan: bool = False) -> Any:
+        """The rule with the known names folded in, see :func:`compiled`."""
+        if (others, scan) not in self.made:
+            self.made[others, scan] = compiled(self.tree, self.names, others, scan)
+        return self.made[others, scan](known)
 
 
 def expression(value: Any, place: Place, names: Collection[str], meter: Meter) -> Rule:

@@ -6,7 +6,7 @@ import hashlib
 import struct
 import sys
 from array import array
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -54,14 +54,6 @@ class Tensor:
         for axis in reversed(axes):
             self.strides[axis] = stride
             stride *= self.sizes[axis]
-
-    def fit(self, spans: Mapping[str, Span]) -> Span:
-        """The interval of the entries; refuses axes that do not have the sizes needed (``i``, ``j`` may be longer)."""
-        for axis, size in self.sizes.items():
-            needed = spans[axis][1] + 1 if axis in spans else size
-            reason = f"the axis {short(axis)} has size {size}, but {needed} is needed at this n"
-            require(size == needed or (size > needed and axis in ("i", "j")), self.place, reason)
-        return self.entries.span
 
 
 class Files:
