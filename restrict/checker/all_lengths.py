@@ -86,8 +86,9 @@ class Program:
     """What the layers are checked against: the model's variables and letters, which positions must not enter."""
 
     def __init__(self, task: Task, fields: dict[str, Any]) -> None:
-        self.threshold, self.period = fields["threshold"], fields["period"]
-        self.classes, n = self.threshold + self.period, fields["n"]
+        self.threshold: int = fields["threshold"]
+        self.period: int = fields["period"]
+        self.classes: int = self.threshold + self.period
         self.model = read_model(task, fields, task.top)
         self.meter, self.place = task.meter, task.model_place
         self.variables = {v.name: v for v in self.model.variables}
@@ -95,7 +96,7 @@ class Program:
             unproved(self.place.key("output"), "a proof for all lengths needs 'accept' at the last position")
         self.symbols = len(self.model.alphabet)
         places = [at for at, _ in self.model.markers]
-        self.start, self.end = 0 in places, n - 1 in places
+        self.start, self.end = 0 in places, self.model.n - 1 in places
         self.letters = self.symbols + len(places)
         self.rules: dict[str, Callable[[tuple[int, ...]], int]] = {}
         self.analysed: dict[str, dict[tuple[int, ...], Form]] = {}

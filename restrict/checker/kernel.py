@@ -224,7 +224,9 @@ class Row(NamedTuple):
         for start, stop, least, top in self.extremes():
             if least > floor or (least == floor and not left):
                 floor, floor_at = least, start if left else stop - 1
-            if top >= floor:
+            if top >= floor and kept and kept[-2] == start and kept[-1] == top:
+                kept[-2] = stop
+            elif top >= floor:
                 kept.extend((start, stop, top))
                 if len(kept) > most:
                     self.keys.meter.fits(16 * len(kept))

@@ -204,7 +204,6 @@ LINES = {"neg": "-{}", "not": "+(not {})", "and": "1 if {} and {} else 0", "or":
 LINES |= {"if": "{} if {} else {}", **{sign: f"{{}} {sign} {{}}" for sign in ("+", "-", "*", "//", "%")}}
 SCORES = "j", "k"
 """What is not known of a score while a row of a head is examined."""
-YIELD = "yield v_j, v_j + 1, min(scores), max(scores)"
 
 
 class Code:
@@ -279,8 +278,9 @@ def compiled(tree: Tree, names: Collection[str], others: Sequence[str], scan: bo
     known = [f"v_{name} = known[{name!r}]" for name in names if "v_" + name not in code.level]
     outer = ["def make(known):", *indented(known + code.lines[0])]
     if scan:
-        inner = ["scores = []", "for v_k in keys:", *indented([*code.lines[2], f"scores.append({code.result})"])]
-        each = ["for v_j in range(start, stop):", *indented([*code.lines[1], *inner, YIELD])]
+        ends = [f"if {code.result} {sign} {end}: {end} = {code.result}" for sign, end in (("<", "least"), (">", "top"))]
+        inner = [f"least, top = {LARGEST}, {LEAST}", "for v_k in keys:", *indented([*code.lines[2], *ends])]
+        each = ["for v_j in range(start, stop):", *indented([*code.lines[1], *inner, "yield v_j, v_j + 1, least, top"])]
         body = ["def function(segments):", *indented(["for start, stop, keys in segments:", *indented(each)])]
     else:
         given = [f"v_{name} = e[{index}]" for index, name in enumerate(others) if name in names]
