@@ -9,9 +9,11 @@ completions are few and search beyond, and then ``ResourceLimit`` says that noth
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import NoReturn
 
 import numpy as np
 
@@ -21,6 +23,7 @@ from restrict.languages.protocol import Forcing, Pattern, Word, check_word, forc
 from restrict.languages.regular import below
 from restrict.languages.search import cheapest_pattern
 from restrict.restriction import Restriction
+from restrict.scanner import Token, scan
 
 CHART_BUDGET = 40_000_000
 DERIVATION_BUDGET = 5_000_000
@@ -99,16 +102,12 @@ def normal_form(rules: Sequence[Rule], alphabet: Sequence[str]) -> NormalForm:
 
 def _closure(units: set[tuple[int, int]], count: int) -> list[set[int]]:
     """For each symbol, those that derive it by unit steps, itself included."""
-    above = [{p} for p in range(count)]
-    for p in range(count):
-        stack = [p]
-        while stack:
-            q = stack.pop()
-            for a, b in units:
-                if b == q and a not in above[p]:
-                    above[p].add(a)
-                    stack.append(a)
-    return above
+    import networkx as nx
+
+    graph: nx.DiGraph[int] = nx.DiGraph()
+    graph.add_nodes_from(range(count))
+    graph.add_edges_from(units)
+    return [{p, *nx.ancestors(graph, p)} for p in range(count)]
 
 
 @dataclass(frozen=True)
@@ -406,22 +405,7 @@ def read_grammar(text: str, spec: str) -> ContextFree:
         line = line.strip()
         if not line or line.startswith("#"):
             continue
-        head, arrow, right = line.partition("->")
-        if not arrow or len(head.split()) != 1:
-            raise ModelError(f"line {number}: expected NONTERMINAL -> SYMBOLS | SYMBOLS, not {quote(line)}")
-        for alternative in right.split("|"):
-            words = alternative.split()
-            if any(word.startswith("#") for word in words):
-                raise ModelError(
-                    f"line {number}: a comment has a line of its own, and the symbol # is written '#', with the quotes"
-                )
-            body = tuple(s.strip("'") if s.startswith("'#") else s for s in words if s != "ε")
-            if "*" in body or "->" in body:
-                raise ModelError(
-                    f"line {number}: '*' (which means a free position) and '->' cannot be symbols of a grammar; "
-                    "give the symbol another name, such as 'times'"
-                )
-            rules.append((head.strip(), body))
+        rules += _rules_in(line, number)
     if not rules:
         raise ModelError("line 1: the grammar has no rules; write for instance S -> ( S ) S |")
     if len(rules) + sum(len(body) for _, body in rules) > MAX_RULES:
@@ -431,3 +415,34 @@ def read_grammar(text: str, spec: str) -> ContextFree:
     if not alphabet:
         raise ModelError("line 1: the grammar has no terminal symbol")
     return ContextFree(spec, spec, normal_form(rules, alphabet))
+
+
+TOKEN = re.compile(r"(?P<arrow>->)|(?P<bar>\|)|(?P<quoted>'#[^\s|]*)|(?P<symbol>(?:(?!->)[^\s|])+)")
+"""The tokens of a line of a grammar."""
+
+
+def _rules_in(line: str, number: int) -> Iterator[Rule]:
+    """The rules of one line, an alternative each."""
+
+    def bad(token: Token) -> NoReturn:  # pragma: no cover (every character starts a token)
+        raise ModelError(f"line {number}: {quote(token.text)} is no symbol")
+
+    head, *rest = scan(line, TOKEN, bad)
+    if head.kind != "symbol" or rest[0].kind != "arrow":
+        raise ModelError(f"line {number}: expected NONTERMINAL -> SYMBOLS | SYMBOLS, not {quote(line)}")
+    body: list[str] = []
+    for token in rest[1:]:
+        if token.kind in ("bar", "end"):
+            yield head.text, tuple(body)
+            body = []
+        elif token.kind == "symbol" and token.text.startswith("#"):
+            raise ModelError(
+                f"line {number}: a comment has a line of its own, and the symbol # is written '#', with the quotes"
+            )
+        elif token.kind == "arrow" or token.text == "*":
+            raise ModelError(
+                f"line {number}: '*' (which means a free position) and '->' cannot be symbols of a grammar; "
+                "give the symbol another name, such as 'times'"
+            )
+        elif token.text != "ε":
+            body.append(token.text.strip("'") if token.kind == "quoted" else token.text)
