@@ -56,6 +56,8 @@ def callables() -> Iterator[Callable]:
 
 
 ALL = list(callables())
+PROTOCOL = {item.node.name for item in ALL if item.place.endswith("Language." + item.node.name)}
+"""The methods of every language: their arguments, results and errors are said once, in the protocol."""
 
 
 def section(doc: str, name: str) -> str | None:
@@ -90,6 +92,11 @@ def complaints(item: Callable) -> Iterator[str]:
         return
     if item.command:
         return
+    if item.method and item.node.name in PROTOCOL and item.place.startswith("restrict/languages/"):
+        if "protocol.py" not in item.place:
+            if any(section(doc, name) for name in SECTIONS):
+                yield "repeats what the protocol Language says"
+            return
     if OLD_FORMS.search(doc):
         yield "has a section in another form than Args / Returns / Raises"
     order = [SECTIONS.index(m) for m in re.findall(r"(?m)^(Args|Returns|Yields|Raises):$", doc)]

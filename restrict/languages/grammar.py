@@ -213,36 +213,12 @@ class ContextFree:
         return False
 
     def contains(self, word: Sequence[str]) -> bool:
-        """By the chart of the word.
-
-        Args:
-            word: symbols of the alphabet, without markers, at any length.
-
-        Returns:
-            Whether the word is a member.
-
-        Raises:
-            UsageError: a symbol outside the alphabet.
-            ResourceLimit: the word is too long for the chart.
-        """
+        """By the chart of the word."""
         check_word(self.alphabet, word)
         return chart(self.form, tuple(word)).member()
 
     def complete(self, restriction: Restriction, values: Mapping[int, str], member: bool) -> Word | None:
-        """A member by the chart, exact; a non-member by enumeration or search.
-
-        Args:
-            restriction: positions with the symbols that they are fixed to; pinned positions are markers.
-            values: further symbols, by position of the restriction (markers counted); they may not contradict it.
-            member: whether the word is to be a member (true) or a non-member (false).
-
-        Returns:
-            The word, one symbol for each unpinned position; ``None`` is a proof that there is none.
-
-        Raises:
-            UsageError: a symbol outside the alphabet, or a value at a marker, out of range or against the restriction.
-            ResourceLimit: too long for the chart, or the search for a non-member found none.
-        """
+        """A member by the chart, exact; a non-member by enumeration or search."""
         return self._fill(pattern_of(self.alphabet, restriction, values), member)
 
     def _fill(self, pattern: Pattern, member: bool) -> Word | None:
@@ -251,38 +227,14 @@ class ContextFree:
         return look_for(self.alphabet, pattern, lambda w: not self.contains(w), "non-member", tries=60)
 
     def count(self, restriction: Restriction) -> int | None:
-        """By enumeration; ``None`` where there are many completions (a chart counts derivations, not words).
-
-        Args:
-            restriction: positions with the symbols that they are fixed to; pinned positions are markers.
-
-        Returns:
-            The exact number of members among the completions, or ``None``.
-
-        Raises:
-            UsageError: the restriction fixes a symbol outside the alphabet.
-            ResourceLimit: too long for the chart.
-        """
+        """By enumeration; ``None`` where there are many completions (a chart counts derivations, not words)."""
         pattern = pattern_of(self.alphabet, restriction)
         if not chart(self.form, pattern).member():
             return 0
         return sum(map(self.contains, completions(self.alphabet, pattern))) if few(self.alphabet, pattern) else None
 
     def sample(self, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
-        """Uniform; see the class.
-
-        Args:
-            n: the length of the word in symbols, without markers, at least 0.
-            rng: the source of randomness; the same state gives the same word.
-            member: whether the word is to be a member (true) or a non-member (false).
-
-        Returns:
-            A word of ``n`` symbols; ``None`` is a proof that there is none.
-
-        Raises:
-            ResourceLimit: too many derivations for a uniform sample, or ``n`` is too large.
-            UsageError: a negative length.
-        """
+        """Uniform; see the class."""
         if not member:
             return uniform_sample(self.alphabet, n, rng, lambda w: not self.contains(w), "non-member")
         if n < 0:
@@ -299,22 +251,7 @@ class ContextFree:
         raise ResourceLimit(f"members of length {n} have too many derivations for a uniform sample")
 
     def forcing_cost(self, n: int, member: bool, pre: Restriction | None = None) -> Forcing | None:
-        """By enumeration, or implicit hitting sets: exact where completions are; else ``ResourceLimit``.
-
-        Args:
-            n: the length of the words in symbols, without markers, at least 0.
-            member: whether to force membership (true) or non-membership (false).
-            pre: a restriction with ``n`` unpinned positions that is given beforehand and costs nothing; none by
-                default.
-
-        Returns:
-            A cheapest forcing restriction with its exact cost in symbols; ``None`` is a proof that nothing forces it.
-
-        Raises:
-            UsageError: a negative length, a pre-restriction of another length, or one with a symbol outside the
-                alphabet.
-            ResourceLimit: too long for the chart, a completion is not known, or too many rounds.
-        """
+        """By enumeration, or implicit hitting sets: exact where completions are; else ``ResourceLimit``."""
         cells, start = start_of(self.alphabet, n, pre)
         found, method = cheapest_pattern(self.alphabet, cells, member, self.contains, self._fill)
         return None if found is None else forcing(member, cells, found, start, method)
