@@ -38,6 +38,10 @@ class Callable(NamedTuple):
         return [name for name in names if name not in ("self", "cls")]
 
     @property
+    def of_a_language(self) -> bool:
+        return self.method and self.node.name in PROTOCOL and self.place.startswith("restrict/languages/")
+
+    @property
     def command(self) -> bool:
         return any("click" in ast.unparse(d) or "command" in ast.unparse(d) for d in self.node.decorator_list)
 
@@ -92,11 +96,10 @@ def complaints(item: Callable) -> Iterator[str]:
         return
     if item.command:
         return
-    if item.method and item.node.name in PROTOCOL and item.place.startswith("restrict/languages/"):
-        if "protocol.py" not in item.place:
-            if any(section(doc, name) for name in SECTIONS):
-                yield "repeats what the protocol Language says"
-            return
+    if item.of_a_language and "protocol.py" not in item.place:
+        if any(section(doc, name) for name in SECTIONS):
+            yield "repeats what the protocol Language says"
+        return
     if OLD_FORMS.search(doc):
         yield "has a section in another form than Args / Returns / Raises"
     order = [SECTIONS.index(m) for m in re.findall(r"(?m)^(Args|Returns|Yields|Raises):$", doc)]
