@@ -88,6 +88,19 @@ class Term:
         low = near if exact <= found else math.nextafter(near, -math.inf)
         return Span(low, near if exact >= found else math.nextafter(near, math.inf))
 
+    def exact(self, i: int, n: int) -> Fraction | None:
+        """The exact value, or ``None`` where only an enclosure is known (a root, a logarithm).
+
+        Args:
+            i: position, ``0 .. n-1``.
+            n: length, at least 1.
+
+        Raises:
+            ModelError: where the term has no value there.
+        """
+        found = self._exact(i, n)
+        return found if isinstance(found, Fraction) else None
+
     def value(self, i: int, n: int) -> float:
         """The double that the evaluator uses: nearest to an exact value, else the middle of the enclosure."""
         found = self._exact(i, n)
