@@ -332,7 +332,7 @@ def compile_formula(
     if formula.counting:
         raise UsageError(
             "the formula counts, and attention to one position cannot (Hahn 2020); softmax attention can (Theorems 20 "
-            "to 23 of Yang et al. 2024): compile it to soft attention"
+            "to 23 of Yang et al. 2024): compile it with --to soft"
         )
     program = Program(alphabet)
     signals: list[Signal] = []

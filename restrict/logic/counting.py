@@ -222,7 +222,7 @@ def truths(text: str, n: int) -> npt.NDArray[np.bool_]:
         UsageError: a division by zero, or a text that :func:`parsed` refuses.
         ResourceLimit: a value beyond 62 bits.
     """
-    found = _values(parsed(text), np.arange(n + 1, dtype=np.int64), n, text) != 0
+    found = np.asarray(_values(parsed(text), np.arange(n + 1, dtype=np.int64), n, text) != 0)
     found.flags.writeable = False
     return found
 

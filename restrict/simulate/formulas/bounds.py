@@ -1,4 +1,4 @@
-"""How far an approximate Boolean may be from its truth value: certified, rounded outward, in exact and in float numbers.
+"""How far an approximate Boolean may be from its truth value: certified, rounded outward, exact and in floating point.
 
 Let ``m`` be the sum of ``exp(s_j - s_{j*})`` over the positions that should get no weight; the weight off the winner
 is ``m / (1 + m)``, and this is the deviation of a Boolean that the winner holds. Every class below is one attention
@@ -6,8 +6,8 @@ pattern of :mod:`restrict.simulate.formulas.patterns`; its docstring says why ``
 ``everywhere`` at every length.
 
 **In floating point** with unit roundoff ``u``: an error of at most ``e`` in every score multiplies ``m`` by at most
-``exp(2 e)``; the weights, their sum and the weighted sum of values in [0, 1] err by at most ``(2 n + 32) u`` together, in
-any order of summation. Two things are common to all scores of a row and cost only a factor next to 1 of their
+``exp(2 e)``; the weights, their sum and the weighted sum of values in [0, 1] err by at most ``(2 n + 32) u`` together,
+in any order of summation. Two things are common to all scores of a row and cost only a factor next to 1 of their
 differences: the rounding of the scale and of what the query brings. Booleans are exact (:mod:`.gates`), so this is the
 whole error, for each head by itself. Assumption: the exponential errs by at most 8 units in the last place.
 
@@ -32,6 +32,11 @@ SAFE = 0.25
 @dataclass(frozen=True)
 class Bound:
     """The deviation of a head's approximate Boolean. The subclasses bound the odds."""
+
+    @property
+    def of_number(self) -> bool:
+        """Whether the head reads a number, not a truth value."""
+        return False
 
     def odds(self, n: int, unit: float) -> float:
         """The odds against the winner.
@@ -155,9 +160,9 @@ class Nearest(Bound):
     """The nearest visible position with a key: a tie-breaking term that falls by at least 2 for each position.
 
     ``stride`` is the distance between positions with the key (2 for the parity trick of ``previous``, there the term
-    falls by 2 for two positions). ``beyond`` bounds the sum over the positions without the key between the winner and
-    the query, and elsewhere, at every length, and ``size`` is the largest score as a power of ``n``: ``3 n`` or
-    ``6 n^2``. A score errs by at most 8 units of the largest.
+    falls by 2 for two positions). ``beyond`` bounds the sum over the positions without the key, at every length. The
+    scale is at most ``2 n^power``, and the scores at most three times that; a score errs by less than ``8 u`` times the
+    scale, the rest of the factor 10 is for the scale's own rounding.
     """
 
     stride: int
@@ -178,7 +183,7 @@ class Nearest(Bound):
             return 0.0
         exact = steps(fall(2.0), (n - 1) // self.stride) + self.beyond
         # Where the product is large nothing is certified; the bound only has to stay finite.
-        return exact * math.exp(min(16 * unit * 2.0 * float(n) ** self.power, 60.0)) * SLACK
+        return exact * math.exp(min(20 * unit * 2.0 * float(n) ** self.power, 60.0)) * SLACK
 
     def everywhere(self) -> float:
         """See the base class.
@@ -192,12 +197,12 @@ class Nearest(Bound):
 
 @dataclass(frozen=True)
 class Threshold(Bound):
-    """Whether ``h >= 0`` where ``|h| >= 1 / (2 per n)``: the end position scores ``2 per n log(6n - 5) h``, all others 0.
+    """Whether ``h > 0`` where ``|h| >= 1 / (2 per n)``: the end position scores ``2 per n log(6n - 5) h``, others 0.
 
     The end position has the value 1. If ``h`` is positive the others have odds of at most ``(n - 1) / (6n - 5)``, and
     if it is negative the end position has at most ``1 / (6n - 5)``. ``h`` comes from averages over at most ``n``
-    positions with weights of ``size`` in all, and errs by ``(2n + 40) u size`` after a table look-up (``per = 2``), by
-    ``(n + 12) u size`` without one.
+    positions with weights of ``size`` in all, at most ``size`` of them, and errs by ``(2n + 40 + size) u size`` after a
+    table look-up (``per = 2``), by ``(n + 40 + size) u size`` without one.
     """
 
     size: float
@@ -213,9 +218,11 @@ class Threshold(Bound):
         Returns:
             A certified bound.
         """
+        if unit * self.size > 2.0**-4:
+            return math.inf  # where a position is alone the number must be exact: its weights are integers
         if n == 1:
             return 0.0
-        error = (self.per * n + 40) * unit * self.size
+        error = (self.per * n + 40 + self.size) * unit * self.size
         left = max(0.0, 1 - 2 * self.per * n * error - 16 * unit)
         return (n - 1) * fall(left * math.log(6 * n - 5) * (1 - 2.0**-48)) * SLACK
 
@@ -241,6 +248,11 @@ class Lookup(Bound):
 
     gap: float
     weight: float = 0.0
+
+    @property
+    def of_number(self) -> bool:
+        """See the base class."""
+        return self.weight > 0
 
     def odds(self, n: int, unit: float) -> float:
         """See the base class; ``2 sum exp(-gap d^2)``, with ``d`` for each term where a number is read.
