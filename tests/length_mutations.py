@@ -16,8 +16,8 @@ from typing import Any
 from numpy.random import Generator
 
 from restrict.all_lengths.proof import document, to_bytes
+from restrict.checker.account import Reject
 from restrict.checker.main import verify
-from restrict.checker.read import Reject
 from restrict.errors import RestrictError
 from restrict.model.fileformat import dumps
 from tests.length_claims import Document, Subject, random_model, true_claim, truth

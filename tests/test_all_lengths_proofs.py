@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from restrict.all_lengths.proof import document, to_bytes
+from restrict.checker.account import Reject
 from restrict.checker.main import verify
-from restrict.checker.read import Reject
 from restrict.errors import RestrictError
 from restrict.model.fileformat import dumps
 from tests.length_claims import Subject, random_model, true_claim, truth

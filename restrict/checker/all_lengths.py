@@ -17,31 +17,15 @@ The last layer keeps ``@label``, the number of the output's label. What heads of
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from itertools import product
 from typing import Any, NamedTuple
 
+from .account import LARGEST, Place, Task, malformed, unproved
 from .claims import Claim, Machine, Reader, Rows
 from .positions import MOST
 from .program import BEYOND, LABEL, Program
-from .read import (
-    LARGEST,
-    Maybe,
-    Place,
-    Task,
-    anything,
-    digest,
-    integer,
-    integers,
-    listing,
-    malformed,
-    record,
-    string,
-    strings,
-    thing,
-    unproved,
-)
+from .read import Maybe, anything, digest, integer, integers, listing, record, string, strings, thing
 from .rows import row, rows
 from .window import Windowed
 
@@ -324,11 +308,7 @@ def verify(task: Task) -> str:
     """The success line for a ``restrict-automaton/1``."""
     fields = record(task.document, PROOF, task.top)
     task.meter.place = task.top
-    if hashlib.sha256(task.model).hexdigest() != fields["model"]["sha256"]:
-        malformed(task.top.key("model").key("sha256"), "not the SHA-256 of the model file")
-    program = Windowed(task, fields["n"], fields["threshold"], fields["period"])
-    if fields["model"]["name"] != program.model.name:
-        malformed(task.top.key("model").key("name"), "not the name of the model", fields["model"]["name"])
+    program = Windowed(task, fields)
     machine, last = first(program), False
     for index, layer in enumerate(fields["layers"]):
         if last:

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from .account import LARGEST, Place, malformed, unproved
 from .labelling import Labelling, Other
 from .program import LABEL, Program
-from .read import LARGEST, Maybe, Place, integer, integers, listing, malformed, record, string, strings, thing, unproved
+from .read import Maybe, integer, integers, listing, record, string, strings, thing
 from .refutation import Language
 
 Rows = list[list[int]]

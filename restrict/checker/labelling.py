@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .account import LARGEST, Place, malformed, unproved
 from .formats import symbols
-from .read import LARGEST, Place, listing, malformed, record, texts, unproved
+from .read import listing, record, strings
 from .rows import row, rows
 
 if TYPE_CHECKING:
     from .claims import Machine
     from .program import Program
 
-AUTOMATON = {"alphabet": symbols, "labels": texts, "transitions": listing, "output": listing}
-BIMACHINE = {"alphabet": symbols, "labels": texts, "left": listing, "right": listing, "table": listing}
+AUTOMATON = {"alphabet": symbols, "labels": strings, "transitions": listing, "output": listing}
+BIMACHINE = {"alphabet": symbols, "labels": strings, "left": listing, "right": listing, "table": listing}
 
 
 class Other(NamedTuple):

@@ -11,12 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from .formats import Head, Map, Model
+from .account import Place, Task, unproved
+from .formats import Head, Map, read_model
 from .positions import Analysis, Form
-from .read import Place, Task, unproved
-from .rules import Expression, Tree
+from .rules import Tree, expression
 
 LABEL, WHEN = "@label", "@when"
 BEYOND = 1 << 70
@@ -43,14 +43,16 @@ class Look(NamedTuple):
 class Program:
     """The model's variables and letters, read at one length that must not matter."""
 
-    def __init__(self, task: Task, n: int, threshold: int, period: int) -> None:
-        self.threshold, self.period, self.classes = threshold, period, threshold + period
-        self.model = Model(task, n)
+    def __init__(self, task: Task, fields: dict[str, Any]) -> None:
+        self.threshold: int = fields["threshold"]
+        self.period: int = fields["period"]
+        self.classes: int = self.threshold + self.period
+        self.model = read_model(task, fields, task.top)
         self.meter, self.place = task.meter, task.model_place
         self.variables = {v.name: v for v in self.model.variables}
         self.symbols = len(self.model.alphabet)
         places = [at for at, _ in self.model.markers]
-        self.start, self.end = 0 in places, n - 1 in places
+        self.start, self.end = 0 in places, self.model.n - 1 in places
         self.letters = self.symbols + len(places)
         self.rules: dict[str, Callable[[tuple[int, ...]], int]] = {}
         self.analysed: dict[str, dict[tuple[int, ...], Form]] = {}
@@ -63,11 +65,11 @@ class Program:
 
     def condition(self) -> Form | None:
         """``when`` as a function of the classes of any position."""
-        rule, place = self.model.when, self.place.key("when")
-        if rule is None:
+        place = self.place.key("when")
+        if self.model.when is None:
             return None
-        work = Analysis(place, self.meter)
-        return self.fits(work.test("!=", work.form(rule.tree, {})), place)
+        tree, work = expression(self.model.when, place, ("n",), self.meter).tree, Analysis(place, self.meter)
+        return self.fits(work.test("!=", work.form(tree, {})), place)
 
     def fits(self, form: Form, place: Place) -> Form:
         """The form, if the classes of the proof are enough for it."""
@@ -98,7 +100,7 @@ class Program:
         sources = self.sources(variable)
         if not names & {"n", "i", "j"} and "position" not in [sources.get(name) for name in names]:
             return {}
-        if not isinstance(rule, Expression):
+        if rule.tree.op in ("table", "dot"):
             unproved(variable.place, "a table over positions is not covered")
         finite = [name for name in sources if sources[name] != "position"]
         sizes = [self.model.domains[sources[name]] if name in names else 1 for name in finite]
@@ -143,7 +145,10 @@ class Program:
         if name == LABEL:
             if self.value(WHEN, known) == 0:
                 return len(self.labels)
-            return self.model.label_of(self.value(self.model.output, known))
+            value = self.value(self.model.output, known)
+            if self.model.labels is not None:
+                return self.model.labels[value]
+            return value if self.model.accept is None else +(value in self.model.accept)
         if name == WHEN:
             return self.when.at((*self.place_of(known), 0, 0, 0)) if self.when is not None else 1
         variable = self.variables.get(name)
@@ -179,9 +184,7 @@ class Program:
             args = [p if a == "position" else v for a, v in zip(variable.args, args, strict=True)]
             args += [p, p + s + 1]
         if name not in self.rules:
-            slots = {a: at for at, a in enumerate([*variable.args, "i", "n"])}
-            bound = variable.rule.bind({}, slots)
-            self.rules[name] = (lambda _, b=bound: b) if isinstance(bound, int) else bound  # type: ignore[misc]
+            self.rules[name] = variable.rule.bind({}, (*variable.args, "i", "n"))
         self.meter.charge(1 + variable.price)
         return self.rules[name](tuple(args))
 
@@ -234,8 +237,7 @@ class Program:
                 if abs(score) >= BEYOND and form.uses:
                     unproved(head.place, "a score is out of range")
                 return score, value
-            found = head.rule.bind({"q": q}, {"k": 0})
-            return (found if isinstance(found, int) else found((k,))), value
+            return int(head.rule.bind({"q": q}, ("k",))((k,))), value
 
         return offer
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .read import Place, integers, listing, malformed
+from .account import Place, malformed
+from .read import integers, listing
 
 
 def rows(value: Any, place: Place, count: int, width: int, least: int, most: int) -> list[list[int]]:
