@@ -6,10 +6,11 @@ is a bimachine. Labels are compared by name.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from .account import LARGEST, Place, malformed, unproved
 from .formats import symbols
+from .machines import Other
 from .read import listing, record, strings
 from .rows import row, rows
 
@@ -19,15 +20,6 @@ if TYPE_CHECKING:
 
 AUTOMATON = {"alphabet": symbols, "labels": strings, "transitions": listing, "output": listing}
 BIMACHINE = {"alphabet": symbols, "labels": strings, "left": listing, "right": listing, "table": listing}
-
-
-class Other(NamedTuple):
-    """An automaton: successors by the model's symbols, and the number of the label of the words that end in a state."""
-
-    start: int
-    moves: list[list[int]]
-    label: list[int]
-    what: str
 
 
 class Labelling:
@@ -60,7 +52,8 @@ class Labelling:
         output = row(fields["output"], place.key("output"), states, len(self.numbers))
         order = self.order[: self.program.symbols]
         label = [self.numbers[number] for number in output]
-        self.automaton = Other(0, [[steps[x] for x in order] for steps in moves], label, "automaton")
+        table = [[steps[x] for x in order] for steps in moves]
+        self.automaton = Other(0, lambda q, x: table[q][x], lambda q: label[q], "automaton")
         self.text = f"automaton-of-{states}-states"
 
     def read_bimachine(self, fields: dict[str, Any]) -> None:
