@@ -32,10 +32,7 @@ class Labelling:
         alphabet = fields["alphabet"]
         if set(alphabet) != set(program.model.alphabet):
             malformed(place.key("alphabet"), "not the symbols of the model")
-        names = fields["labels"]
-        self.numbers = [
-            program.labels.index(name) if name in program.labels else -1 - at for at, name in enumerate(names)
-        ]
+        self.numbers = [program.labels.get(name, -1 - at) for at, name in enumerate(fields["labels"])]
         self.order = [alphabet[a] for a in program.model.alphabet] + list(range(program.symbols, program.letters))
         self.automaton: Other | None = None
         if every:
