@@ -15,8 +15,8 @@ from restrict.all_lengths.moore import Moore, moore
 from restrict.all_lengths.proof import covered, document, to_bytes
 from restrict.all_lengths.recognise import recognise
 from restrict.all_lengths.stages import build
+from restrict.checker.account import Reject
 from restrict.checker.main import verify
-from restrict.checker.read import Reject
 from restrict.errors import NotEstablished
 from restrict.model.fileformat import dumps, loads
 from tests.random_order_only import random_order_only, random_transformer

@@ -240,7 +240,7 @@ def run_checker(model: Model, content: bytes) -> str | None:
     Raises:
         NotEstablished: the checker refuses the proof, which is a bug.
     """
-    from restrict.checker.read import Reject
+    from restrict.checker.account import Reject
 
     assert model.content is not None
     folder = model.source.parent if model.source is not None else "."

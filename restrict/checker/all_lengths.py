@@ -17,32 +17,17 @@ Maps and scores may read the classes of positions (:mod:`.positions`), which the
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any, NamedTuple
 
+from .account import LARGEST, Place, Task, malformed, unproved
 from .claims import ACCEPT, Acceptor, Claim, Machine, Rows
-from .formats import Head, Map, Model
+from .formats import Head, Map, read_model
 from .positions import MOST, Analysis, Form
-from .read import (
-    LARGEST,
-    Maybe,
-    Place,
-    Task,
-    digest,
-    integer,
-    integers,
-    listing,
-    malformed,
-    record,
-    string,
-    strings,
-    thing,
-    unproved,
-)
-from .rules import Expression, Tree
+from .read import Maybe, digest, integer, integers, listing, record, string, strings, thing
+from .rules import Tree
 
 PROOF = {
     "format": ("restrict-automaton/1",),
@@ -100,16 +85,18 @@ def row(value: Any, place: Place, count: int, most: int) -> list[int]:
 class Program:
     """What the layers are checked against: the model's variables and letters, which positions must not enter."""
 
-    def __init__(self, task: Task, n: int, threshold: int, period: int) -> None:
-        self.threshold, self.period, self.classes = threshold, period, threshold + period
-        self.model = Model(task, n)
+    def __init__(self, task: Task, fields: dict[str, Any]) -> None:
+        self.threshold: int = fields["threshold"]
+        self.period: int = fields["period"]
+        self.classes: int = self.threshold + self.period
+        self.model = read_model(task, fields, task.top)
         self.meter, self.place = task.meter, task.model_place
         self.variables = {v.name: v for v in self.model.variables}
         if self.model.every or self.model.accept is None:
             unproved(self.place.key("output"), "a proof for all lengths needs 'accept' at the last position")
         self.symbols = len(self.model.alphabet)
         places = [at for at, _ in self.model.markers]
-        self.start, self.end = 0 in places, n - 1 in places
+        self.start, self.end = 0 in places, self.model.n - 1 in places
         self.letters = self.symbols + len(places)
         self.rules: dict[str, Callable[[tuple[int, ...]], int]] = {}
         self.analysed: dict[str, dict[tuple[int, ...], Form]] = {}
@@ -129,7 +116,7 @@ class Program:
         sources = self.sources(variable)
         if not names & {"n", "i", "j"} and "position" not in [sources.get(name) for name in names]:
             return {}
-        if not isinstance(rule, Expression):
+        if rule.tree.op in ("table", "dot"):
             unproved(variable.place, "a table over positions is not covered")
         finite = [name for name in sources if sources[name] != "position"]
         sizes = [self.model.domains[sources[name]] if name in names else 1 for name in finite]
@@ -196,9 +183,7 @@ class Program:
                 args = [known["@p"] if a == "position" else v for a, v in zip(variable.args, args, strict=True)]
                 args += [known["@p"], known["@p"] + known["@s"] + 1]
             if name not in self.rules:
-                slots = {a: at for at, a in enumerate([*variable.args, "i", "n"])}
-                bound = variable.rule.bind({}, slots)
-                self.rules[name] = (lambda _, b=bound: b) if isinstance(bound, int) else bound  # type: ignore[misc]
+                self.rules[name] = variable.rule.bind({}, (*variable.args, "i", "n"))
             self.meter.charge(1 + variable.price)
             known[name] = self.rules[name](tuple(args))
         return known[name]
@@ -231,8 +216,7 @@ class Program:
         if forms := self.forms(head):
             sources = self.sources(head)
             return forms[tuple(known[x] for x in sources if sources[x] != "position")].at((p, s, p2, s2)), value
-        found = head.rule.bind({"q": q}, {"k": 0})
-        return (found if isinstance(found, int) else found((k,))), value
+        return int(head.rule.bind({"q": q}, ("k",))((k,))), value
 
     def unpack(self, head: Head, packed: int, coordinates: set[int]) -> tuple[int, int, int]:
         """A number of :meth:`role` taken apart: query or key, and the classes."""
@@ -469,11 +453,7 @@ def verify(task: Task) -> str:
     """The success line for a ``restrict-automaton/1``."""
     fields = record(task.document, PROOF, task.top)
     task.meter.place = task.top
-    if hashlib.sha256(task.model).hexdigest() != fields["model"]["sha256"]:
-        malformed(task.top.key("model").key("sha256"), "not the SHA-256 of the model file")
-    program = Program(task, fields["n"], fields["threshold"], fields["period"])
-    if fields["model"]["name"] != program.model.name:
-        malformed(task.top.key("model").key("name"), "not the name of the model", fields["model"]["name"])
+    program = Program(task, fields)
     machine, last = program.first(), False
     for index, layer in enumerate(fields["layers"]):
         if last:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .read import LARGEST, Place, integer, integers, listing, malformed, record, string, strings, thing, unproved
+from .account import LARGEST, Place, malformed, unproved
+from .read import integer, integers, listing, record, string, strings, thing
 from .refutation import Language
 
 if TYPE_CHECKING:

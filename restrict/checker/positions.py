@@ -11,13 +11,14 @@ block of classes the sign is that of the slopes; any other operation is finite w
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from itertools import product
 from math import lcm
 from typing import NamedTuple
 
-from .read import Meter, Place, unproved
-from .rules import APPLY, Tree, bind
+from .account import Meter, Place, unproved
+from .rules import Tree, compiled
 
 MOST = 4096
 POINTS = 1 << 20
@@ -88,23 +89,7 @@ class Analysis:
             return self.better("max", args[0], self.sum(self.linear(0, 0, 0, 0), args[0], -1))
         if tree.op in ("and", "or", "not"):
             args = [self.test("!=", a) for a in args]
-        return self.finite(args, self.operation(tree))
-
-    @staticmethod
-    def operation(tree: Tree) -> Callable[[list[int]], int]:
-        """The operator on numbers."""
-        if tree.op != "hash":
-            apply = APPLY[tree.op]
-            return lambda values: int(apply(*values))
-        names = [f"x{at}" for at in range(len(tree.args))]
-        bare = Tree("hash", tuple(Tree("name", value=name) for name in names))
-
-        def hashed(values: list[int]) -> int:
-            found = bind(bare, dict(zip(names, values, strict=True)), {})
-            assert isinstance(found, int)
-            return found
-
-        return hashed
+        return self.finite(args, operation(tree.op, len(tree.args)))
 
     def linear(self, i: int, j: int, n: int, constant: int) -> Form:
         """``n`` is read from the side of ``j`` where ``i`` does not occur."""
@@ -147,9 +132,9 @@ class Analysis:
 
     def division(self, op: str, form: Form, c: int) -> Form:
         """Floor division or remainder by a constant."""
-        times = abs(c) if any(form.slope) else 1
+        times, apply = abs(c) if any(form.slope) else 1, operation(op, 2)
         slope = (0, 0, 0, 0) if op == "%" else tuple(k * abs(c) // c for k in form.slope)
-        return self.joined([form], slope, lambda point: APPLY[op](form.at(point), c), times)
+        return self.joined([form], slope, lambda point: apply([form.at(point), c]), times)
 
     def test(self, sign: str, difference: Form) -> Form:
         """A comparison with 0, as a finite form."""
@@ -177,9 +162,8 @@ class Analysis:
         pick = max if op == "max" else min
         slope = [pick(a, b) for a, b in zip(*scaled([one, two]), strict=True)]
         times = lcm(one.period, two.period, less.period) // lcm(one.period, two.period)
-        at = APPLY[op]
         slopes = tuple(k * times for k in slope)
-        return self.joined([one, two, less], slopes, lambda point: at(one.at(point), two.at(point)))
+        return self.joined([one, two, less], slopes, lambda point: pick(one.at(point), two.at(point)))
 
     def choice(self, tree: Tree, known: dict[str, int]) -> Form:
         """``yes if condition else no``."""
@@ -194,6 +178,17 @@ class Analysis:
         times = lcm(one.period, two.period, test.period) // lcm(one.period, two.period)
         slopes = tuple(k * times for k in first)
         return self.joined([one, two, test], slopes, lambda p: one.at(p) if test.at(p) else two.at(p))
+
+
+@lru_cache(256)
+def operation(op: str, count: int) -> Callable[[Sequence[int]], int]:
+    """The operator on so many numbers."""
+    names = tuple(Tree("name", value=f"x{at}") for at in range(count))
+    # A name is never negative, as a rest modulo 2^64 of which a hash is made may be.
+    args = tuple(Tree("-", (name, Tree("int"))) for name in names) if op == "hash" else names
+    others = [name.value for name in names]
+    found: Callable[[Sequence[int]], int] = compiled(Tree(op, args), others, others)({})
+    return found
 
 
 def number(form: Form) -> int | None:
