@@ -24,6 +24,7 @@ from restrict.cli.new import new
 from restrict.cli.refute import refute
 from restrict.cli.run import run
 from restrict.cli.show import show
+from restrict.cli.simulate import simulate
 from restrict.cli.soft import soft
 from restrict.cli.sweep import sweep
 from restrict.cli.tighten import tighten
@@ -45,6 +46,7 @@ COMMANDS = (
     refute,
     run,
     show,
+    simulate,
     soft,
     sweep,
     tighten,
