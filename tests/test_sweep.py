@@ -227,7 +227,7 @@ def test_an_engines_bug_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     def broken(*_: Any, **__: Any) -> Any:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr(restrict, "certify", broken)
+    monkeypatch.setattr("restrict.certification.certify", broken)
     row = work(read_spec(spec(tmp_path, GRID)).items[0]).row
     assert (row["ok"], row["exit_code"], row["error"]) == (False, 1, "internal: ZeroDivisionError: a bug")
 

@@ -99,24 +99,24 @@ def lost(item: Item, reason: str) -> Outcome:
 
 def warm_up() -> str:
     """Compile, or load, what every item needs, so that parallel workers find it in the cache; says where it ran."""
-    import restrict
+    from restrict.certificate.check import check
+    from restrict.certification import certify
+    from restrict.model.source import load
 
-    model = restrict.load("random:layers=2,heads=1,states=2")
-    restrict.check(model, restrict.certify(model, 12), fast=True)
-    return restrict.__file__ or ""
+    model = load("random:layers=2,heads=1,states=2")
+    check(model, certify(model, 12), fast=True)
+    return __file__
 
 
 def _certified(item: Item) -> Outcome:
-    import restrict
     from restrict.certificate.check import check
+    from restrict.certification import certify
 
     model, where, files = _model(item)
     target: Any = item.target
     method: Any = item.method
     free = None if item.free is None else as_written(item.free)
-    found = restrict.certify(
-        model, item.n, target=target, c=item.c, free=free, method=method, seed=item.seed, time=item.time
-    )
+    found = certify(model, item.n, target=target, c=item.c, free=free, method=method, seed=item.seed, time=item.time)
     if found.provenance.get("stopped") == "interrupted":
         raise KeyboardInterrupt  # the engine returns its best; a row must not depend on when somebody lost patience
     start = time.perf_counter()
@@ -138,14 +138,14 @@ def _certified(item: Item) -> Outcome:
 
 
 def _refuted(item: Item) -> Outcome:
-    import restrict
     from restrict.certificate.check import check
     from restrict.certificate.refutation import Refutation
+    from restrict.corollary2.refute import refute
 
     model, where, files = _model(item)
     target: Any = item.target
     assert item.language is not None
-    found = restrict.refute(
+    found = refute(
         model, item.language, item.n, target=target, c=item.c or 0, seed=item.seed, time=item.time, exact=item.exact
     )
     if not isinstance(found, Refutation):
@@ -167,12 +167,11 @@ def _model(item: Item) -> tuple[Any, str, dict[str, bytes]]:
 
     A generator makes models with their output at the last position; for another target it is put at every position.
     """
-    import restrict
-    from restrict.model.fileformat import dumps, loads
+    from restrict.model.fileformat import dumps, load, loads
     from restrict.model.source import GENERATORS, document_bytes
 
     if item.path is not None:
-        return restrict.load(Path(item.path)), item.path, {}
+        return load(Path(item.path)), item.path, {}
     if item.model.partition(":")[0] not in GENERATORS:
         raise UsageError(f"{quote(item.model)} is neither a file, from the spec's folder, nor a built-in model")
     content = document_bytes(item.model)

@@ -105,11 +105,11 @@ def recheck(claim: Claim) -> str | None:
     Returns:
         The reason, one line.
     """
-    import restrict
     from restrict.certificate.check import check, load_any
+    from restrict.model.fileformat import load
 
     try:
-        check(restrict.load(Path(claim.model)), load_any(Path(claim.certificate)), fast=claim.fast)
+        check(load(Path(claim.model)), load_any(Path(claim.certificate)), fast=claim.fast)
     except RestrictError as error:
         return str(error)
     except Exception as error:  # the other rows are still to be checked
