@@ -27,7 +27,9 @@ from restrict.cli.refute import refute
 from restrict.cli.report import report
 from restrict.cli.run import run
 from restrict.cli.show import show
+from restrict.cli.simulate import simulate
 from restrict.cli.soft import soft
+from restrict.cli.sweep import sweep
 from restrict.cli.tighten import tighten
 from restrict.cli.verify import verify
 from restrict.errors import RestrictError
@@ -48,7 +50,9 @@ COMMANDS = (
     report,
     run,
     show,
+    simulate,
     soft,
+    sweep,
     tighten,
     verify,
 )

@@ -272,7 +272,7 @@ def _likely_k(low: int, below: int | None, high: int, needed: int, budget: int) 
     exponent = 1.2
     if below is not None and low > 0 and below > needed > 0:
         exponent = math.log(high / low) / math.log(below / needed)
-    return round(high * (max(1, needed) / max(1, budget)) ** exponent)
+    return round(high * math.pow(max(1, needed) / max(1, budget), exponent))
 
 
 def _needed(t: CTransformer, chosen: Selection) -> int | None:
