@@ -28,6 +28,8 @@ EXEMPT = {"larger than 64 MiB"}
 REFUSALS = ("malformed", "require")
 TABLES = ("MODEL", "OUTPUT", "MAP", "HEAD", "CERTIFICATE", "CLAIM", "CLAIM_ALL", "LEAF", "CASE", "INLINE", "STORED")
 TABLES += ("HEADER", "TABLE", "DOT", "REFUTATION", "LANGUAGE", "DFA", "BOUND", "BOX")
+TABLES += ("PROOF", "SIDE", "LAYER", "RECOGNISES", "DIFFERS", "FORCES", "COST", "COMPUTES", "DEVIATES")
+TABLES += ("AUTOMATON", "BIMACHINE")
 
 
 def files(case: str) -> tuple[Path, Path]:
@@ -126,6 +128,13 @@ def test_the_good_lower_bound_is_verified(capsys: pytest.CaptureFixture[str]) ->
     assert check.main.main([str(path) for path in files("good-bound")]) == 0
     digest = hashlib.sha256(files("good")[0].read_bytes()).hexdigest()
     line = f"s VERIFIED n=5 target=last at_least=1 labels=accept:1,reject:5 {digest}\n"
+    assert capsys.readouterr() == (line, "")
+
+
+def test_the_good_proof_for_all_lengths_is_verified(capsys: pytest.CaptureFixture[str]) -> None:
+    assert check.main.main([str(path) for path in files("good-length")]) == 0
+    digest = hashlib.sha256(files("good")[0].read_bytes()).hexdigest()
+    line = f"s VERIFIED all-lengths recognises=dfa-of-2-states n>=1 states=2 {digest}\n"
     assert capsys.readouterr() == (line, "")
 
 
@@ -229,7 +238,7 @@ def code_of(model: bytes, certificate: bytes) -> int:
     return 0
 
 
-@pytest.mark.parametrize("case", ["good", "good-refutation", "good-bound"])
+@pytest.mark.parametrize("case", ["good", "good-refutation", "good-bound", "good-length"])
 def test_a_mutated_certificate_never_crashes(case: str) -> None:
     model, certificate = (path.read_bytes() for path in files(case))
     codes = {code_of(model, mutate(certificate, random.Random(seed))) for seed in SEEDS}

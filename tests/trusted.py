@@ -5,7 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from restrict.checker import account, formats, kernel, lower_bound, main, read, refutation, rules, tensors
+from restrict.checker import (
+    account,
+    all_lengths,
+    claims,
+    formats,
+    kernel,
+    labelling,
+    lower_bound,
+    machines,
+    main,
+    positions,
+    program,
+    read,
+    refutation,
+    rows,
+    rules,
+    tensors,
+    window,
+)
 from restrict.checker.account import Meter, Place, Reject, Task
 from restrict.checker.formats import Certificate
 from restrict.checker.kernel import Run
@@ -15,6 +33,7 @@ from restrict.checker.rules import compiled, interval
 
 FOLDER = Path(str(main.__file__)).parent
 MODULES = (account, read, tensors, rules, formats, kernel, refutation, lower_bound, main)
+MODULES += (rows, positions, program, machines, window, labelling, claims, all_lengths)
 FILES = tuple(Path(str(module.__file__)) for module in MODULES)
 __all__ = [
     "DEFAULT_LIMIT",

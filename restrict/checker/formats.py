@@ -158,6 +158,7 @@ class Model:
                 self.markers.append((at, marker))
         require(len(self.markers) <= n, top, "a model with both markers needs n of at least 2")
         self.domains = {"token": len(self.alphabet) + len(self.markers), "position": n}
+        self.when: str | None = fields.get("when")
         if "when" in fields and not self.number(fields["when"], top.key("when"), LEAST):
             malformed(top.key("when"), f"the model is not defined at n = {n}")
         self.files = Files(task.folder, fields.get("files", {}), top.key("files"), task.meter)

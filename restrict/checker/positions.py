@@ -7,6 +7,9 @@ Without slopes it depends on classes only (**finite**). By induction over the ex
 multiply slopes; division by a constant ``c`` multiplies the period by ``c``, and a remainder has no slopes; a
 comparison is finite if the slopes of the difference have one sign, since beyond a bound on the difference over one
 block of classes the sign is that of the slopes; any other operation is finite when its operands are.
+
+``j - i`` is no function of classes, but its comparison with a constant is one of ``d = j - i`` that does not change
+beyond a **reach**; the fifth coordinate is ``d``, and may be cut off at the reach.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from .rules import Tree, compiled
 
 MOST = 4096
 POINTS = 1 << 20
-Point = tuple[int, int, int, int]
+Point = tuple[int, int, int, int, int]
 Slopes = tuple[int, ...]
 SIGNS: dict[str, Callable[[int], bool]] = {
     "==": lambda v: v == 0,
@@ -36,7 +39,7 @@ SIGNS: dict[str, Callable[[int], bool]] = {
 
 class Form(NamedTuple):
     """See the module. ``line`` is (i, j, n, constant) where the expression is that sum of multiples; ``uses`` are the
-    coordinates that it reads."""
+    coordinates that it reads; ``slope`` is of the first four."""
 
     threshold: int
     period: int
@@ -44,6 +47,7 @@ class Form(NamedTuple):
     at: Callable[[Point], int]
     uses: frozenset[int]
     line: tuple[int, int, int, int] | None = None
+    reach: int = 0
 
 
 class Analysis:
@@ -57,8 +61,14 @@ class Analysis:
         unproved(self.place, f"positions enter in a way that is not covered: {why}")
 
     def form(self, tree: Tree, known: dict[str, int]) -> Form:
-        """The form of a tree, bottom up."""
+        """The form of a tree, bottom up; what no position enters is a number."""
         self.meter.charge(50)
+        found = self.form_of(tree, known)
+        constant = found.line is None and not found.uses and not any(found.slope)
+        return self.linear(0, 0, 0, found.at((0, 0, 0, 0, 0))) if constant else found
+
+    def form_of(self, tree: Tree, known: dict[str, int]) -> Form:
+        """The same, by the operator."""
         if tree.op == "int":
             return self.linear(0, 0, 0, tree.value)
         if tree.op == "name":
@@ -97,7 +107,7 @@ class Analysis:
         base = n + constant
 
         def at(point: Point) -> int:
-            return base + sum(a * b for a, b in zip(slope, point, strict=True))
+            return base + sum(a * b for a, b in zip(slope, point, strict=False))
 
         return Form(0, 1, slope, at, frozenset(c for c in range(4) if slope[c]), (i, j, n, constant))
 
@@ -106,7 +116,8 @@ class Analysis:
         threshold, period = max(a.threshold for a in args), lcm(*(a.period for a in args)) * times
         if threshold + period > MOST:
             self.refuse(f"{threshold + period} classes of positions")
-        return Form(threshold, period, slope, at, frozenset().union(*(a.uses for a in args)))
+        uses: frozenset[int] = frozenset().union(*(a.uses for a in args))
+        return Form(threshold, period, slope, at, uses, None, max(a.reach for a in args))
 
     def finite(self, args: list[Form], apply: Callable[[list[int]], int]) -> Form:
         """A function of finite forms."""
@@ -139,7 +150,15 @@ class Analysis:
     def test(self, sign: str, difference: Form) -> Form:
         """A comparison with 0, as a finite form."""
         threshold, period, slope = difference.threshold, difference.period, difference.slope
+        if difference.line is not None and difference.line[1] == -difference.line[0] != 0 == difference.line[2]:
+            scale, constant = difference.line[1], difference.line[3]
+            reach = abs(constant) // abs(scale) + 1
+            compare = SIGNS[sign]
+            line = (0, 0, 0, 0)
+            return Form(0, 1, line, lambda p: +compare(scale * p[4] + constant), frozenset((4,)), None, reach)
         if any(slope):
+            if difference.reach:
+                self.refuse("j - i and the position itself in one comparison")
             if min(slope) < 0 < max(slope):
                 self.refuse("a comparison of positions with each other or with a share of n")
             size, used = threshold + period, sorted(difference.uses)
@@ -151,7 +170,7 @@ class Analysis:
                 point = [0, 0, 0, 0]
                 for c, value in zip(used, values, strict=True):
                     point[c] = value
-                bound = max(bound, abs(difference.at((point[0], point[1], point[2], point[3]))))
+                bound = max(bound, abs(difference.at((point[0], point[1], point[2], point[3], 0))))
             threshold += period * (bound // min(abs(k) for k in slope if k) + 2)
         told = difference._replace(threshold=threshold, slope=(0, 0, 0, 0), line=None)
         return self.joined([told], (0, 0, 0, 0), lambda point: +SIGNS[sign](difference.at(point)))

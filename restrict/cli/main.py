@@ -24,7 +24,9 @@ from restrict.cli.new import new
 from restrict.cli.refute import refute
 from restrict.cli.run import run
 from restrict.cli.show import show
+from restrict.cli.simulate import simulate
 from restrict.cli.soft import soft
+from restrict.cli.sweep import sweep
 from restrict.cli.tighten import tighten
 from restrict.cli.verify import verify
 from restrict.errors import RestrictError
@@ -44,7 +46,9 @@ COMMANDS = (
     refute,
     run,
     show,
+    simulate,
     soft,
+    sweep,
     tighten,
     verify,
 )
