@@ -27,8 +27,9 @@ from restrict.languages.regular import Regular
 from restrict.model.program import Instance
 from restrict.optimum.cnf import encode
 from restrict.optimum.enumeration import KEPT, Labels, all_labels, all_words, confirm_one, digits, words_fit
-from restrict.optimum.exact import Cube, Oracle, Problem
+from restrict.optimum.exact import Problem
 from restrict.optimum.faces import largest_faces
+from restrict.optimum.oracle import Cube, Oracle
 from restrict.restriction import Restriction
 from restrict.task import Task
 

@@ -25,8 +25,8 @@ MOST = 8
 """Positions that the search splits over; the branches grow exponentially."""
 BRANCHES = 256
 """Branches of a split that is looked for."""
-MOST_LEAVES = 4096
-"""Leaves of a tree that is looked for."""
+MOST_LEAVES, QUICK_LEAVES = 4096, 256
+"""Leaves of a tree that is looked for, and of one whose questions are not compared."""
 MOST_LOOKS, LOOKED_NODES, TREE_NODES = 3_000, 60_000, 250_000
 """Abstract runs on demand that the choice of its questions may take, variables in all of them together, and variables
 in all the runs of a tree."""
@@ -75,7 +75,8 @@ def confirm_by_tree(
         task: the output.
         fixed: symbol indices by position.
         most: leaves of the tree, at most.
-        looks: abstract runs on demand that its search may take, at most.
+        looks: abstract runs on demand that its search may take, at most; 0: only the tree whose questions are the
+            tokens that most nodes read, which is found at once or not at all.
 
     Returns:
         The certificate, or ``None`` where these bounds do not do it or the label is not forced.
@@ -83,8 +84,9 @@ def confirm_by_tree(
     Raises:
         OutOfTime: the task's deadline has passed.
     """
-    growing = _Growing(task, dict(fixed), most, looks)
-    tree = growing.grow(dict(fixed))
+    tree = _Growing(task, min(most, QUICK_LEAVES), 0, QUICK_LEAVES).grow(dict(fixed))
+    if tree is None and looks:
+        tree = _Growing(task, most, looks).grow(dict(fixed))
     if tree is None:
         return None
     found = certified(task, fixed, tree.cone) if isinstance(tree, Leaf) else certified(task, fixed, {}, cases=tree)
@@ -94,13 +96,13 @@ def confirm_by_tree(
 class _Growing:
     """The search for a tree; one label is allowed at its leaves, that of the first."""
 
-    def __init__(self, task: Task, fixed: dict[int, int], most: int, looks: int) -> None:
-        self.task, self.leaves = task, most
+    def __init__(self, task: Task, most: int, looks: int, runs: int | None = None) -> None:
+        self.task, self.leaves, self.compares = task, most, looks > 0
         self.looks = min(looks, max(60, LOOKED_NODES // len(task.instance.model.variables)))
         self.position = task.one_position("cases")
         self.shared = OnDemandState.of(task.instance, {})
         self.symbols = range(len(task.instance.model.alphabet))
-        self.runs = max(500, TREE_NODES // len(task.instance.model.variables))
+        self.runs = 2 * runs if runs else max(500, TREE_NODES // len(task.instance.model.variables))
         self.label: str | None = None
         self.ranks: dict[int, tuple[int, int, int]] = {}
 
@@ -124,7 +126,7 @@ class _Growing:
         reads = reads or [i for i in instance.unpinned if i not in fixed]
         if not reads or self.leaves <= 0:
             return None
-        asked = self._question(fixed, reads)
+        asked = self._question(fixed, reads) if self.compares else self._busiest(fixed, reads)
         children: list[Case] = []
         for a in self.symbols:
             child = self.grow(fixed | {asked: a})
@@ -132,6 +134,18 @@ class _Growing:
                 return None
             children.append(child)
         return Question(asked, tuple(children))
+
+    def _busiest(self, fixed: dict[int, int], reads: list[int]) -> int:
+        """The position that most open nodes read; a node that reads few others counts for more."""
+        state = self.shared.under(fixed)
+        state.values(self.task.instance.model.output.variable, self.position)
+        counts = dict.fromkeys(reads, 0.0)
+        for node, sources in state.reads.items():
+            tokens = [j for name, j in sources if name == "token" and j in counts]
+            if len(state.values(*node)) > 1:
+                for j in tokens:
+                    counts[j] += 2.0 ** -len(tokens)
+        return min(reads, key=lambda p: (-counts[p], p))
 
     def _question(self, fixed: dict[int, int], reads: list[int]) -> int:
         """The position whose symbols leave least open; once the looks are used up, that which did before."""
