@@ -12,6 +12,7 @@ from restrict.certificate.certificate import check_fast
 from restrict.model.fileformat import dumps, loads
 from restrict.optimum import cnf
 from restrict.optimum.descent import descend
+from restrict.optimum.enumeration import Labels, all_labels
 from restrict.optimum.exact import exact
 from restrict.task import Task
 from tests import naive, random_programs
@@ -64,7 +65,8 @@ def test_explanations_from_words_are_minimum_where_they_say_so(n: int) -> None:
         word = [model.alphabet[a] for a in np.random.default_rng(seed).integers(0, 2, n)]
         (found,) = explain(model, word)
         (best,) = explain(model, word, exact=True)
-        least = minimum_explanation([model.run(list(x)).label() for x in all_words(n)], word, n)
+        labels, _ = all_labels(model.at(n), n - 1)
+        least = minimum_explanation(labels.reshape(-1), word, n)
         assert found.lower <= least <= found.weight
         assert best.lower == best.weight == least
         proved += found.minimum
@@ -73,14 +75,8 @@ def test_explanations_from_words_are_minimum_where_they_say_so(n: int) -> None:
     assert proved >= 3
 
 
-def all_words(n: int) -> list[str]:
-    """All binary words, in the order of their numbers."""
-    return [format(t, f"0{n}b") for t in range(2**n)]
-
-
-def minimum_explanation(labels: list[str], word: list[str], n: int) -> int:
-    """The fewest symbols of a word under which all words have its label."""
+def minimum_explanation(labels: Labels, word: list[str], n: int) -> int:
+    """The fewest symbols of a word under which all words, by number, have its label."""
     x = int("".join(word), 2)
-    missed = [x ^ t for t in range(2**n) if labels[t] != labels[x]]  # the positions at which a bad word differs
-    sizes = [bin(s).count("1") for s in range(2**n) if all(s & block for block in missed)]
-    return min(sizes)
+    missed = np.flatnonzero(labels != labels[x]) ^ x  # the positions at which a word of another label differs
+    return min(bin(s).count("1") for s in range(2**n) if bool((missed & s != 0).all()))

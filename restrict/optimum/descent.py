@@ -100,7 +100,9 @@ class _Descending:
 
     def _round(self, problem: Problem) -> bool:
         """Propose, and refute or keep; false where there is nothing to propose."""
-        h = problem.hit(len(self.best) - 1, self.budget)
+        if not self.best:
+            return False
+        h = problem.hit(min(len(self.best) - 1, len(problem.inputs)), self.budget)
         if h is None:
             return False
         other = self.oracle.other[problem.label]

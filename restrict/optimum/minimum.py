@@ -43,8 +43,8 @@ LENGTH, ROUNDS = 20_000, 200
 """Longest input, and proposals, for which this is done unasked."""
 ALTERNATIVES = 3
 """Proposals that explain by SAT, without a tree in reach, after which no other is tried."""
-CLAUSES = 60_000
-"""Largest formula of what is left under a proposal."""
+SAT_LENGTH, CLAUSES = 1_000, 60_000
+"""Longest input, and largest formula of what is left under a proposal, for which SAT is asked."""
 
 
 class _Word(OnDemandState):
@@ -271,14 +271,14 @@ def _settled(blocks: Blocks, cube: Cube) -> tuple[Cube | None, bool]:
     """A block where words found none at first, by SAT, or by more words where SAT is too much: then "none" is open."""
     if _proved(blocks, cube, SMALL_TREE) is not None:
         return None, False
-    try:
-        return blocks.by_sat(cube), False
-    except ResourceLimit:
-        block = blocks.by_words(set(cube), MORE_WORDS)
-        return block, block is None
+    if blocks.instance.n <= SAT_LENGTH:
+        with suppress(ResourceLimit):
+            return blocks.by_sat(cube), False
+    block = blocks.by_words(set(cube), MORE_WORDS)
+    return block, block is None
 
 
 def _proved(blocks: Blocks, cube: Cube, leaves: int = LEAVES) -> Certificate | None:
     """The certificate of a proposal that no block contradicts, if there is one in reach."""
     fixed = {**blocks.given, **cube}
-    return confirm(blocks.task, fixed) or confirm_by_tree(blocks.task, fixed, leaves, 0)
+    return confirm(blocks.task, fixed) or confirm_by_tree(blocks.task, fixed, leaves, 0, blocks.shared)
