@@ -32,6 +32,10 @@ MOST_LOOKS, LOOKED_NODES, TREE_NODES = 3_000, 60_000, 250_000
 in all the runs of a tree."""
 QUICK_NODES, QUICK_SCORES, NEVER_SCORES = 8_000, 10_000_000, 2**62
 """Nodes examined, and scores computed, by all the runs of a tree whose questions are not compared: half a second."""
+LONG_NODES = 100_000
+"""Nodes examined by all the runs of a tree whose questions are compared, besides those of the comparisons."""
+QUICK_RUNS = 60
+"""Runs of all variables at one position, besides: for programs of many maps."""
 OVER, OPEN = 1024, 64
 """Branches of a split that is given, and how many of them may be unsettled when it is extended."""
 WORK = 1_000_000
@@ -110,7 +114,8 @@ class _Growing:
         self.position = task.one_position("cases")
         self.symbols = range(len(task.instance.model.alphabet))
         self.runs = max(500, TREE_NODES // len(task.instance.model.variables))
-        self.nodes, self.scores = (TREE_NODES, NEVER_SCORES) if self.compares else (QUICK_NODES, QUICK_SCORES)
+        quick = QUICK_NODES + QUICK_RUNS * len(task.instance.model.variables)
+        self.nodes, self.scores = (LONG_NODES, NEVER_SCORES) if self.compares else (quick, QUICK_SCORES)
         self.label: str | None = None
         self.ranks: dict[int, tuple[int, int, int]] = {}
 
