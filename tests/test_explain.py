@@ -179,7 +179,7 @@ def test_all_sixteen_of_and_of_ors() -> None:
 
 def test_a_long_input() -> None:
     model = load("random:layers=2,seed=1")
-    x = [str(a) for a in np.random.default_rng(0).integers(0, 2, 20_000)]
+    x = [str(a) for a in np.random.default_rng(0).integers(0, 2, 3_000)]
     (found,) = explain(model, x)
     assert found.certificate is not None
     assert found.certificate.c == 0
