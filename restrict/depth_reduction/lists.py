@@ -136,7 +136,7 @@ def _seeds(instance: Instance, head: Head, row_i: I64, row_u: I64) -> I64 | None
     """The hash state before ``j`` of every row, where the score is ``hash(..., j, k)``."""
     if not isinstance(head.score, Formula) or instance.key(head) is None:
         return None
-    match bind(head.score.expr, n=instance.n):
+    match bind(head.score.folded, n=instance.n):
         case Expr("fin", (Expr("mix", (Expr("mix", (state, Expr("name", text="j"))), Expr("name", text="k"))),)):
             if not state.names & {"j", "k"}:
                 known = {"i": row_i, "q": row_u}
@@ -195,7 +195,8 @@ def _joined(parts: list[Parts]) -> Parts:
         return np.empty((2, 0), np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
     offsets = np.cumsum([0, *(int(ends[-1]) if len(ends) else 0 for _, ends, _ in parts)])
     ends = np.concatenate([ends + offset for (_, ends, _), offset in zip(parts, offsets[:-1], strict=True)])
-    return np.concatenate([p for p, _, _ in parts], axis=1), ends, np.concatenate([c for _, _, c in parts])
+    pairs = np.ascontiguousarray(np.concatenate([p for p, _, _ in parts], axis=1))  # numpy may keep columns together
+    return pairs, ends, np.concatenate([c for _, _, c in parts])
 
 
 def _each(

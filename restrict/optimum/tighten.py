@@ -24,6 +24,7 @@ from restrict.arguments import the_model, the_time
 from restrict.certificate.certificate import Certificate
 from restrict.deadline import Deadline, OutOfTime
 from restrict.errors import ModelError, UsageError
+from restrict.files import write_bytes
 from restrict.model.on_demand import OnDemandRun
 from restrict.model.program import Model
 from restrict.optimum.cnf import Encoding, encode
@@ -126,16 +127,16 @@ def tighten(
         raise UsageError("tighten is for the claim of one position, not for the target all")
     if certificate.sha256 != model.digest:
         raise ModelError(f"model.sha256: the certificate is for another model ({certificate.model_name!r})")
-    at = model.at(certificate.n)
-    where = position_of(at, certificate.target)
-    assert where is not None
-    code = encode(at, Restriction.of(at, certificate.restriction.fixed), [where])
+    instance = model.at(certificate.n)
+    position = position_of(instance, certificate.target)
+    assert position is not None
+    code = encode(instance, Restriction.of(instance, certificate.restriction.fixed), [position])
     deadline = Deadline.after(the_time(time))
     needed: dict[int, tuple[list[str], list[str]]] = {}
     proofs: list[Proof] = []
     for p in certificate.claim.dependencies:
         try:
-            found = _decide(code, where, p, deadline)
+            found = _decide(code, position, p, deadline)
         except OutOfTime:
             break
         if isinstance(found, Proof):
@@ -218,7 +219,7 @@ def write_proofs(proofs: Sequence[Proof], folder: Path) -> list[Path]:
                 (stem.with_suffix(".cnf"), dimacs(proof.clauses, proof.top)),
                 (stem.with_suffix(".drat"), "".join(f"{line}\n" for line in proof.lines)),
             ):
-                path.write_text(text, encoding="ascii")
+                write_bytes(path, text.encode("ascii"))
                 written.append(path)
     except OSError as error:
         raise UsageError(f"{folder}: the proofs cannot be written: {error}") from None
