@@ -234,6 +234,13 @@ def test_bounds_hold_against_direct_sums() -> None:
         assert 2 * np.exp(-2.125 * d**2).sum() <= Lookup(2.125).odds(n, 0.0)
         assert (n - 1) / (6 * n - 5) <= Exists().odds(n, 0.0)
         assert (n - 1) * np.exp(-np.log(6 * n - 5)) <= Threshold(1.0).odds(n, 0.0)
+        # previous: every query position, both parities.
+        for decoder in (False, True):
+            scale, j = (1.0 if n < 4 else (n - 1.0) * (n - 3)) if decoder else n - 1.0, np.arange(n)
+            tie = -1 / (j + 1) if decoder else j / n
+            for i in range(1, n):
+                s = scale * (-0.875 * (-1.0) ** (i + j[: i + 1]) + tie[: i + 1])
+                assert np.exp(s - s[i - 1]).sum() - 1 <= Neighbour(decoder).odds(n, 0.0), (n, i, decoder)
         # The decoder's look-up, every count against every position.
         u = np.arange(1, n + 1)
         count = u[:, None]

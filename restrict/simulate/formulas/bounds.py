@@ -229,9 +229,8 @@ class Neighbour(Bound):
 
     @staticmethod
     def _encoder(n: int) -> float:
-        others = (n - 1) // 2
-        wrong = fall((n - 1) * (1.75 - 1 / n)) + others * fall((n - 1) * (1.75 + 1 / n))
-        return steps(fall(2 * (n - 1) / n), n if n == SMALL else others) + wrong
+        wrong = fall((n - 1) * (1.75 - 1 / n)) + (n - 1) // 2 * fall((n - 1) * (1.75 + 1 / n))
+        return steps(fall(2 * (n - 1) / n), n if n == SMALL else (n - 2) // 2) + wrong
 
     @staticmethod
     def _decoder(n: int) -> float:
