@@ -79,7 +79,7 @@ def compare(model: Model, longest: int, rng: np.random.Generator | None = None, 
             for i in range(n):
                 state = automaton.delta[state, words[:, i]]
             got, truth = automaton.label[state], None if truth is None else truth[:, -1]
-        if not np.array_equal(got, np.full_like(got, labels.index("undefined")) if truth is None else truth):
+        if not np.array_equal(got, np.full_like(got, labels.index("")) if truth is None else truth):
             return False
     return True
 

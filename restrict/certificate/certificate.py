@@ -13,10 +13,10 @@ from typing import Any
 from restrict.abstract.run import AbstractRun, Cone, abstract_run, all_but_wide, positions_of
 from restrict.certificate.cases import Case, Leaf, cases_to_json, leaves, read_cases
 from restrict.certificate.outline import FORMAT, read_outline
+from restrict.checker.account import Meter, Place, Reject
+from restrict.checker.account import Task as Trial
 from restrict.checker.formats import Model as Reading
 from restrict.checker.main import DEFAULT_LIMIT
-from restrict.checker.read import Meter, Place, Reject
-from restrict.checker.read import Task as Trial
 from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError, quote
 from restrict.files import read_bytes, write_bytes
 from restrict.model.program import Instance, Model

@@ -24,6 +24,7 @@ from restrict.cli.new import new
 from restrict.cli.refute import refute
 from restrict.cli.run import run
 from restrict.cli.show import show
+from restrict.cli.simulate import simulate
 from restrict.cli.soft import soft
 from restrict.cli.tighten import tighten
 from restrict.cli.verify import verify
@@ -44,6 +45,7 @@ COMMANDS = (
     refute,
     run,
     show,
+    simulate,
     soft,
     tighten,
     verify,

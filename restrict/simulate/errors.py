@@ -187,6 +187,60 @@ def lookup_value_error(scale: Real, slope: Real) -> float:
     return up(up(2 * high_float(slope) * q) / down(rest * rest))
 
 
+def tied_error(n: int, gap: Real, scale: Real) -> float:
+    """The weight off the winner after tie-breaking with ``gap j / (2n)``, rightmost or leftmost (Lemma 8).
+
+    Ties lie on one side of the winner and fall by ``gap / (2n)`` for each position; all others are behind by at least
+    ``gap - gap (n-1) / (2n) = gap (n+1) / (2n)``. The odds are at most the sum of the two; the paper's linear gap for
+    everything would give twice the first.
+
+    Args:
+        n: the length, at least 1.
+        gap: positive: unequal scores differ by at least this.
+        scale: the inverse temperature, at least 0; a lower bound.
+
+    Returns:
+        A certified bound in [0, 1].
+
+    Raises:
+        UsageError: an argument out of range.
+    """
+    line = tie_term(n, gap)
+    _positive(scale=scale)
+    if n == 1:
+        return 0.0
+    q = _fall(line, scale)
+    rest = down(1.0 - q)
+    ties = math.inf if rest <= 0 else up(q / rest)
+    behind = up((n - 1) * _fall(line * (n + 1), scale))
+    return _share(min(up(ties + behind), up((n - 1) * q)))
+
+
+def tied_rate(error: Real) -> float:
+    """The least ``c``, up to a millionth, such that ``scale = 2 n c / gap`` keeps :func:`tied_error` small at every n.
+
+    With ``q = exp(-c)`` the odds are at most ``q / (1 - q) + (n-1) q^(n+1)``, and the last term is at most ``q^3`` for
+    ``q <= 1/2`` (equal at ``n = 2``, and from ``n`` to ``n + 1`` it is multiplied by ``q n / (n-1) <= 1``).
+
+    Args:
+        error: in (0, 1/3).
+
+    Returns:
+        The rate ``c``, rounded up.
+
+    Raises:
+        UsageError: an error out of range.
+    """
+    if not 0 < error < Fraction(1, 3):
+        raise UsageError("the error must be between 0 and 1/3")
+
+    def bound(c: float) -> float:
+        q = exp_above(-c)
+        return 1.0 if q > 0.5 else _share(up(up(q / down(1.0 - q)) + up(q * up(q * q))))
+
+    return _bisected(bound, error)
+
+
 # ------------------------------------------------------------ the temperature for an error
 
 
