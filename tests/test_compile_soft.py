@@ -289,6 +289,9 @@ def test_the_road_from_a_language_to_float32(shell: Shell, tmp_path: Path) -> No
     """A star-free language, a hard-attention model proved at every length, its formula, a softmax model, float32."""
     hard, formula, soft = tmp_path / "hard.json", tmp_path / "formula.txt", tmp_path / "soft.safetensors"
     assert "at every length (proved)" in shell.good("compile", "--language", "regex:(ab)*", "-o", hard)
+    assert "certified" in shell.good("simulate", hard, "-n", 12, "-o", soft)
+    assert f"{'ab' * 6}: accept" in shell.good("soft", "run", soft, "ab" * 6, "--float32")
+    assert "ababababbaab: reject" in shell.good("soft", "run", soft, "ababababbaab", "--float32")
     assert "at every length (proved)" in shell.good("compile", "--to", "ltl", hard, "-o", formula)
     text = formula.read_text().strip()
     out = shell.good("compile", text, "--alphabet", "a,b", "--to", "soft", "-o", soft, "--verify", 6)
