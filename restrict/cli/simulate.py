@@ -37,7 +37,7 @@ class Epsilon(click.ParamType):  # type: ignore[type-arg]
 @click.option(
     "--epsilon",
     type=Epsilon(),
-    default="1/4",
+    default="1/5",
     show_default=True,
     help="How far any head's read may be from the hard one; at most 1/4, so that rounding restores it exactly.",
 )
@@ -73,7 +73,18 @@ def simulate(
         click.echo(f"softmax model in {output}")
 
 
+def _safe(compiled: Compiled, safe: int) -> str:
+    """What is certified about floating point."""
+    if not compiled.every_length:
+        return f"right at n = {safe} (certified)" if safe else f"at n = {compiled.n} the result may be wrong"
+    if safe >= common.LONGEST // 10:
+        return f"right up to n = {safe}, the longest (certified)"
+    return f"right up to n = {safe} (certified); from n = {safe + 1} on the result may be wrong"
+
+
 def _print(compiled: Compiled, found: Measured) -> None:
+    from restrict.simulate.rounding import safe_length
+
     soft, n = compiled.soft, compiled.n
     click.echo(
         f"{compiled.program.name} at n = {n}: "
@@ -86,6 +97,8 @@ def _print(compiled: Compiled, found: Measured) -> None:
     on = f"all {found.words} words" if found.exhaustive else f"{found.words} sampled words (estimate from below)"
     wrong = "no wrong label" if not found.wrong else f"WRONG LABELS on {found.wrong} words; please report this as a bug"
     click.echo(f"measured: {found.error:.6g} on {on}, {wrong}")
+    for kind in ("float64", "float32"):
+        click.echo(f"{kind}: {_safe(compiled, safe_length(compiled, kind))}")
     every = "every length at which the program is defined" if compiled.every_length else f"n = {n} only"
     click.echo(f"the softmax model holds for {every}")
     width = max((len(h.variable) for h in compiled.heads), default=4)
@@ -109,6 +122,8 @@ def _up(x: float) -> str:
 
 
 def _document(compiled: Compiled, found: Measured, output: Path | None) -> dict[str, Any]:
+    from restrict.simulate.rounding import safe_length
+
     return {
         "model": compiled.program.name,
         "n": compiled.n,
@@ -119,6 +134,7 @@ def _document(compiled: Compiled, found: Measured, output: Path | None) -> dict[
         "words": found.words,
         "exhaustive": found.exhaustive,
         "wrong": found.wrong,
+        "safe_length": {kind: safe_length(compiled, kind) for kind in ("float64", "float32")},
         "every_length": compiled.every_length,
         "layers": len(compiled.soft.layers),
         "width": compiled.soft.width,

@@ -55,7 +55,8 @@ I_AXES, J_AXES = ("i", "q"), ("j", "k")
 class HeadReport:
     """One head of the softmax model: what it reads, how sharp it must be, and what it can lose.
 
-    ``raw`` holds what is read before rounding. ``ties`` is ``broken``, or ``harmless`` where none can matter.
+    ``raw`` holds what is read before rounding. ``ties`` is ``broken``, or ``harmless`` where none can matter. ``top``
+    is the greatest rank of a score.
     """
 
     variable: str
@@ -63,8 +64,7 @@ class HeadReport:
     ties: str
     scale: Term
     raw: Block
-    rows: int
-    columns: int
+    top: int
 
     def error(self, n: int) -> float:
         """The certified bound on the weight off the winning keys at length ``n``, outward rounded.
@@ -99,13 +99,14 @@ class Compiled:
         return max((head.scale.enclose(0, self.n).high for head in self.heads), default=0.0)
 
 
-def compile_program(model: Model, n: int, epsilon: Fraction = Fraction(1, 4)) -> Compiled:
+def compile_program(model: Model, n: int, epsilon: Fraction = Fraction(1, 5)) -> Compiled:
     """A hard-attention program as a softmax transformer, right at length ``n`` on every word.
 
     Args:
         model: the program; its scores and maps are no Python callables.
         n: the length, markers included.
-        epsilon: every head's read is to be within this of the hard one, in (0, 1/4].
+        epsilon: every head's read is to be within this of the hard one, in (0, 1/4]; what is left to 1/4 is room for
+            rounding.
 
     Returns:
         The model with its certified errors, each at most ``epsilon``.
@@ -403,7 +404,7 @@ class _Compiler:
             ),
         )  # fmt: skip
         kind = "harmless" if harmless else "broken"
-        self.heads.append(HeadReport(head.name, time, kind, scale, raw, *table_.shape))
+        self.heads.append(HeadReport(head.name, time, kind, scale, raw, int(ranks.max())))
         self._round(head, time, raw)
 
     def _round(self, head: Head, time: int, raw: Block) -> None:
