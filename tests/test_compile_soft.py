@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import json
 import re
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -315,3 +316,12 @@ def test_the_examples_of_the_page_run() -> None:
     runner = doctest.DocTestRunner(verbose=False)
     runner.run(found, out=report.append)
     assert runner.failures == 0, "".join(report)
+
+
+def test_the_lines_of_the_readme_run(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    readme = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+    lines = [shlex.split(line, comments=True) for line in readme.splitlines() if "--to soft" in line]
+    assert [words[2] for words in lines] == ["odd(#past 1)", "2 * #all 1 > length", "previous 1", "1 since 0"]
+    monkeypatch.chdir(tmp_path)
+    for words in lines:
+        assert "equal to the evaluator on all 30 words" in shell.good(*words[1:], "--verify", 4)

@@ -11,7 +11,7 @@ in any order of summation. Two things are common to all scores of a row and cost
 differences: the rounding of the scale and of what the query brings. Booleans are exact (:mod:`.gates`), so this is the
 whole error, for each head by itself. Assumption: the exponential errs by at most 8 units in the last place.
 
-From :data:`SMALL` on every ``deviation`` grows with ``n`` when ``unit`` is not 0, so there one length certifies all
+From length 64 on every ``deviation`` grows with ``n`` when ``unit`` is not 0, so there one length certifies all
 between.
 """
 
@@ -21,15 +21,11 @@ import math
 from dataclasses import dataclass
 
 from restrict.simulate.errors import exp_above
+from restrict.simulate.rounding import SAFE, SHORT, UNITS
 
-UNITS = {"float64": 2.0**-53, "float32": 2.0**-24}
-"""Unit roundoff by the name of the type."""
+__all__ = ["SAFE", "SHORT", "UNITS", "Bound", "Exists", "Lookup", "Nearest", "Neighbour", "Threshold"]
 SLACK = 1.0 + 2.0**-40
 """More than the rounding of the few operations on positive numbers that a bound is made of."""
-SAFE = 0.25
-"""Lemma 9: what is within 1/4 of a truth value is rounded to it."""
-SMALL = 64
-"""Up to this length bounds are looked at one by one."""
 
 
 @dataclass(frozen=True)
@@ -224,13 +220,13 @@ class Neighbour(Bound):
         """
         if n == 1:
             return 0.0
-        exact = (self._decoder if self.decoder else self._encoder)(min(n, SMALL))
+        exact = (self._decoder if self.decoder else self._encoder)(min(n, SHORT))
         return exact * math.exp(min(20 * unit * float(n) ** (2 if self.decoder else 1), 60.0)) * SLACK
 
     @staticmethod
     def _encoder(n: int) -> float:
         wrong = fall((n - 1) * (1.75 - 1 / n)) + (n - 1) // 2 * fall((n - 1) * (1.75 + 1 / n))
-        return steps(fall(2 * (n - 1) / n), n if n == SMALL else (n - 2) // 2) + wrong
+        return steps(fall(2 * (n - 1) / n), n if n == SHORT else (n - 2) // 2) + wrong
 
     @staticmethod
     def _decoder(n: int) -> float:
@@ -238,15 +234,15 @@ class Neighbour(Bound):
             return max(fall(1.25), (fall(19 / 12) + fall(2.25)) if n == 3 else 0.0)
         scale = (n - 1) * (n - 3)
         wrong = fall(1.25 * scale) + n * fall(1.75 * scale)
-        return steps(fall(2.0), n if n == SMALL else (n - 2) // 2) + wrong
+        return steps(fall(2.0), n if n == SHORT else (n - 2) // 2) + wrong
 
     def everywhere(self) -> float:
         """See the base class.
 
         Returns:
-            The largest deviation up to ``SMALL``, where it bounds all that follow.
+            The largest deviation up to ``SHORT``, where it bounds all that follow.
         """
-        return max(self.deviation(n) for n in range(1, SMALL + 1))
+        return max(self.deviation(n) for n in range(1, SHORT + 1))
 
 
 @dataclass(frozen=True)

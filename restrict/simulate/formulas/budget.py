@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from restrict.simulate.formulas.bounds import SAFE, SMALL, UNITS, Bound
+from restrict.simulate.formulas.bounds import SAFE, SHORT, UNITS, Bound
 from restrict.soft.model import MAX_N, SoftModel
 
 
@@ -79,10 +79,10 @@ class Budget:
             The length, at most 10 million (the format's limit), with which all shorter ones are certified; 0 for none.
             Cost: some hundred evaluations of each head's bound.
         """
-        wrong = next((n for n in range(1, SMALL + 1) if self.deviation(n, kind) >= SAFE), None)
+        wrong = next((n for n in range(1, SHORT + 1) if self.deviation(n, kind) >= SAFE), None)
         if wrong is not None:
             return wrong - 1
-        low, high = SMALL, MAX_N + 1
+        low, high = SHORT, MAX_N + 1
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if self.deviation(middle, kind) < SAFE else (low, middle)
