@@ -130,6 +130,107 @@ def mixed(share: float) -> list[dict[str, Any]]:
     return [{"title": "mixed", "counts": counts, "times": times}]
 
 
+def free(share: float) -> list[dict[str, Any]]:
+    """The instances of this repository: their automata, or what is not order-only; a second run of each is timed."""
+    from restrict.all_lengths.recognise import NotOrderOnly
+    from restrict.model.source import load
+
+    out: list[dict[str, Any]] = []
+    declined = []
+    for path in sorted((Path(__file__).resolve().parent.parent / "instances").glob("*.json")):
+        if '"restrict-model/1"' not in path.read_text()[:400]:
+            continue
+        model = load(path)
+        try:
+            build(recognise(model))
+        except NotOrderOnly:
+            declined.append(path.stem)
+            continue
+        start = time.perf_counter()
+        found = moore(build(recognise(model)))
+        out.append({"title": path.stem, "seconds": time.perf_counter() - start, "states": found.states})
+    slow = max(out, key=lambda f: f["seconds"])
+    print(f"free: {len(out)} instances, slowest {slow['title']} {slow['seconds']:.3f} s", flush=True)
+    print(f"    not order-only: {', '.join(declined)}", flush=True)
+    return out
+
+
+def shift(length: int) -> dict[str, Any]:
+    """ "The symbol ``length`` places before the end is b": a chain of heads, 2**length states."""
+    variables = []
+    source = "token"
+    for d in range(1, length):
+        head = {
+            "name": f"back{d}",
+            "kind": "head",
+            "value": source,
+            "score": "0",
+            "mask": "strict_past",
+            "ties": "right",
+        }
+        variables.append(head)
+        source = f"back{d}"
+    document: dict[str, Any] = {"format": "restrict-model/1", "name": f"shift{length}", "alphabet": ["a", "b"]}
+    return document | {"variables": variables, "output": {"variable": source, "position": "last", "accept": [1]}}
+
+
+def seen(letters: int) -> dict[str, Any]:
+    """ "An odd number of the letters occur": a head for each, all in one layer, 2**letters states."""
+    variables: list[dict[str, Any]] = []
+    for a in range(letters):
+        variables.append({"name": f"is{a}", "kind": "map", "args": ["token"], "domain": 2, "map": f"token == {a}"})
+        head = {"name": f"seen{a}", "kind": "head", "key": f"is{a}", "value": f"is{a}", "score": "k", "mask": "past"}
+        variables.append(head)
+    heads = [f"seen{a}" for a in range(letters)]
+    variables.append({"name": "odd", "kind": "map", "args": heads, "domain": 2, "map": f"({' + '.join(heads)}) % 2"})
+    document: dict[str, Any] = {"format": "restrict-model/1", "name": f"seen{letters}", "variables": variables}
+    document["alphabet"] = list("abcdefghijklmnopqrstuvwxyz"[:letters])
+    return document | {"output": {"variable": "odd", "position": "last", "accept": [1]}}
+
+
+def large(share: float) -> list[dict[str, Any]]:
+    """Proofs with many states: two families and random transformers, checked by the trusted checker."""
+    from restrict.all_lengths.proof import document, to_bytes
+    from restrict.checker.main import verify as check
+    from restrict.model.fileformat import dumps
+
+    transformers = [(2, 4, 4), (3, 8, 2), (3, 8, 3)]
+    cases = [(f"shift {k}", dumps(shift(k)), k) for k in (12, 15, 17, 18)]
+    cases += [(f"seen {k}", dumps(seen(k)), 0) for k in (8, 11, 13)]
+    for heads, states, letters in transformers:
+        rng = np.random.default_rng(0)
+        cases.append(
+            (
+                f"L=3 H={heads} S={states} letters={letters}",
+                dumps(random_transformer(rng, 3, heads, states, letters)),
+                0,
+            )
+        )
+    out = []
+    for title, content, back in cases[: max(1, round(len(cases) * share))]:
+        model = loads(content)
+        built = build(recognise(model), Limits(1_000_000), None, True)
+        claim = {"kind": "forces", "label": "accept", "start": [], "middle": ["*"], "from": max(1, back)}
+        claim |= {"end": ["b"] + ["*"] * (back - 1)} if back else {"middle": ["a"], "end": []}
+        if not back:
+            claim = {"kind": "cost", "label": "accept", "costs": [-1], "period": 1, "cap": 0}
+        proof = to_bytes(document(model, built, claim))
+        start = time.perf_counter()
+        line = ""
+        try:
+            line = check(content, proof, limit=10**12)
+        except Exception as error:
+            line = str(error)
+        states = sum(max(r.grown) for r in built.account)
+        seconds = time.perf_counter() - start
+        print(
+            f"large {title}: {states} states in all layers, {len(proof)} bytes, {seconds:.1f} s: {line[:90]}",
+            flush=True,
+        )
+        out.append({"title": title, "states": states, "bytes": len(proof), "seconds": seconds})
+    return out
+
+
 def back(share: float) -> list[dict[str, Any]]:
     """Random star-free automata of up to 12 states, compiled back and proved equal at all lengths."""
     from restrict.all_lengths.compile_back import compile_language
@@ -218,6 +319,8 @@ SUITES: dict[str, Callable[[float], list[dict[str, Any]]]] = {
     "four": lambda s: [suite("four letters, L=3 H=3 S=8, all masks", round(50 * s), 60, 3, 3, 8, 4)],
     "curve": curve,
     "mixed": mixed,
+    "free": free,
+    "large": large,
     "back": back,
     "formulas": formulas,
     "proofs": proofs,

@@ -80,9 +80,9 @@ def random_language(rng: Generator, alphabet: tuple[str, ...]) -> Regular:
 def true_claim(rng: Generator, subject: Subject) -> Document:
     """A claim of a random kind that is true of the model."""
     one, first = subject.moore, int(rng.integers(4))
-    makers = [forcing_claim, cost_claim, computes_claim, deviates_claim]
+    makers: list[Any] = [forcing_claim, cost_claim, computes_claim, deviates_claim]
     if one.accepts and not subject.every:
-        makers += [recognises_claim, differs_claim]
+        makers += [recognises_claim, differs_claim, other_language_claim]
     for _ in range(20):
         claim = makers[int(rng.integers(len(makers)))](rng, subject, first)
         if claim is not None:
@@ -104,6 +104,38 @@ def differs_claim(rng: Generator, subject: Subject, first: int) -> Document | No
         return None
     claim = {"kind": "differs", "language": dfa_document(language), "word": list(wrong.word), "from": first}
     return claim | {"shortest": 1}
+
+
+OTHERS = ("majority", "anbn", "palindromes", "dyck", "shuffle-dyck")
+
+
+def other_language_claim(rng: Generator, subject: Subject, first: int) -> Document | None:
+    """A shortest difference from a language with a stack or counters."""
+    name, alphabet = OTHERS[int(rng.integers(len(OTHERS)))], list(subject.model.alphabet)
+    language: Document = {"name": name, "alphabet": alphabet if rng.random() < 0.5 else alphabet[::-1]}
+    if name == "dyck" and rng.random() < 0.5:
+        language["depth"] = int(rng.integers(1, 3))
+    for n in range(max(first, 1, subject.markers), EVERY + 4):
+        for word in product(alphabet, repeat=n - subject.markers):
+            said = subject.moore.run(word)
+            if said and (said == "accept") != member(language, word):
+                claim: Document = {"kind": "differs", "language": language, "word": list(word)}
+                return claim | {"from": first, "shortest": 1}
+    return None
+
+
+def member(language: Document, word: tuple[str, ...]) -> bool:
+    """Whether a word is in a language of two symbols, by its definition."""
+    bits = [language["alphabet"].index(a) for a in word]
+    name, n, ones = language["name"], len(bits), sum(bits)
+    if name == "majority":
+        return 2 * ones > n
+    if name == "anbn":
+        return bits == [0] * (n - ones) + [1] * ones and 2 * ones == n
+    if name == "palindromes":
+        return bits == bits[::-1]
+    height = [sum(1 - 2 * b for b in bits[:t]) for t in range(n + 1)]
+    return min(height) == 0 == height[-1] and max(height) <= language.get("depth", n)
 
 
 def forcing_claim(rng: Generator, subject: Subject, first: int) -> Document | None:
@@ -167,6 +199,8 @@ def other_label(subject: Subject, claim: Document, word: tuple[str, ...]) -> str
     """What the automaton of a claim says of a word, at its end."""
     document = claim.get("language", claim.get("machine"))
     assert document is not None
+    if "name" in document and "transitions" not in document:
+        return "accept" if member(document, word) else "reject"
     state = document.get("start", 0)
     for a in word:
         state = document["transitions"][state][document["alphabet"].index(a)]
@@ -183,6 +217,8 @@ def true_agreement(subject: Subject, claim: Document, most: int | None = None) -
     todo: list[tuple[int, tuple[str, ...], int]] = [(0, (), subject.markers)]
     document = claim.get("language", claim.get("machine"))
     assert document is not None
+    if "transitions" not in document:
+        return agree_on_short(subject, claim, most)
     seen = set()
     while todo:
         state, word, n = todo.pop(0)
@@ -200,6 +236,15 @@ def true_agreement(subject: Subject, claim: Document, most: int | None = None) -
         for x, symbol in enumerate(subject.moore.alphabet):
             todo.append((int(subject.moore.delta[state, x]), (*word, symbol), n + 1))
     return True
+
+
+def agree_on_short(subject: Subject, claim: Document, most: int | None) -> bool:
+    """All words, one by one; a language that is not regular is never recognised at all lengths."""
+    for n in range(max(claim["from"], 1, subject.markers), (most if most is not None else EVERY + 4) + 1):
+        for word in product(subject.moore.alphabet, repeat=n - subject.markers):
+            if subject.moore.run(word) not in ("", other_label(subject, claim, word)):
+                return False
+    return most is not None
 
 
 def labels_at(subject: Subject, claim: Document, word: tuple[str, ...]) -> list[tuple[str, str]]:

@@ -14,7 +14,7 @@ from restrict.all_lengths.compare import machine_of, wrong_lengths
 from restrict.all_lengths.compile_back import compile_language, formula_of, spelled
 from restrict.all_lengths.forcing import Costs
 from restrict.all_lengths.verify import language_of_model, named
-from restrict.errors import NotEstablished, UsageError
+from restrict.errors import NotEstablished, ResourceLimit, UsageError
 from restrict.languages.dfa import Dfa, minimal
 from restrict.languages.monoid import star_free
 from restrict.languages.regular import Regular
@@ -129,6 +129,37 @@ def test_forcing_costs_and_patterns_at_every_length() -> None:
         assert proof.line is not None
 
 
+def bounded_on_one_side(seed: int, programs: int) -> int:
+    """Theorem 1 (Hahn 2020) at every length at once: of a program's exact costs of both labels, at each length at which
+    it is defined, one is at most a constant. All features mixed; how many programs."""
+    rng = np.random.default_rng(seed)
+    done = 0
+    for _ in range(programs):
+        document = random_order_only(rng, 2, 5) if rng.random() < 0.7 else random_transformer(rng, 2, 2, 3)
+        document["output"]["position"] = "last"
+        model = loads(json.dumps(document).encode())
+        try:
+            found = restrict.automaton(model, states=400)
+            both = [found.costs(label) for label in ("accept", "reject") if label in found.built.program.labels]
+        except (NotEstablished, ResourceLimit):
+            continue
+        done += 1
+        size = max(len(c.values) for c in both) + 2 * both[0].period * both[-1].period
+        for t in range(1, size):
+            assert max(at_length(c, t) for c in both) >= 0, (document, t)
+    return done
+
+
+@pytest.mark.parametrize("programs", [30, pytest.param(200, marks=pytest.mark.heavy)])
+def test_one_label_has_bounded_cost_at_every_length(programs: int) -> None:
+    assert bounded_on_one_side(12, programs) >= 0.75 * programs
+
+
+@pytest.mark.slow
+def test_one_label_has_bounded_cost_at_every_length_of_a_thousand_programs() -> None:
+    assert bounded_on_one_side(13, 1300) >= 1000
+
+
 def at_length(costs: Costs, n: int) -> int:
     """The cost for words of ``n`` symbols."""
     size = len(costs.values)
@@ -193,10 +224,11 @@ def test_arguments_of_verify() -> None:
         restrict.verify(restrict.load(INSTANCES / "induction-head.json"), "regex[abcd]:a*")
 
 
-def test_compiled_formulas_are_the_automaton_by_recursion() -> None:
+@pytest.mark.parametrize("count", [6, pytest.param(80, marks=pytest.mark.heavy)])
+def test_compiled_formulas_are_the_automaton_by_recursion(count: int) -> None:
     """Past and future, all operators; two routes that share nothing, equal at every length."""
-    rng = np.random.default_rng(11)
-    for _ in range(12):
+    rng = np.random.default_rng(count)
+    for _ in range(count):
         formula = random_formula(rng, ["a", "b"], 6)
         found = restrict.automaton(compile_formula(formula, ["a", "b"])).moore
         assert same(found, automaton_of(formula, ["a", "b"])), formula

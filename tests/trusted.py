@@ -13,6 +13,7 @@ from restrict.checker import (
     kernel,
     labelling,
     lower_bound,
+    machines,
     main,
     positions,
     program,
@@ -32,7 +33,7 @@ from restrict.checker.rules import compiled, interval
 
 FOLDER = Path(str(main.__file__)).parent
 MODULES = (account, read, tensors, rules, formats, kernel, refutation, lower_bound, main)
-MODULES += (rows, positions, program, window, labelling, claims, all_lengths)
+MODULES += (rows, positions, program, machines, window, labelling, claims, all_lengths)
 FILES = tuple(Path(str(module.__file__)) for module in MODULES)
 __all__ = [
     "DEFAULT_LIMIT",

@@ -12,7 +12,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from .account import LARGEST, Place, malformed, unproved
-from .labelling import Labelling, Other
+from .labelling import Labelling
+from .machines import Other, machine_of
 from .program import LABEL, Program
 from .read import Maybe, integer, integers, listing, record, string, strings, thing
 from .refutation import Language
@@ -108,37 +109,36 @@ class Claim:
     # ------------------------------------------------------------ languages and labellings
 
     def agreement(self, other: Other, first: int, most: int) -> None:
-        """The labels of the model and of an automaton agree on every word of length ``first .. most``: a set of pairs
-        of states closed under letters."""
+        """The labels of the model and of a machine agree on every word of length ``first .. most``: a set of pairs of
+        states (configurations) closed under letters, which is finite for an automaton."""
         start, first = (self.reader.start, other.start), max(first, 1)  # no claim is about the empty run
         level, seen, n = [start], {(start, min(self.reader.markers, first))}, self.reader.markers
         letters = list(self.alphabet.values())
         while level and n <= most:
             for (_, said), q in level:
-                if n >= first and said not in (other.label[q], self.reader.undefined):
+                if n >= first and said not in (other.label(q), self.reader.undefined):
                     unproved(self.place, f"model and {other.what} differ on a word of {n} positions")
             n += 1
             after: list[tuple[State, int]] = []
-            self.meter.charge(8 * len(level) * len(letters))
+            self.meter.charge((12 + n // 8) * len(level) * len(letters))
             for state, q in level:
                 for x in letters:
-                    to = (self.reader.step(state, x), other.moves[q][x])
+                    to = (self.reader.step(state, x), other.step(q, x))
                     if (key := (to, min(n, first))) not in seen:
+                        self.meter.hold(300 + 8 * n)
                         seen.add(key)
                         after.append(to)
             level = after
 
-    def as_automaton(self) -> Other:
-        """The language as an automaton with labels."""
-        if (automaton := self.language.automaton) is None:
-            malformed(self.place.key("language"), "agreement at all lengths is for automata and parity alone")
-        order = [self.language.symbols[a] for a in self.alphabet]
-        moves = [[row[a] for a in order] for row in automaton.moves]
-        return Other(automaton.start, moves, [+(q in automaton.accept) for q in range(len(moves))], "language")
+    def machine(self) -> Other:
+        """The machine of the language."""
+        return machine_of(self.language, [self.language.symbols[a] for a in self.alphabet])
 
     def recognises(self) -> str:
         """Model and automaton agree at every length."""
-        self.agreement(self.as_automaton(), self.fields["from"], LARGEST)
+        if self.language.automaton is None:
+            malformed(self.place.key("language"), "agreement at all lengths is for automata and parity alone")
+        self.agreement(self.machine(), self.fields["from"], LARGEST)
         return f"recognises={self.language.text} n>={max(self.fields['from'], 1)}"
 
     def word(self) -> tuple[list[int], int]:
@@ -162,7 +162,7 @@ class Claim:
         if said == self.language.contains([self.language.symbols[a] for a in self.fields["word"]]):
             unproved(self.place.key("word"), "model and language agree on the word")
         if self.fields["shortest"]:
-            self.agreement(self.as_automaton(), self.fields["from"], n - 1)
+            self.agreement(self.machine(), self.fields["from"], n - 1)
         return f"differs-from={self.language.text} n={n}" + (" shortest" if self.fields["shortest"] else "")
 
     def computes(self) -> str:
@@ -188,8 +188,8 @@ class Claim:
         if (other := self.labelling.automaton) is not None:
             q = other.start
             for a in word:
-                q = other.moves[q][a]
-            theirs = other.label[q]
+                q = other.step(q, a)
+            theirs = other.label(q)
         else:
             if position is None or position >= n:
                 malformed(self.place.key("position"), f"expected a position below {n}", position)
@@ -225,31 +225,33 @@ class Claim:
         if not middle:
             malformed(self.place.key("middle"), "expected at least one cell")
         good, n = self.good(), len(start) + len(end) + self.reader.markers
-        if n > max(1, self.fields["from"]):
+        first = max(1, self.fields["from"])
+        if n > first:
             unproved(self.place.key("from"), f"the pattern is for {n} positions and more")
-        states, spoken = frozenset([self.reader.start]), False
+        states = frozenset([self.reader.start])
         for cell in start:
             states = self.sets(states, cell)
+        # What `end` makes of a union of sets is the union of what it makes of each: one walk is enough for all lengths.
+        together: set[State] = set()
         seen: set[tuple[Any, int]] = set()
         for at in range(LARGEST):
             key = (states, at % len(middle))
-            if n + at >= max(1, self.fields["from"]):
+            if n + at >= first:
                 if key in seen:
                     break
                 self.meter.hold(200 + 100 * len(states))
                 seen.add(key)
-                last = states
-                for cell in end:
-                    last = self.sets(last, cell)
-                spoken = spoken or any(said != self.reader.undefined for _, said in last)
-                if any(said not in good for _, said in last):
-                    unproved(self.place, f"the pattern does not force the label at {n + at} positions")
+                together |= states
             states = self.sets(states, middle[at % len(middle)])
-        if not spoken:
+        last = frozenset(together)
+        for cell in end:
+            last = self.sets(last, cell)
+        if any(said not in good for _, said in last):
+            unproved(self.place, "the pattern does not force the label at some length")
+        if all(said == self.reader.undefined for _, said in last):
             unproved(self.place.key("from"), "the model is defined at none of these lengths")
         fixed, more = sum(c >= 0 for c in (*start, *end)), sum(c >= 0 for c in middle)
         share = f" fixed-of-{len(middle)}={more}" if more else ""
-        first = max(1, self.fields["from"])
         return f"forces={self.fields['label']} fixed={fixed}{share} period={len(middle)} n>={first}{self.at}"
 
     def cost(self) -> str:

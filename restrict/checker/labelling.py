@@ -6,10 +6,11 @@ is a bimachine. Labels are compared by name.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from .account import LARGEST, Place, malformed, unproved
 from .formats import symbols
+from .machines import Other
 from .read import listing, record, strings
 from .rows import row, rows
 
@@ -19,15 +20,6 @@ if TYPE_CHECKING:
 
 AUTOMATON = {"alphabet": symbols, "labels": strings, "transitions": listing, "output": listing}
 BIMACHINE = {"alphabet": symbols, "labels": strings, "left": listing, "right": listing, "table": listing}
-
-
-class Other(NamedTuple):
-    """An automaton: successors by the model's symbols, and the number of the label of the words that end in a state."""
-
-    start: int
-    moves: list[list[int]]
-    label: list[int]
-    what: str
 
 
 class Labelling:
@@ -40,10 +32,7 @@ class Labelling:
         alphabet = fields["alphabet"]
         if set(alphabet) != set(program.model.alphabet):
             malformed(place.key("alphabet"), "not the symbols of the model")
-        names = fields["labels"]
-        self.numbers = [
-            program.labels.index(name) if name in program.labels else -1 - at for at, name in enumerate(names)
-        ]
+        self.numbers = [program.labels.get(name, -1 - at) for at, name in enumerate(fields["labels"])]
         self.order = [alphabet[a] for a in program.model.alphabet] + list(range(program.symbols, program.letters))
         self.automaton: Other | None = None
         if every:
@@ -60,7 +49,8 @@ class Labelling:
         output = row(fields["output"], place.key("output"), states, len(self.numbers))
         order = self.order[: self.program.symbols]
         label = [self.numbers[number] for number in output]
-        self.automaton = Other(0, [[steps[x] for x in order] for steps in moves], label, "automaton")
+        table = [[steps[x] for x in order] for steps in moves]
+        self.automaton = Other(0, lambda q, x: table[q][x], lambda q: label[q], "automaton")
         self.text = f"automaton-of-{states}-states"
 
     def read_bimachine(self, fields: dict[str, Any]) -> None:

@@ -58,10 +58,11 @@ class Program:
         self.analysed: dict[str, dict[tuple[int, ...], Form]] = {}
         self.derived: dict[str, Look] = {}
         self.when = self.condition()
-        self.labels = ["reject", "accept"] if self.model.accept is not None else list(self.model.label_names)
-        if not self.labels:
-            self.meter.hold(100 * self.model.domains[self.model.output])
-            self.labels = [str(value) for value in range(self.model.domains[self.model.output])]
+        names = ["reject", "accept"] if self.model.accept is not None else list(self.model.label_names)
+        if not names:
+            self.meter.hold(150 * self.model.domains[self.model.output])
+            names = [str(value) for value in range(self.model.domains[self.model.output])]
+        self.labels = {name: number for number, name in enumerate(names)}
 
     def condition(self) -> Form | None:
         """``when`` as a function of the classes of any position."""
@@ -81,7 +82,7 @@ class Program:
         """The number of a label."""
         if name not in self.labels:
             unproved(place, "no value of the output has this label")
-        return self.labels.index(name)
+        return self.labels[name]
 
     # ------------------------------------------------------------ rules that read positions
 

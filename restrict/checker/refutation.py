@@ -130,6 +130,7 @@ class Language:
             malformed(place, "only the process that has this language can check this")
         fields = record(value, LANGUAGE, place)
         name, self.symbols = fields["name"], fields["alphabet"]
+        self.name = name
         if name in BRACKETS and len(self.symbols) % 2:
             malformed(place.key("alphabet"), "expected an opening and a closing symbol of each kind")
         if name not in (*BRACKETS, "palindromes") and len(self.symbols) != 2:
