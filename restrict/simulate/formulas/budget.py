@@ -8,6 +8,7 @@ length that :meth:`Budget.safe_length` computes; beyond it the result may be wro
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from restrict.simulate.formulas.bounds import SAFE, SHORT, UNITS, Bound
@@ -48,6 +49,11 @@ class Budget:
     heads: tuple[HeadRecord, ...]
     depth: int
 
+    @cached_property
+    def bounds(self) -> frozenset[Bound]:
+        """The different bounds of the heads."""
+        return frozenset(head.bound for head in self.heads if head.bound is not None)
+
     def deviation(self, n: int, kind: str = "exact") -> float:
         """The largest deviation of an approximate Boolean from its truth value.
 
@@ -59,7 +65,7 @@ class Budget:
             A certified bound.
         """
         unit = UNITS.get(kind, 0.0)
-        return max((h.bound.deviation(n, unit) for h in self.heads if h.bound is not None), default=0.0)
+        return max((bound.deviation(n, unit) for bound in self.bounds), default=0.0)
 
     def everywhere(self) -> float:
         """The largest deviation at any length, in exact arithmetic.
@@ -67,7 +73,7 @@ class Budget:
         Returns:
             A certified bound, below 1/4.
         """
-        return max((h.bound.everywhere() for h in self.heads if h.bound is not None), default=0.0)
+        return max((bound.everywhere() for bound in self.bounds), default=0.0)
 
     def safe_length(self, kind: str) -> int:
         """The largest length at which a floating-point run is certified to be right.
