@@ -26,6 +26,7 @@ from restrict.cli.run import run
 from restrict.cli.show import show
 from restrict.cli.simulate import simulate
 from restrict.cli.soft import soft
+from restrict.cli.sweep import sweep
 from restrict.cli.tighten import tighten
 from restrict.cli.verify import verify
 from restrict.errors import RestrictError
@@ -47,6 +48,7 @@ COMMANDS = (
     show,
     simulate,
     soft,
+    sweep,
     tighten,
     verify,
 )
