@@ -41,7 +41,9 @@ from restrict.checker.main import verify  # noqa: E402
 from restrict.errors import RestrictError  # noqa: E402
 from tests import mutations, naive  # noqa: E402
 
-CHUNK, SECONDS, MEMORY, LIMIT, INPUTS = 500, 8.0, 1 << 30, 2_000_000, 300
+CHUNK, SECONDS, MEMORY, LIMIT, INPUTS = 2000, 8.0, 1 << 30, 2_000_000, 300
+EACH = 100
+"""Mutants of an original; making and certifying one takes as long as some ten mutants."""
 TENSOR = "t.safetensors"
 NUMBERS = (0, 1, -1, 2, 3, 63, 64, 65, 1000, 65536, 10**6, 10**8, 10**8 + 1, 2**31, 2**62, 2**63 - 1, -(2**63), 2**63)
 WORDS = ["n", "i", "j", "q", "k", "token", "and", "or", "not", "if", "else", "min(", "max(", "abs(", "hash(", "isqrt("]
@@ -294,7 +296,7 @@ def chunk(task: tuple[int, int]) -> Tally:
     signal.signal(signal.SIGALRM, alarm)
     fast.LONG = 1  # every row by the kernels
     rng, tally = np.random.default_rng([20261121, 11, task[0]]), Tally()
-    pool = [mutations.original(rng) for _ in range(2 + task[1] // 40)]
+    pool = [mutations.original(rng) for _ in range(2 + task[1] // EACH)]
     with tempfile.TemporaryDirectory() as name:
         for turn in range(task[1]):
             trial, start = mutant(rng, pool), time.perf_counter()
