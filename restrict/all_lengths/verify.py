@@ -18,6 +18,7 @@ from restrict.all_lengths.recognise import recognise
 from restrict.all_lengths.stages import Built, Record, build
 from restrict.checker.main import verify as check_proof
 from restrict.errors import NotEstablished, ResourceLimit, UsageError
+from restrict.htmltable import facts_table, grid_table
 from restrict.languages.dfa import Dfa
 from restrict.languages.protocol import Language
 from restrict.languages.regular import Regular
@@ -85,6 +86,14 @@ class Automaton:
             ResourceLimit: too many sets of states.
         """
         return costs(self.moore, label, len(self.model.markers), cap)
+
+    def _repr_html_(self) -> str:
+        if self.moore is None:
+            return facts_table(f"automaton of {self.model.name}", [("labels", "at every position, by a bimachine")])
+        one = self.moore
+        rows = [(q, one.labels[int(one.label[q])], *map(int, one.delta[q])) for q in range(one.states)]
+        title = f"automaton of {self.model.name} at every length: {one.states} states, 0 is the start"
+        return grid_table(title, ("state", "label", *one.alphabet), rows)
 
     def __repr__(self) -> str:
         return f"Automaton({self.model.name!r}, {self.built.machine if self.every else self.moore})"

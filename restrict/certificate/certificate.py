@@ -19,6 +19,7 @@ from restrict.checker.formats import Model as Reading
 from restrict.checker.main import DEFAULT_LIMIT
 from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError, quote
 from restrict.files import read_bytes, write_bytes
+from restrict.htmltable import facts_table
 from restrict.model.program import Instance, Model
 from restrict.restriction import Restriction, check_expansion, expanded, runs
 from restrict.strictjson import Node, one_line_lists, parse
@@ -122,16 +123,11 @@ class Certificate:
         return f"Certificate({self.model_name!r}, n={self.n}, target={self.target}, {counts})"
 
     def _repr_html_(self) -> str:
-        from html import escape
-
-        rows = [
-            ("model", self.model_name),
-            ("n", self.n),
-            ("target", self.target),
-            ("fixed", len(self.restriction.fixed)),
-        ]
+        rows: list[tuple[str, object]] = [("target", self.target), ("fixed", len(self.restriction.fixed))]
         rows += [("free", self.free), ("c (certified bound)", self.c), ("values", self.claim.values)]
-        return "<table>" + "".join(f"<tr><th>{k}</th><td>{escape(str(v))}</td></tr>" for k, v in rows) + "</table>"
+        if self.n <= 400:
+            rows.append(("restriction", self.restriction.text()))
+        return facts_table(f"certificate: {self.model_name} at n = {self.n}", rows)
 
 
 # ---------------------------------------------------------------- making and checking

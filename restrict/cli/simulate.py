@@ -15,6 +15,7 @@ from restrict.cli import common
 if TYPE_CHECKING:
     from restrict.simulate.hard import Compiled
     from restrict.simulate.measure import Measured
+    from restrict.soft.model import SoftModel
 
 
 class Epsilon(click.ParamType):  # type: ignore[type-arg]
@@ -44,16 +45,38 @@ class Epsilon(click.ParamType):  # type: ignore[type-arg]
 @click.option("--samples", type=click.IntRange(1, 10**6), default=200, show_default=True, help="Words to draw.")
 @common.SEED
 @common.output_option("the softmax model (restrict-soft/1)")
+@click.option(
+    "--torch",
+    "torch_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    callback=lambda _context, _parameter, path: common.check_writable(path),
+    help="Write the float32 weights of an nn.Module at this length here (safetensors).",
+)
 @common.JSON
 def simulate(
-    model: str, n: int, epsilon: Fraction, samples: int, seed: int, output: Path | None, as_json: bool
+    model: str,
+    n: int,
+    epsilon: Fraction,
+    samples: int,
+    seed: int,
+    output: Path | None,
+    torch_file: Path | None,
+    as_json: bool,
 ) -> None:
     """Simulate hard attention by softmax: the temperature that MODEL needs at length N, and the error.
 
     Prints the inverse temperature 1/tau of each head, the certified bound on what it loses, and the largest loss that
     was measured: on all words where there are at most 4096, else on samples. With -o the softmax model is written; it
     is evaluated by `restrict soft` and by restrict.soft. A variable that cannot be compiled is named with the reason.
+
+    MODEL may also be an S-RASP program: a file ending in .srasp, or srasp:dyck-2, srasp:flip-flop, srasp:induction-1.
+    It becomes a uniform-tieless average-hard transformer, and Theorem 26 gives the temperature.
     """
+    from restrict.simulate.srasp.source import is_srasp
+
+    if is_srasp(model):
+        _srasp(model, n, epsilon, (samples, seed), (output, torch_file), as_json)
+        return
     from restrict.model.source import load
     from restrict.simulate.hard import compile_program
     from restrict.simulate.measure import measure, words_of
@@ -63,14 +86,23 @@ def simulate(
         compiled = compile_program(load(model), n, epsilon)
         progress("measuring", None)
         found = measure(compiled, *words_of(compiled, samples, seed))
-    if output is not None:
-        compiled.soft.save(output)
+    _write(compiled.soft, n, output, torch_file)
     if as_json:
         click.echo(json.dumps(_document(compiled, found, output)))
         return
     _print(compiled, found)
     if output is not None:
         click.echo(f"softmax model in {output}")
+
+
+def _write(soft: SoftModel, n: int, output: Path | None, torch_file: Path | None) -> None:
+    """Write the files that were asked for."""
+    from restrict.simulate.torch_export import save
+
+    if output is not None:
+        soft.save(output)
+    if torch_file is not None:
+        save(soft, n, torch_file)
 
 
 def _safe(compiled: Compiled, safe: int) -> str:
@@ -152,3 +184,56 @@ def _document(compiled: Compiled, found: Measured, output: Path | None) -> dict[
             for head, measured in zip(compiled.heads, found.errors, strict=True)
         ],
     }
+
+
+def _srasp(
+    model: str,
+    n: int,
+    epsilon: Fraction,
+    sampling: tuple[int, int],
+    files: tuple[Path | None, Path | None],
+    as_json: bool,
+) -> None:
+    """An S-RASP program by Theorem 26."""
+    from restrict.simulate.srasp.compiler import compile_program, gap_of
+    from restrict.simulate.srasp.measure import measure
+    from restrict.simulate.srasp.source import load
+    from restrict.simulate.uniform_tieless import by_softmax, grows, safe_length, temperature
+
+    program = load(model)
+    hard = compile_program(program)
+    sharp = temperature(hard, hard.check_length(n), gap_of(n), epsilon)
+    soft = by_softmax(hard, sharp)
+    found = measure(program, soft, n, *sampling)
+    output = files[0]
+    _write(soft, n, *files)
+    safe = {kind: safe_length(hard, sharp, unit) for kind, unit in (("float64", 2.0**-53), ("float32", 2.0**-24))}
+    document = {
+        "model": program.name, "n": n, "epsilon": str(epsilon), "gap": str(sharp.gap),
+        "inverse_temperature": sharp.scale, "certified_error": sharp.error, "measured_error": found.error,
+        "words": found.words, "exhaustive": found.exhaustive, "wrong": found.wrong, "safe_length": safe,
+        "layers": len(soft.layers), "width": soft.width, "file": None if output is None else str(output),
+        "sha256": soft.digest,
+    }  # fmt: skip
+    if as_json:
+        click.echo(json.dumps(document))
+        return
+    heads = sum(len(layer.heads) for layer in soft.layers)
+    lengths = f"at every length up to {n}" if grows(hard) else f"at n = {n}"
+    click.echo(f"{program.name} at n = {n} (start marker counted): heads {heads}, layers {len(soft.layers)}, width "
+               f"{soft.width}")  # fmt: skip
+    click.echo(
+        f"needed 1/tau: {sharp.scale:.0f} for the gap {sharp.gap} (Theorem 26); the logits are within "
+        f"{_up(sharp.error)} of +-1/2 (certified; asked for {epsilon}), {lengths}"
+    )
+    on = f"all {found.words} words" if found.exhaustive else f"{found.words} sampled words (estimate from below)"
+    wrong = "no wrong label" if not found.wrong else f"WRONG LABELS on {found.wrong} words; please report this as a bug"
+    click.echo(f"measured: {found.error:.6g} on {on}, {wrong}")
+    for kind, longest in safe.items():
+        if not grows(hard):
+            click.echo(f"{kind}: " + (f"right at n = {n} (certified)" if longest else f"at n = {n} it may be wrong"))
+            continue
+        what = f"right up to n = {longest} (certified)" if longest else "nothing is certified"
+        click.echo(f"{kind}: {what}" + ("" if longest == n else f"; from n = {longest + 1} on the result may be wrong"))
+    if output is not None:
+        click.echo(f"softmax model in {output}")

@@ -24,6 +24,7 @@ from restrict.arguments import the_model, the_time
 from restrict.certificate.certificate import Certificate
 from restrict.deadline import Deadline, OutOfTime
 from restrict.errors import ModelError, UsageError
+from restrict.files import write_bytes
 from restrict.model.program import Model
 from restrict.optimum.cnf import Encoding, encode
 from restrict.restriction import Restriction
@@ -203,7 +204,7 @@ def write_proofs(proofs: Sequence[Proof], folder: Path) -> list[Path]:
                 (stem.with_suffix(".cnf"), dimacs(proof.clauses, proof.top)),
                 (stem.with_suffix(".drat"), "".join(f"{line}\n" for line in proof.lines)),
             ):
-                path.write_text(text, encoding="ascii")
+                write_bytes(path, text.encode("ascii"))
                 written.append(path)
     except OSError as error:
         raise UsageError(f"{folder}: the proofs cannot be written: {error}") from None
