@@ -21,7 +21,12 @@ if TYPE_CHECKING:
 @click.command()
 @common.MODEL
 @click.option(
-    "--language", "-L", "spec", type=common.Text(), required=True, help="The language: parity, dyck:1, regex:(ab)*, ..."
+    "--language",
+    "-L",
+    "spec",
+    type=common.Text(),
+    required=True,
+    help="The language: parity, dyck:1, regex:(ab)*, model:FILE, ...",
 )
 @common.length_or_all
 @common.TARGET
