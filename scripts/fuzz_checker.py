@@ -22,7 +22,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -319,6 +319,15 @@ def keep(folder: Path, number: int, wrong: str, trial: Trial) -> None:
         (folder / TENSOR).write_bytes(trial.tensor)
 
 
+def collect(total: Tally, found: Tally, folder: Path) -> None:
+    """Add the counts of a chunk, and write its failures."""
+    total.codes.update(found.codes)
+    total.slowest, total.largest = max(total.slowest, found.slowest), max(total.largest, found.largest)
+    for wrong, trial in found.failures:
+        total.failures.append((wrong, trial))
+        keep(folder, len(total.failures), wrong, trial)
+
+
 def main() -> int:
     """Run the fuzzer."""
     parser = argparse.ArgumentParser(description="fuzz the trusted checker")
@@ -331,26 +340,20 @@ def main() -> int:
     start, total = time.monotonic(), Tally()
     sizes = [min(CHUNK, options.mutants - done) for done in range(0, options.mutants, CHUNK)]
     tasks = [((options.seed + 1) * 10_000_000 + index, size) for index, size in enumerate(sizes)]
-    with ProcessPoolExecutor(options.jobs) if options.jobs > 1 else nullcontext() as pool:
+    # A kill by a time limit is an interruption, too: what was found until then is reported.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with suppress(KeyboardInterrupt), ProcessPoolExecutor(options.jobs) if options.jobs > 1 else nullcontext() as pool:
         for found in map(chunk, tasks) if pool is None else pool.map(chunk, tasks):
-            total.codes.update(found.codes)
-            total.slowest, total.largest = max(total.slowest, found.slowest), max(total.largest, found.largest)
-            for wrong, trial in found.failures:
-                total.failures.append((wrong, trial))
-                keep(options.folder, len(total.failures), wrong, trial)
+            collect(total, found, options.folder)
             if sys.stderr.isatty():
-                print(
-                    f"\r{total.codes.total()} of {options.mutants}, {len(total.failures)} failures",
-                    end="",
-                    file=sys.stderr,
-                )
+                print(f"\r{total.codes.total()} mutants, {len(total.failures)} failures", end="", file=sys.stderr)
     for code, count in sorted(total.codes.items()):
         print(f"{count:9} {code}")
     seconds = time.monotonic() - start
-    print(f"{len(total.failures)} failures in {options.mutants} mutants, {seconds:.0f} s; the slowest took "
+    print(f"{len(total.failures)} failures in {total.codes.total()} mutants, {seconds:.0f} s; the slowest took "
           f"{total.slowest:.2f} s; at most {total.largest >> 20} MiB")  # fmt: skip
     if options.output:
-        counts = {"mutants": options.mutants, "seed": options.seed, "codes": dict(total.codes)}
+        counts = {"mutants": total.codes.total(), "seed": options.seed, "codes": dict(total.codes)}
         faults = [wrong for wrong, _ in total.failures]
         options.output.write_text(json.dumps({**counts, "failures": faults, "slowest": total.slowest}, indent=1) + "\n")
     return 1 if total.failures else 0
