@@ -30,18 +30,25 @@ SYMBOLS = 24
 """Symbols of a large alphabet that one token is tried with."""
 PAIRS = 5
 """Pairs of a row that are looked at as anchors."""
-QUERIES, ROOTS = 3, 24
+QUERIES, ROOTS = 3, 64
 """Values of a query that is no argument, and of the roots together, that are tried."""
-CLOSE, CLOSE_SCORES = 1, 3_000_000
+CLOSE, CLOSE_SCORES = 1, 300_000_000
 """Depth of the variables whose price is looked at closely, and scores that one look may take."""
 ENOUGH = 1.5
 """Where rows are costly, a box this near to the cheapest possible is taken without looking at other roots."""
 HOPELESS = 1e6
 """The price of what cannot be."""
-SCORES = 400_000_000
-"""Scores that the rows for all choices of the roots may take; one choice is always tried."""
+SCORES, CLOSE_LOOK = 6_000_000_000, 150_000_000
+"""Scores that the rows for all choices of the roots may take, and those of a variable that is looked at closely; one
+choice is always tried."""
+FIRST_LOOK = 64
+"""Choices of the roots that are ordered by the best pair of every row, before the first of them are gone into."""
 Wish = tuple[str, int, frozenset[int]]
 """That a node lie within these values."""
+
+
+Choice = tuple[tuple[int, float], ...]
+"""A value of every root, each with its price."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +111,7 @@ class BoxFinder:
         """About the scores that one look at a node takes, for each choice of the roots."""
         if isinstance(variable, Head):
             key = self.instance.key(variable)
-            return self.instance.n * (self.instance.domains[key] if key else 1)
+            return self.instance.n * (self.instance.domains[key] if key else 1) + self.state.row_charge
         return sum(self._scores(self.variables[a]) for a in variable.args if a in self.variables)
 
     def prices(self, name: str, i: int, given: Mapping[str, int], most: int) -> Prices:
@@ -204,16 +211,42 @@ class BoxFinder:
         """For each choice of the roots, cheapest first, the priced values of every argument."""
         roots = self.roots(variable)
         lists = [self._listed(self.prices(a, i, given, ROOTS)) for a in roots]
-        choices = sorted(product(*lists), key=lambda c: sum(p for _, p in c))
-        scores = self.state.scores
-        for turn, choice in enumerate(choices[:ROOTS]):
-            if turn and self.state.scores - scores > SCORES * turn // (turn + 1):
+        choices = sorted(product(*lists), key=lambda c: sum(p for _, p in c))[:ROOTS]
+        deep = self.state.depth[variable.name] > CLOSE
+        most, scores = SCORES if deep else CLOSE_LOOK, self.state.scores
+        if deep and len(choices) > 1 and roots:
+            choices = self._ordered(variable, i, given, choices)
+        for turn, choice in enumerate(choices):
+            if turn and self.state.scores - scores > most * turn // (turn + 1):
                 return
             fixed = {**given, **{a: v for a, (v, _) in zip(roots, choice, strict=True)}}
             chosen = {a: [one] for a, one in zip(roots, choice, strict=True)}
             axes = [chosen.get(a) or self._listed(self.prices(a, i, fixed, SYMBOLS)) for a in variable.args]
             if all(axes):
                 yield axes
+
+    def _ordered(self, variable: Map, i: int, given: Mapping[str, int], choices: list[Choice]) -> list[Choice]:
+        """Choices of the roots by what the anchors of the others' best pairs take; those not looked at come last."""
+        roots, most, scores = self.roots(variable), SCORES // 2, self.state.scores
+        priced: list[tuple[float, int, Choice]] = []
+        for turn, choice in enumerate(choices[:FIRST_LOOK]):
+            if turn and self.state.scores - scores > most * turn // (turn + 1):
+                break
+            fixed = {**given, **{a: v for a, (v, _) in zip(roots, choice, strict=True)}}
+            rest = (self._first_price(a, i, fixed) for a in variable.args if a not in roots)
+            priced.append((sum(p for _, p in choice) + sum(rest), turn, choice))
+        return [choice for _, _, choice in sorted(priced)] + choices[len(priced) :]
+
+    def _first_price(self, name: str, i: int, given: Mapping[str, int]) -> float:
+        """What the best pair of a head takes as an anchor, where its query is given."""
+        variable = self.variables.get(name)
+        query = self.instance.query(variable) if isinstance(variable, Head) else None
+        if not isinstance(variable, Head) or (query is not None and query not in given):
+            return 0.0
+        key = self.instance.key(variable)
+        for j, w in feasible(self.state, variable, i, given[query] if query else 0):
+            return 0.0 if key is None or j == i else self.price(key, j, frozenset((w,)))
+        return 0.0
 
     def _listed(self, prices: Prices) -> list[tuple[int, float]]:
         """Cheapest first, with noise."""

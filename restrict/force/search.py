@@ -44,11 +44,13 @@ WIDE_PASSES: tuple[tuple[tuple[int, ...], float], ...] = (
 FIRST_WORK, MORE_WORK, WORK_PER_TOKEN = 100_000, 200_000, 20_000
 """Effort (pairs walked) of an attempt while nothing is known, four times as much in each further pass; and of all later
 attempts together, some seconds."""
+WIDE_WORK = 1_500_000
+"""The first of these in a wide model: pricing a node takes many walks."""
 FIRST_LIMITS = (32, 1024)
 """Limits on the tokens of the first dives."""
-SCORES = 2_400_000_000
-"""Scores computed by the whole search, once a first answer is known."""
-ROW_CHARGE = 200_000
+SCORES, WIDE_SCORES = 2_400_000_000, 24_000_000_000
+"""Scores computed by the whole search, once a first answer is known; of a wide model."""
+ROW_CHARGE = 500_000
 """What ordering one row of a wide model costs besides its scores: wide models have many rows, most of them short."""
 FEW_NODES, FALLBACK_NODES = 5_000, 40_000
 """Deletion examines every node: programs with few start with it, others fall back on it when the first dives fail."""
@@ -218,7 +220,7 @@ class Search:
     def _over(self) -> bool:
         if self.timed:
             return self.task.deadline.passed
-        return self.best.fixed is not None and self.state.scores > SCORES
+        return self.best.fixed is not None and self.state.scores > (WIDE_SCORES if self.wide else SCORES)
 
     def _tick(self) -> None:
         self._ticks += 1
@@ -231,7 +233,7 @@ class Search:
         """Labels to try with a limit on the tokens. One label may need nearly all positions where another needs one, so
         while nothing is known all are tried with small limits first; ties are worth having in the first pass, where the
         labels' cones differ."""
-        for limit in FIRST_LIMITS if turn == 0 and self.best.fixed is None else ():
+        for limit in FIRST_LIMITS[int(self.wide) :] if turn == 0 and self.best.fixed is None else ():
             for goal in self.goals:
                 if limit < self.instance.n:
                     yield goal, limit if self.best.count is None else min(limit, self.best.count)
@@ -252,7 +254,7 @@ class Search:
         """One dive for one label."""
         state = self.state
         self._restart(dict(state.pinned))
-        work = FIRST_WORK * 4**turn
+        work = WIDE_WORK if self.wide else FIRST_WORK * 4**turn
         if self.best.fixed is not None:
             attempts = max(1, len(self.goals) * (len(self.passes) - turn)) if not self.timed else 4
             work = max(0, self._last_work - state.work) // attempts if not self.timed else MORE_WORK // attempts
