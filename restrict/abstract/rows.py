@@ -187,9 +187,9 @@ class Row:
         cuts = [self.first + (self.stop - self.first) * p // parts for p in range(parts + 1)]
         ranges = list(pairwise(cuts))
         if parts == 1:
-            results = [self._part(keys, count, *ranges[0], least)]
+            results = [self._part(keys, count, ranges[0], least)]
         else:
-            results = list(_pool().map(lambda r: self._part(keys, count, *r, least), ranges))
+            results = list(_pool().map(lambda r: self._part(keys, count, r, least), ranges))
         floors = [state for _, state, _ in results if state[scan.HAVE_FLOOR]]
         state = results[0][1]
         if count is None and floors:
@@ -199,8 +199,9 @@ class Row:
         dropped = any(d for _, _, d in results) or (count is not None and pairs.shape[1] > count)
         return self._compact(pairs, count, state), dropped
 
-    def _part(self, keys: Values, count: int | None, first: int, stop: int, least: int) -> tuple[I64, I64, bool]:
-        """Stream positions ``first .. stop-1``: the survivors, the scan's state, and whether pairs were dropped."""
+    def _part(self, keys: Values, count: int | None, part: tuple[int, int], least: int) -> tuple[I64, I64, bool]:
+        """Stream the positions of a part: the survivors, the scan's state, and whether pairs were dropped."""
+        first, stop = part
         state = np.zeros(scan.STATE_SIZE, dtype=np.int64)
         state[scan.NEXT_J] = first
         if least:  # a floor below all positions: a score of ``least`` itself passes
@@ -245,6 +246,7 @@ class Row:
         from restrict.kernels.hashscan import CHUNK, MANY, SHORT, KeyValues, scan_hash
 
         seed = self.seed
+        assert seed is not None
         bounds = np.array([stop, *self.own, self.right, track], dtype=np.int64)
         most = max(keys.domain, int(np.diff(keys.ptr).max(initial=1)))
         out = np.empty((3, max(most, min(wanted, BLOCK // 4))), dtype=np.int64)

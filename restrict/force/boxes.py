@@ -22,12 +22,12 @@ from math import prod
 
 import numpy as np
 
-from restrict.force.growth import Axes, Growth, Prices, cheapest_combinations
+from restrict.force.growth import LEVEL, MOST_LEVELS, Axes, Growth, Prices, cheapest_combinations
 from restrict.force.state import ForcingState
 from restrict.model.program import Head, Map, Variable
 
-SYMBOLS = 24
-"""Symbols of a large alphabet that one token is tried with."""
+SYMBOLS, STRIDE = 24, 7919
+"""Symbols of a large alphabet that one token is tried with, and how far apart those of neighbours begin."""
 PAIRS = 5
 """Pairs of a row that are looked at as anchors."""
 QUERIES, ROOTS = 3, 64
@@ -35,16 +35,43 @@ QUERIES, ROOTS = 3, 64
 CLOSE, CLOSE_SCORES = 1, 300_000_000
 """Depth of the variables whose price is looked at closely, and scores that one look may take."""
 ENOUGH = 1.5
-"""Where rows are costly, a box this near to the cheapest possible is taken without looking at other roots."""
+"""A box this near to the cheapest possible is taken for a price without looking at other roots."""
 HOPELESS = 1e6
 """The price of what cannot be."""
 SCORES, CLOSE_LOOK = 6_000_000_000, 150_000_000
 """Scores that the rows for all choices of the roots may take, and those of a variable that is looked at closely; one
 choice is always tried."""
+SCORES_A_STEP = 12_000
+"""Scores that take as long as a step of work."""
+PRICING = 16
+"""Boxes with as many arguments left out that are looked at for a price."""
 FIRST_LOOK = 64
 """Choices of the roots that are ordered by the best pair of every row, before the first of them are gone into."""
 Wish = tuple[str, int, frozenset[int]]
 """That a node lie within these values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """What choices, gone into one after the other, may take together: scores, and work besides."""
+
+    state: ForcingState
+    scores: int
+    work: int
+    most: int
+
+    @staticmethod
+    def of(state: ForcingState, most: int) -> Effort:
+        """From now on so many scores."""
+        return Effort(state, state.scores, state.work, most)
+
+    def spent(self, done: int) -> bool:
+        """Whether one more choice, which takes as much as those before on average, would be too much."""
+        share = done / (done + 1)
+        return done > 0 and (
+            self.state.scores - self.scores > self.most * share
+            or self.state.work - self.work > self.most // SCORES_A_STEP * share
+        )
 
 
 Choice = tuple[tuple[int, float], ...]
@@ -132,7 +159,8 @@ class BoxFinder:
     def _symbols(self, i: int, values: Sequence[int], most: int) -> Prices:
         if self.symbols is not None:
             return {self.symbols[i]: 1.0} if self.symbols.get(i) in values else {}
-        start = int(self.rng.integers(len(values))) if len(values) > most else 0
+        # Always the same symbols at a position: another symbol is another row, and rows of large alphabets are costly.
+        start = i * STRIDE % len(values) if len(values) > most else 0
         return {int(values[(start + t) % len(values)]): 1.0 for t in range(min(most, len(values)))}
 
     def _head(self, head: Head, i: int, given: Mapping[str, int]) -> Prices:
@@ -213,11 +241,11 @@ class BoxFinder:
         lists = [self._listed(self.prices(a, i, given, ROOTS)) for a in roots]
         choices = sorted(product(*lists), key=lambda c: sum(p for _, p in c))[:ROOTS]
         deep = self.state.depth[variable.name] > CLOSE
-        most, scores = SCORES if deep else CLOSE_LOOK, self.state.scores
+        effort = Effort.of(self.state, SCORES if deep else CLOSE_LOOK)
         if deep and len(choices) > 1 and roots:
             choices = self._ordered(variable, i, given, choices)
         for turn, choice in enumerate(choices):
-            if turn and self.state.scores - scores > most * turn // (turn + 1):
+            if effort.spent(turn):
                 return
             fixed = {**given, **{a: v for a, (v, _) in zip(roots, choice, strict=True)}}
             chosen = {a: [one] for a, one in zip(roots, choice, strict=True)}
@@ -227,10 +255,10 @@ class BoxFinder:
 
     def _ordered(self, variable: Map, i: int, given: Mapping[str, int], choices: list[Choice]) -> list[Choice]:
         """Choices of the roots by what the anchors of the others' best pairs take; those not looked at come last."""
-        roots, most, scores = self.roots(variable), SCORES // 2, self.state.scores
+        roots, effort = self.roots(variable), Effort.of(self.state, SCORES // 2)
         priced: list[tuple[float, int, Choice]] = []
         for turn, choice in enumerate(choices[:FIRST_LOOK]):
-            if turn and self.state.scores - scores > most * turn // (turn + 1):
+            if effort.spent(turn):
                 break
             fixed = {**given, **{a: v for a, (v, _) in zip(roots, choice, strict=True)}}
             rest = (self._first_price(a, i, fixed) for a in variable.args if a not in roots)
@@ -259,16 +287,16 @@ class BoxFinder:
         """Up to ``most`` boxes on which the map stays within ``allowed``, cheapest first."""
         growth = Growth.of(self.state, variable, i, allowed, self.roots(variable), self.rng)
         found: dict[tuple[int, ...], float] = {}
+        excludes = 2 * len(allowed) > self.instance.domains[variable.name]
+        look = (MOST_LEVELS, LEVEL) if most > 1 else (3 if excludes else 1, PRICING)
         for axes in self.axes(variable, i, {}):
-            boxes, prices = growth.table(axes) if growth.tabulable(axes) else growth.sample(axes)
+            boxes, prices = growth.table(axes) if growth.tabulable(axes) else growth.sample(axes, *look)
             order = np.argsort(prices, kind="stable")[:most]
             for sides, price in zip(boxes[order].tolist(), prices[order].tolist(), strict=True):
                 found[tuple(sides)] = min(price, found.get(tuple(sides), np.inf))
-            if (
-                found
-                and min(found.values()) <= sum(axis[0][1] for axis in axes) + ENOUGH
-                and self._scores(variable) > CLOSE_SCORES
-            ):
+            if not found or (most > 1 and self._scores(variable) <= CLOSE_SCORES):
+                continue
+            if excludes or min(found.values()) <= sum(axis[0][1] for axis in axes) + ENOUGH:
                 break
         best = sorted(found.items(), key=lambda item: (item[1], item[0]))[:most]
         return [WideBox(price, sides) for sides, price in best]

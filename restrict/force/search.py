@@ -41,15 +41,19 @@ WIDE_PASSES: tuple[tuple[tuple[int, ...], float], ...] = (
     ((3, 6, 3, 2), 0.4),
 )
 """The same for wide models, whose boxes are priced by value: the first alternative near the tokens is the cheapest."""
+Pass = tuple[tuple[int, ...], float, bool]
+"""Alternatives tried by depth, noise, and whether boxes are priced by value (:mod:`restrict.force.boxes`)."""
+DEEP, PRICED_ANSWER = 3, 12
+"""From this depth on dives with priced boxes alternate with the others, while more positions than this are fixed."""
 FIRST_WORK, MORE_WORK, WORK_PER_TOKEN = 100_000, 200_000, 20_000
 """Effort (pairs walked) of an attempt while nothing is known, four times as much in each further pass; and of all later
 attempts together, some seconds."""
-WIDE_WORK = 1_500_000
+WIDE_WORK = 8_000_000
 """The first of these in a wide model: pricing a node takes many walks."""
 FIRST_LIMITS = (32, 1024)
 """Limits on the tokens of the first dives."""
-SCORES, WIDE_SCORES = 2_400_000_000, 24_000_000_000
-"""Scores computed by the whole search, once a first answer is known; of a wide model."""
+SCORES, WIDE_SCORES, DEEP_SCORES = 2_400_000_000, 16_000_000_000, 10_000_000_000
+"""Scores computed by the whole search, once a first answer is known; of a wide model; of a deep one."""
 ROW_CHARGE = 500_000
 """What ordering one row of a wide model costs besides its scores: wide models have many rows, most of them short."""
 FEW_NODES, FALLBACK_NODES = 5_000, 40_000
@@ -111,9 +115,7 @@ class Search:
             isinstance(v, Map) and prod(instance.domains[a] for a in v.args) > MAX_IMAGE
             for v in instance.model.variables
         )
-        self.state.row_charge = ROW_CHARGE if self.wide else 0
         self.prices: dict[Wish, float] = {}
-        self.passes = WIDE_PASSES if self.wide else PASSES
         self._ticks = 0
         self._last_work = 0
         self._first = 0
@@ -123,7 +125,20 @@ class Search:
         for value in range(instance.domains[output]):
             groups.setdefault(instance.label(value), set()).add(value)
         self.target = (output, position)
+        self.deep = not self.wide and self.state.depth.get(output, 0) >= DEEP
+        self.state.row_charge = ROW_CHARGE if self.wide or self.deep else 0
+        self._most_scores = WIDE_SCORES if self.wide else DEEP_SCORES if self.deep else SCORES
+        self.passes = self._passes()
         self.goals = [Goal(output, position, frozenset(values)) for values in groups.values()]
+
+    def _passes(self) -> tuple[Pass, ...]:
+        """The successive passes."""
+        priced, plain = [(*p, True) for p in WIDE_PASSES], [(*p, False) for p in PASSES]
+        if self.wide:
+            return tuple(priced)
+        if self.deep:
+            return (plain[0], priced[0], priced[1], plain[1], priced[2], plain[3])
+        return tuple(plain)
 
     def run(self) -> None:
         """Search until the budget, or the time, is spent. Ctrl-C raises; ``best`` stays."""
@@ -132,9 +147,11 @@ class Search:
         if self._nodes <= FEW_NODES:
             self._deletion(rng)
         while True:
-            widths, noise = self.passes[min(turn, len(self.passes) - 1)]
+            kind = self.passes[min(turn, len(self.passes) - 1)]
             for goal, limit in self._tasks(turn):
-                self._attempt(goal, limit, rng, widths, noise, turn)
+                if self.deep and kind[2] and self.best.count is not None and self.best.count <= PRICED_ANSWER:
+                    break
+                self._attempt(goal, limit, rng, kind, turn)
                 if self._over():
                     return
             if turn == 0 and self.best.fixed is None and not self.refused and self._nodes <= FALLBACK_NODES:
@@ -170,7 +187,8 @@ class Search:
             widths, noise = (int(rng.integers(2, 6)), int(rng.integers(1, 4)), 1), float(rng.choice([0.2, 0.6, 1.2]))
             work = max(2_000, 40 * sum(map(len, self.best.cone.values())))
             joint = rng.random() < 0.5
-            solver = self._solver(rng, widths, noise, work, joint)
+            priced = self.wide or (self.deep and rng.random() < 0.5)
+            solver = self._solver(rng, (widths, noise, priced), work, joint)
             try:
                 solved = solver.solve(goal, self.best.count - len(kept))
             except OutOfBudget:
@@ -220,7 +238,7 @@ class Search:
     def _over(self) -> bool:
         if self.timed:
             return self.task.deadline.passed
-        return self.best.fixed is not None and self.state.scores > (WIDE_SCORES if self.wide else SCORES)
+        return self.best.fixed is not None and self.state.scores > self._most_scores
 
     def _tick(self) -> None:
         self._ticks += 1
@@ -247,19 +265,18 @@ class Search:
         goal: Goal,
         limit: int,
         rng: np.random.Generator,
-        widths: tuple[int, ...],
-        noise: float,
+        kind: Pass,
         turn: int,
     ) -> None:
         """One dive for one label."""
         state = self.state
         self._restart(dict(state.pinned))
-        work = WIDE_WORK if self.wide else FIRST_WORK * 4**turn
+        work = WIDE_WORK if kind[2] else FIRST_WORK * 4**turn
         if self.best.fixed is not None:
             attempts = max(1, len(self.goals) * (len(self.passes) - turn)) if not self.timed else 4
             work = max(0, self._last_work - state.work) // attempts if not self.timed else MORE_WORK // attempts
         joint = turn % 2 == 1  # goals met together share more tokens, goals met in turn leave time for more dives
-        solver = self._solver(rng, widths, noise, work, joint)
+        solver = self._solver(rng, kind, work, joint)
         try:
             solved = solver.solve(goal, limit)
         except OutOfBudget:
@@ -267,19 +284,17 @@ class Search:
         if solved:
             self._settle(rng, goal)
 
-    def _solver(
-        self, rng: np.random.Generator, widths: tuple[int, ...], noise: float, work: int, joint: bool
-    ) -> Solver:
+    def _solver(self, rng: np.random.Generator, kind: Pass, work: int, joint: bool) -> Solver:
         return Solver(
             self.state,
             rng,
-            widths=widths,
-            noise=noise,
+            widths=kind[0],
+            noise=kind[1],
             work=work,
             tick=self._tick,
             guard=self.guard,
             joint=joint,
-            wide=self.wide,
+            wide=kind[2],
             prices=self.prices,
         )
 

@@ -44,7 +44,7 @@ MANY = 24
 
 
 @kernel
-def top_of_position(at_j: int, domain: int) -> int:
+def top_of_position(at_j: np.int64, domain: int) -> int:
     """The greatest hashed score of a position over all key values, from the hash state after the position."""
     top = np.int64(0)
     for w in range(domain):
@@ -73,7 +73,7 @@ class KeyValues(NamedTuple):
 
 
 @kernel
-def pair_score(at_j: int, w: int) -> np.int64:
+def pair_score(at_j: np.int64, w: int) -> np.int64:
     """The score of key value ``w`` from the hash state after the position."""
     h = (at_j ^ w) * MULTIPLIER
     h = (h ^ ((h >> 32) & LOW32)) * MULTIPLIER
