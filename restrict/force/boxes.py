@@ -15,7 +15,7 @@ Prices only order the alternatives; what a box really takes is found by meeting 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
 from math import prod
@@ -117,7 +117,7 @@ class BoxFinder:
     def price(self, name: str, i: int, allowed: frozenset[int]) -> float:
         """About the tokens that keep a node within ``allowed``: looked at closely only near the tokens."""
         values = self.state.values(name, i)
-        if allowed.issuperset(values):
+        if covers(allowed, values):
             return 0.0
         if name in ("token", "position"):
             return 1.0 if name == "token" and not allowed.isdisjoint(values) else HOPELESS
@@ -300,6 +300,19 @@ class BoxFinder:
                 break
         best = sorted(found.items(), key=lambda item: (item[1], item[0]))[:most]
         return [WideBox(price, sides) for sides, price in best]
+
+
+def covers(allowed: frozenset[int], values: Collection[int]) -> bool:
+    """Whether all values are allowed; most questions are settled by the numbers alone.
+
+    Args:
+        allowed: values 0..domain - 1.
+        values: distinct ones, too.
+
+    Returns:
+        Whether ``allowed`` includes them.
+    """
+    return len(values) <= len(allowed) and allowed.issuperset(values)
 
 
 def feasible(state: ForcingState, head: Head, i: int, u: int) -> Iterator[tuple[int, int]]:

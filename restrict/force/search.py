@@ -179,7 +179,8 @@ class Search:
         while self.state.work < stop and self.best.count and not self._over():
             goal = next(g for g in self.goals if g.allowed.issuperset(self.best.values))
             kept = self._neighbourhood(rng)
-            self.state.work += 100  # so that iterations without any walk come to an end, too
+            # So that iterations without any walk come to an end, too; sets of symbols are gone through in each.
+            self.state.work += 100 + len(self.state.alphabet) // 16
             self._restart({**self.state.pinned, **{i: (a,) for i, a in kept.items()}})
             for name, positions in self.best.cone.items():
                 for i in positions:

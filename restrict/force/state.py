@@ -129,7 +129,7 @@ class ForcingState:
         self.instance = instance
         self.order = {v.name: t for t, v in enumerate(instance.model.variables)}
         self.depth = depths(instance)
-        self.alphabet = tuple(range(len(instance.model.alphabet)))
+        self.alphabet = range(len(instance.model.alphabet))
         self.pinned = {i: (v,) for i, v in {**instance.pinned, **(base or {})}.items()}
         self.tokens: dict[int, tuple[int, ...]] = dict(self.pinned)
         self.facts: dict[Node, tuple[int, ...]] = {}
