@@ -17,7 +17,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from restrict.all_lengths.verify import Automaton, Counterexample, Proved, automaton, certify_all_lengths, verify
+    from restrict.all_lengths.verify import (
+        Automaton,
+        Counterexample,
+        Proved,
+        automaton,
+        certify_all_lengths,
+        certify_costs,
+        verify,
+    )
     from restrict.certificate.certificate import Certificate, Claim, certificate_of, load_certificate
     from restrict.certificate.check import check
     from restrict.certificate.lower_bound import LowerBound
@@ -58,6 +66,7 @@ _HOME = {
     "Proved": "restrict.all_lengths.verify",
     "automaton": "restrict.all_lengths.verify",
     "certify_all_lengths": "restrict.all_lengths.verify",
+    "certify_costs": "restrict.all_lengths.verify",
     "verify": "restrict.all_lengths.verify",
     "CTransformer": "restrict.depth_reduction.ctransformer",
     "Certificate": "restrict.certificate.certificate",
@@ -142,6 +151,7 @@ __all__ = [
     "certify",
     "certify_all",
     "certify_all_lengths",
+    "certify_costs",
     "check",
     "compile_formula",
     "exact",

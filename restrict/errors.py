@@ -3,6 +3,8 @@ do."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class RestrictError(Exception):
     """Base of every error that the package raises on purpose."""
@@ -36,6 +38,22 @@ class InternalError(RestrictError):
     """Two parts of the package disagree: a bug, to be reported (exit 1)."""
 
     exit_code = 1
+
+
+def did_you_mean(word: str, names: Iterable[str]) -> str:
+    """What a message about a name that is not known says of near names.
+
+    Args:
+        word: what was typed.
+        names: what is known.
+
+    Returns:
+        `` (did you mean X?)`` with the nearest names, or nothing where none is near.
+    """
+    from difflib import get_close_matches
+
+    near = get_close_matches(word.lower(), list(names), n=3, cutoff=0.6)
+    return f" (did you mean {' or '.join(near)}?)" if near else ""
 
 
 def quote(text: object, limit: int = 60) -> str:

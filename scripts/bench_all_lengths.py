@@ -1,6 +1,6 @@
 """All lengths at once: how far the construction gets, and where it stops (docs/all-lengths.md).
 
-    python scripts/bench_all_lengths.py [SUITE ...] [--json FILE] [--share FRACTION]
+    python scripts/bench_all_lengths.py [SUITE ...] [--json FILE] [--share FRACTION] [--skip SEEDS]
 
 Suites: `two` (two letters, all masks, L=3 H=3 8 states), `deep` (L=6 H=4 16 states), `past` (the same, past masks),
 `four` (four letters, L=3 H=3 8 states), `curve` (states and seconds against L, H, S and letters), `mixed` (random
@@ -27,7 +27,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from restrict.all_lengths.bimachine import Limits
-from restrict.all_lengths.moore import Moore, moore
+from restrict.all_lengths.moore import moore
 from restrict.all_lengths.recognise import recognise
 from restrict.all_lengths.stages import build
 from restrict.errors import ResourceLimit
@@ -35,6 +35,7 @@ from restrict.model.fileformat import loads
 from tests.random_order_only import MASKS, random_order_only, random_transformer
 
 PAST = ("past", "strict_past")
+OPTIONS = {"skip": 0}
 
 
 def transformer(seed: int, layers: int, heads: int, states: int, letters: int, past: bool) -> dict[str, Any]:
@@ -77,7 +78,8 @@ def suite(
     title: str, count: int, seconds: float, layers: int, heads: int, states: int, letters: int, past: bool = False
 ) -> dict[str, Any]:
     """How many of ``count`` random transformers are done within ``seconds``; prints a line."""
-    found = [limited(seconds, transformer, seed, layers, heads, states, letters, past) for seed in range(count)]
+    seeds = range(OPTIONS["skip"], OPTIONS["skip"] + count)
+    found = [limited(seconds, transformer, seed, layers, heads, states, letters, past) for seed in seeds]
     done = [f for f in found if f is not None and f["states"] is not None]
     times = [f["seconds"] for f in done]
     sizes = [f["states"] for f in done]
@@ -87,10 +89,10 @@ def suite(
         line += f"; median {statistics.median(times):.2f} s, slowest {max(times):.2f} s"
         line += f"; states {statistics.median(sizes):g} (median), {max(sizes)} (largest), a side at most {max(sides)}"
     print(line, flush=True)
-    for seed, f in enumerate(found):
+    for seed, f in zip(seeds, found, strict=True):
         if f is not None and f["states"] is None:
             print(f"    seed {seed}: {f['why'][:150]}", flush=True)
-    late = [str(seed) for seed, f in enumerate(found) if f is None]
+    late = [str(seed) for seed, f in zip(seeds, found, strict=True) if f is None]
     if late:
         print(f"    out of time: seeds {', '.join(late)}", flush=True)
     out = {"title": title, "count": count, "limit": seconds, "done": len(done), "times": times, "states": sizes}
@@ -128,6 +130,107 @@ def mixed(share: float) -> list[dict[str, Any]]:
     return [{"title": "mixed", "counts": counts, "times": times}]
 
 
+def free(share: float) -> list[dict[str, Any]]:
+    """The instances of this repository: their automata, or what is not order-only; a second run of each is timed."""
+    from restrict.all_lengths.recognise import NotOrderOnly
+    from restrict.model.source import load
+
+    out: list[dict[str, Any]] = []
+    declined = []
+    for path in sorted((Path(__file__).resolve().parent.parent / "instances").glob("*.json")):
+        if '"restrict-model/1"' not in path.read_text()[:400]:
+            continue
+        model = load(path)
+        try:
+            build(recognise(model))
+        except NotOrderOnly:
+            declined.append(path.stem)
+            continue
+        start = time.perf_counter()
+        found = moore(build(recognise(model)))
+        out.append({"title": path.stem, "seconds": time.perf_counter() - start, "states": found.states})
+    slow = max(out, key=lambda f: f["seconds"])
+    print(f"free: {len(out)} instances, slowest {slow['title']} {slow['seconds']:.3f} s", flush=True)
+    print(f"    not order-only: {', '.join(declined)}", flush=True)
+    return out
+
+
+def shift(length: int) -> dict[str, Any]:
+    """ "The symbol ``length`` places before the end is b": a chain of heads, 2**length states."""
+    variables = []
+    source = "token"
+    for d in range(1, length):
+        head = {
+            "name": f"back{d}",
+            "kind": "head",
+            "value": source,
+            "score": "0",
+            "mask": "strict_past",
+            "ties": "right",
+        }
+        variables.append(head)
+        source = f"back{d}"
+    document: dict[str, Any] = {"format": "restrict-model/1", "name": f"shift{length}", "alphabet": ["a", "b"]}
+    return document | {"variables": variables, "output": {"variable": source, "position": "last", "accept": [1]}}
+
+
+def seen(letters: int) -> dict[str, Any]:
+    """ "An odd number of the letters occur": a head for each, all in one layer, 2**letters states."""
+    variables: list[dict[str, Any]] = []
+    for a in range(letters):
+        variables.append({"name": f"is{a}", "kind": "map", "args": ["token"], "domain": 2, "map": f"token == {a}"})
+        head = {"name": f"seen{a}", "kind": "head", "key": f"is{a}", "value": f"is{a}", "score": "k", "mask": "past"}
+        variables.append(head)
+    heads = [f"seen{a}" for a in range(letters)]
+    variables.append({"name": "odd", "kind": "map", "args": heads, "domain": 2, "map": f"({' + '.join(heads)}) % 2"})
+    document: dict[str, Any] = {"format": "restrict-model/1", "name": f"seen{letters}", "variables": variables}
+    document["alphabet"] = list("abcdefghijklmnopqrstuvwxyz"[:letters])
+    return document | {"output": {"variable": "odd", "position": "last", "accept": [1]}}
+
+
+def large(share: float) -> list[dict[str, Any]]:
+    """Proofs with many states: two families and random transformers, checked by the trusted checker."""
+    from restrict.all_lengths.proof import document, to_bytes
+    from restrict.checker.main import verify as check
+    from restrict.model.fileformat import dumps
+
+    transformers = [(2, 4, 4), (3, 8, 2), (3, 8, 3)]
+    cases = [(f"shift {k}", dumps(shift(k)), k) for k in (12, 15, 17, 18)]
+    cases += [(f"seen {k}", dumps(seen(k)), 0) for k in (8, 11, 13)]
+    for heads, states, letters in transformers:
+        rng = np.random.default_rng(0)
+        cases.append(
+            (
+                f"L=3 H={heads} S={states} letters={letters}",
+                dumps(random_transformer(rng, 3, heads, states, letters)),
+                0,
+            )
+        )
+    out = []
+    for title, content, back in cases[: max(1, round(len(cases) * share))]:
+        model = loads(content)
+        built = build(recognise(model), Limits(1_000_000), None, True)
+        claim = {"kind": "forces", "label": "accept", "start": [], "middle": ["*"], "from": max(1, back)}
+        claim |= {"end": ["b"] + ["*"] * (back - 1)} if back else {"middle": ["a"], "end": []}
+        if not back:
+            claim = {"kind": "cost", "label": "accept", "costs": [-1], "period": 1, "cap": 0}
+        proof = to_bytes(document(model, built, claim))
+        start = time.perf_counter()
+        line = ""
+        try:
+            line = check(content, proof, limit=10**12)
+        except Exception as error:
+            line = str(error)
+        states = sum(max(r.grown) for r in built.account)
+        seconds = time.perf_counter() - start
+        print(
+            f"large {title}: {states} states in all layers, {len(proof)} bytes, {seconds:.1f} s: {line[:90]}",
+            flush=True,
+        )
+        out.append({"title": title, "states": states, "bytes": len(proof), "seconds": seconds})
+    return out
+
+
 def back(share: float) -> list[dict[str, Any]]:
     """Random star-free automata of up to 12 states, compiled back and proved equal at all lengths."""
     from restrict.all_lengths.compile_back import compile_language
@@ -152,40 +255,25 @@ def back(share: float) -> list[dict[str, Any]]:
 
 
 def formulas(share: float) -> list[dict[str, Any]]:
-    """Compiled formulas of 10 operators against an automaton by another route: the past by recursion on values."""
+    """Compiled formulas of 10 operators, past and future, against an automaton by recursion on values and guessing."""
     from restrict.logic.compiler import compile_formula
     from restrict.logic.sample import random_formula
-    from tests.formula_automaton import PAST_OPERATORS, automaton_of
+    from tests.formula_automaton import automaton_of, same
 
     rng = np.random.default_rng(0)
     equal = total = 0
     start = time.perf_counter()
     for _ in range(round(500 * share)):
-        formula = random_formula(rng, ["a", "b"], 10, PAST_OPERATORS, constants=0)
+        formula = random_formula(rng, ["a", "b"], 10)
         found = moore(build(recognise(compile_formula(formula, ["a", "b"]))))
         total += 1
         equal += same(found, automaton_of(formula, ["a", "b"]))
     seconds = time.perf_counter() - start
     print(
-        f"formulas: {equal} of {total} equal to the automaton by recursion, at all lengths; {seconds:.0f} s", flush=True
+        f"formulas: {equal} of {total} equal to the automaton by recursion on values, at all lengths; {seconds:.0f} s",
+        flush=True,
     )
     return [{"title": "formulas", "equal": equal, "total": total, "seconds": seconds}]
-
-
-def same(one: Moore, two: tuple[list[list[int]], list[bool]]) -> bool:
-    """Whether two automata agree on every word that is not empty, by a walk over pairs of states."""
-    delta, accept = two
-    todo, seen = [(0, 0)], {(0, 0)}
-    while todo:
-        a, b = todo.pop()
-        for x in range(len(one.alphabet)):
-            to = (int(one.delta[a, x]), delta[b][x])
-            if (one.labels[int(one.label[to[0]])] == "accept") != accept[to[1]]:
-                return False
-            if to not in seen:
-                seen.add(to)
-                todo.append(to)
-    return True
 
 
 def proofs(share: float) -> list[dict[str, Any]]:
@@ -231,6 +319,8 @@ SUITES: dict[str, Callable[[float], list[dict[str, Any]]]] = {
     "four": lambda s: [suite("four letters, L=3 H=3 S=8, all masks", round(50 * s), 60, 3, 3, 8, 4)],
     "curve": curve,
     "mixed": mixed,
+    "free": free,
+    "large": large,
     "back": back,
     "formulas": formulas,
     "proofs": proofs,
@@ -244,7 +334,9 @@ def main() -> None:
     parser.add_argument("suites", nargs="*", help=", ".join(SUITES))
     parser.add_argument("--json", type=Path, default=None)
     parser.add_argument("--share", type=float, default=1.0, help="run this share of each suite")
+    parser.add_argument("--skip", type=int, default=0, help="begin with this seed (to run a suite in parts)")
     options = parser.parse_args()
+    OPTIONS["skip"] = options.skip
     transformer(0, 2, 2, 4, 2, False)  # compiles the kernels
     results = {name: SUITES[name](options.share) for name in options.suites or SUITES}
     if options.json is not None:

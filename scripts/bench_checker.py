@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from restrict.checker import main as checker  # noqa: E402 # found only now
-from restrict.checker.read import Meter, Reject  # noqa: E402
+from restrict.checker.account import Meter, Reject  # noqa: E402
 
 CHECKER = ROOT / "restrict" / "checker"
 HONEST: tuple[tuple[str, int, Literal["last", "all"]], ...] = (

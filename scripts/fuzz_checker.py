@@ -36,8 +36,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from restrict.certificate import fast  # noqa: E402 # found only now
+from restrict.checker.account import Reject  # noqa: E402
 from restrict.checker.main import verify  # noqa: E402
-from restrict.checker.read import Reject  # noqa: E402
 from restrict.errors import RestrictError  # noqa: E402
 from tests import mutations, naive  # noqa: E402
 

@@ -1,6 +1,7 @@
 """The slow, obvious oracle for temporal logic: the textbook definitions, read aloud, on nested tuples.
 
-A formula is ``("symbol", "a")`` or ``(operator, operand, ...)``. Nothing here is shared with the package.
+A formula is ``("symbol", "a")`` or ``(operator, operand, ...)``; what counts is ``(operator, detail, operand, ...)``.
+Nothing here is shared with the package.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ def tree(nodes: Sequence[Any]) -> Tree:
     """The tree of a formula's list of nodes."""
     made: list[Tree] = []
     for node in nodes:
-        made.append(("symbol", node.symbol) if node.op == "symbol" else (node.op, *(made[a] for a in node.args)))
+        own = [node.symbol] if node.op == "symbol" else [] if node.detail is None else [node.detail]
+        made.append((node.op, *own, *(made[a] for a in node.args)))
     return made[-1]
 
 
@@ -27,6 +29,9 @@ def holds(formula: Tree, word: Sequence[str], i: int) -> bool:
         return word[i] == args[0]
     if op in ("true", "false", "first", "last"):
         return {"true": True, "false": False, "first": i == 0, "last": i == n - 1}[op]
+
+    if op in ("compare", "predicate"):
+        return counts(op, args[0], args[1:], word, i)
 
     def phi(j: int) -> bool:
         return holds(args[0], word, j)
@@ -66,3 +71,20 @@ def holds(formula: Tree, word: Sequence[str], i: int) -> bool:
         return all(psi(j) or any(phi(k) for k in nearer(j)) for j in order)
     assert op in ("strong trigger", "strong release")
     return any(phi(j) and psi(j) and all(psi(k) for k in nearer(j)) for j in order)
+
+
+def counts(op: str, detail: Any, operands: Sequence[Tree], word: Sequence[str], i: int) -> bool:
+    """An inequality of counts or a numerical predicate, by counting."""
+    n = len(word)
+    ranges = {"past": range(i + 1), "future": range(i, n), "all": range(n)}
+
+    def count(operand: Tree, direction: str) -> int:
+        return sum(holds(operand, word, j) for j in ranges[direction])
+
+    if op == "predicate":
+        x = count(operands[0], detail.direction) if detail.direction else i
+        return bool(eval(detail.text, {"__builtins__": {"min": min, "max": max, "abs": abs}}, {"x": x, "n": n}))
+    terms = zip(operands, detail.weights, detail.directions, strict=True)
+    total = detail.constant + sum(weight * count(operand, direction) for operand, weight, direction in terms)
+    signs = {"<=": total <= 0, "<": total < 0, ">=": total >= 0, ">": total > 0, "=": total == 0, "!=": total != 0}
+    return signs[detail.relation]

@@ -14,7 +14,7 @@ from restrict.all_lengths.compare import machine_of, wrong_lengths
 from restrict.all_lengths.compile_back import compile_language, formula_of, spelled
 from restrict.all_lengths.forcing import Costs
 from restrict.all_lengths.verify import language_of_model, named
-from restrict.errors import NotEstablished, UsageError
+from restrict.errors import NotEstablished, ResourceLimit, UsageError
 from restrict.languages.dfa import Dfa, minimal
 from restrict.languages.monoid import star_free
 from restrict.languages.regular import Regular
@@ -22,6 +22,7 @@ from restrict.logic.compiler import compile_formula
 from restrict.logic.sample import random_formula
 from restrict.logic.semantics import satisfies
 from restrict.model.fileformat import loads
+from tests.formula_automaton import automaton_of, same
 from tests.random_order_only import random_order_only, random_transformer
 
 INSTANCES = Path(__file__).resolve().parent.parent / "instances"
@@ -91,12 +92,11 @@ def test_the_exact_set_of_wrong_lengths() -> None:
         if model.output.position == "every":
             continue
         automaton = restrict.automaton(model)
-        assert automaton.moore is not None
         lengths = wrong_lengths(automaton.moore, language.dfa, len(model.markers))
         for n in range(1, 8):
             words = list(product("ab", repeat=n - len(model.markers))) if n >= len(model.markers) else []
             said = [(automaton.moore.run(w), language.contains(w)) for w in words]
-            assert (n in lengths) == any(s != "undefined" and (s == "accept") != m for s, m in said), lengths
+            assert (n in lengths) == any(s != "" and (s == "accept") != m for s, m in said), lengths
 
 
 def test_forcing_costs_and_patterns_at_every_length() -> None:
@@ -121,11 +121,43 @@ def test_forcing_costs_and_patterns_at_every_length() -> None:
             for n in range(pattern.first, pattern.first + 3) if pattern is not None else ():
                 assert pattern is not None
                 free = n - len(pattern.start) - len(pattern.end)
-                cells = [*pattern.start, *"*" * free, *pattern.end]
+                middle = [pattern.middle[t % len(pattern.middle)] for t in range(free)]
+                cells = [*pattern.start, *middle, *pattern.end]
                 for word in product(*[("a", "b") if c == "*" else (c,) for c in cells]) if n < 12 else ():
                     assert model.run(word).output == label
         _, proof = restrict.certify_all_lengths(model)
         assert proof.line is not None
+
+
+def bounded_on_one_side(seed: int, programs: int) -> int:
+    """Theorem 1 (Hahn 2020) at every length at once: of a program's exact costs of both labels, at each length at which
+    it is defined, one is at most a constant. All features mixed; how many programs."""
+    rng = np.random.default_rng(seed)
+    done = 0
+    for _ in range(programs):
+        document = random_order_only(rng, 2, 5) if rng.random() < 0.7 else random_transformer(rng, 2, 2, 3)
+        document["output"]["position"] = "last"
+        model = loads(json.dumps(document).encode())
+        try:
+            found = restrict.automaton(model, states=400)
+            both = [found.costs(label) for label in ("accept", "reject") if label in found.built.program.labels]
+        except (NotEstablished, ResourceLimit):
+            continue
+        done += 1
+        size = max(len(c.values) for c in both) + 2 * both[0].period * both[-1].period
+        for t in range(1, size):
+            assert max(at_length(c, t) for c in both) >= 0, (document, t)
+    return done
+
+
+@pytest.mark.parametrize("programs", [30, pytest.param(200, marks=pytest.mark.heavy)])
+def test_one_label_has_bounded_cost_at_every_length(programs: int) -> None:
+    assert bounded_on_one_side(12, programs) >= 0.75 * programs
+
+
+@pytest.mark.slow
+def test_one_label_has_bounded_cost_at_every_length_of_a_thousand_programs() -> None:
+    assert bounded_on_one_side(13, 1300) >= 1000
 
 
 def at_length(costs: Costs, n: int) -> int:
@@ -190,3 +222,13 @@ def test_arguments_of_verify() -> None:
         restrict.verify(model, "dyck:1")
     with pytest.raises(UsageError, match="no 'accept' in its output"):
         restrict.verify(restrict.load(INSTANCES / "induction-head.json"), "regex[abcd]:a*")
+
+
+@pytest.mark.parametrize("count", [6, pytest.param(80, marks=pytest.mark.heavy)])
+def test_compiled_formulas_are_the_automaton_by_recursion(count: int) -> None:
+    """Past and future, all operators; two routes that share nothing, equal at every length."""
+    rng = np.random.default_rng(count)
+    for _ in range(count):
+        formula = random_formula(rng, ["a", "b"], 6)
+        found = restrict.automaton(compile_formula(formula, ["a", "b"])).moore
+        assert same(found, automaton_of(formula, ["a", "b"])), formula

@@ -2,161 +2,138 @@
 
 from __future__ import annotations
 
-import copy
-import json
-from collections.abc import Iterator
+from collections import Counter
 from typing import Any
 
 import numpy as np
 import pytest
 
-from restrict.all_lengths.bimachine import Limits
-from restrict.all_lengths.moore import Moore, moore
-from restrict.all_lengths.proof import covered, document, to_bytes
-from restrict.all_lengths.recognise import recognise
-from restrict.all_lengths.stages import build
+from restrict.all_lengths.proof import document, to_bytes
+from restrict.checker.account import Reject
 from restrict.checker.main import verify
-from restrict.checker.read import Reject
-from restrict.errors import NotEstablished
-from restrict.model.fileformat import dumps, loads
-from tests.random_order_only import random_order_only, random_transformer
+from restrict.errors import RestrictError
+from restrict.model.fileformat import dumps
+from tests.length_claims import Subject, random_model, true_claim, truth
+from tests.length_mutations import OPERATORS, attack
 
 
-def proved(program: dict[str, Any]) -> tuple[bytes, Moore, dict[str, Any]]:
-    """A model's bytes, its automaton, and the proof that it recognises the language of that automaton."""
-    content = dumps(program)
-    model = loads(content)
-    built = build(recognise(model), Limits(2000), keep=True)
-    automaton = moore(built)
-    dfa = automaton.language()
-    language = {"format": "restrict-dfa/1", "alphabet": list(dfa.alphabet), "start": 0, "accept": sorted(dfa.accept)}
-    language["transitions"] = [list(row) for row in dfa.delta]
-    return content, automaton, document(model, built, {"kind": "recognises", "language": language, "from": 0})
-
-
-def order_only(rng: np.random.Generator) -> dict[str, Any]:
-    """A program that a proof can be about."""
-    if rng.random() < 0.4:
-        return random_transformer(rng, 2, 2, 3)
-    while True:
-        program = random_order_only(rng, 2, 4, placed=0.3, near=0)
-        program["output"]["position"] = "last"
-        program.pop("when", None)
-        model = loads(dumps(program))
-        try:
-            covered(model, recognise(model))
-        except NotEstablished:
-            continue
-        return program
-
-
-def truth(automaton: Moore, claim: dict[str, Any], markers: int) -> bool:
-    """Whether a claim of recognition is true, by walking pairs of states; lengths count markers, and begin at 1."""
-    first, dfa = max(claim["from"], 1), claim["language"]
-    columns = [dfa["alphabet"].index(a) for a in automaton.alphabet]
-    todo = [(0, dfa["start"], markers)]
-    seen = set()
-    while todo:
-        state, other, n = todo.pop()
-        if (state, other, n) in seen:
-            continue
-        seen.add((state, other, n))
-        said = automaton.labels[int(automaton.label[state])] == "accept"
-        if n >= first and said != (other in dfa["accept"]):
-            return False
-        for x, y in enumerate(columns):
-            todo.append((int(automaton.delta[state, x]), dfa["transitions"][other][y], min(n + 1, first + 1)))
-    return True
-
-
-def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The paths to every list and integer that a mutation may change."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            if key not in ("model", "format", "n", "name", "kind"):
-                yield from places(inner, (*path, key))
-    elif isinstance(value, list):
-        yield path
-        for index, inner in enumerate(value):
-            yield from places(inner, (*path, index))
-    elif isinstance(value, int):
-        yield path
-
-
-def mutate(rng: np.random.Generator, proof: Any, path: tuple[Any, ...]) -> None:
-    """Change one integer, or shorten, lengthen or permute one list."""
-    for key in path[:-1]:
-        try:
-            proof = proof[key]
-        except (IndexError, KeyError, TypeError):
-            return
-    try:
-        value = proof[path[-1]]
-    except (IndexError, KeyError, TypeError):
-        return
-    if isinstance(value, int):
-        proof[path[-1]] = value + int(rng.choice([-1, 1, 2])) if rng.random() < 0.7 else int(rng.integers(4))
-    elif isinstance(value, list) and value:
-        i, j = rng.integers(len(value), size=2)
-        how = int(rng.integers(3))
-        if how == 0:
-            value.pop()
-        elif how == 1:
-            value.append(copy.deepcopy(value[i]))
-        else:
-            value[i], value[j] = value[j], value[i]
-
-
-def attack(seed: int, programs: int, each: int) -> tuple[int, int]:
-    """Mutants of proofs of random programs: how many there were, and how many were accepted (all of them true)."""
+def proofs(seed: int, programs: int) -> Counter[str]:
+    """Random true claims about random programs, written and checked; how many of each kind."""
     rng = np.random.default_rng(seed)
-    tried = accepted = 0
+    kinds: Counter[str] = Counter()
     for _ in range(programs):
-        program = order_only(rng)
-        content, automaton, good = proved(program)
-        assert verify(content, to_bytes(good)).startswith("s VERIFIED all-lengths recognises=dfa-of-")
-        spots = list(places(good))
-        claims = [p for p in spots if p[0] == "claim"]
-        for _ in range(each):
-            mutant = copy.deepcopy(good)
-            if rng.random() < 0.7:
-                mutate(rng, mutant, claims[int(rng.integers(len(claims)))])
-            for _ in range(int(rng.integers(4))):
-                mutate(rng, mutant, spots[int(rng.integers(len(spots)))])
-            tried += 1
-            try:
-                verify(content, json.dumps(mutant).encode())
-            except Reject:
-                continue
-            accepted += 1
-            markers = len(loads(content).markers)
-            assert truth(automaton, mutant["claim"], markers), (program, mutant)
-    return tried, accepted
+        model = random_model(rng)
+        content = dumps(model)
+        try:
+            subject = Subject(model, content)
+        except RestrictError:
+            kinds["too large"] += 1
+            continue
+        claim = true_claim(rng, subject)
+        assert truth(subject, claim), (model, claim)
+        line = verify(content, to_bytes(document(subject.model, subject.built, claim)))
+        assert line.startswith("s VERIFIED all-lengths ")
+        kinds[claim["kind"]] += 1
+        kinds["when"] += "when" in model
+        kinds["every"] += subject.every
+        kinds["no accept"] += "accept" not in model["output"]
+        scores = [str(v.get("score")) for v in model["variables"]]
+        kinds["order by j"] += any(s in ("j", "-j", "j if k else -1", "2 * j + (k > 0)") for s in scores)
+        kinds["j - i"] += any("i - " in s or "i + 1" in s or "i == j" in s or "i != j" in s for s in scores)
+    return kinds
 
 
-def test_no_mutant_with_a_false_claim_is_verified() -> None:
-    tried, accepted = attack(0, 12, 30)
-    assert tried == 360
-    assert 0 < accepted < 120
+@pytest.mark.parametrize("programs", [60, pytest.param(400, marks=pytest.mark.heavy)])
+def test_every_claim_of_every_kind_of_program_has_a_proof(programs: int) -> None:
+    kinds = proofs(0, programs)
+    for kind in ("recognises", "differs", "computes", "deviates", "forces", "cost"):
+        assert kinds[kind] >= programs // 20, kinds
+    for feature in ("when", "every", "no accept", "order by j", "j - i"):
+        assert kinds[feature] >= programs // 20, kinds
+    assert kinds["too large"] <= programs // 20
+
+
+@pytest.mark.slow
+def test_thousands_of_proofs() -> None:
+    assert proofs(1, 3000)["too large"] <= 100
+
+
+@pytest.mark.parametrize("programs", [10, pytest.param(40, marks=pytest.mark.heavy)])
+def test_no_mutant_with_a_false_claim_is_verified(programs: int) -> None:
+    counts = attack(np.random.default_rng(0), programs, 30)
+    told: Counter[str] = sum(counts.values(), Counter())
+    assert sum(told.values()) >= 27 * programs
+    assert told["accepted"] >= programs
+    assert told["refused 3"] >= 7 * programs
 
 
 @pytest.mark.slow
 def test_ten_thousand_mutants() -> None:
-    tried, _ = attack(1, 200, 50)
-    assert tried == 10_000
+    """Every operator makes mutants that are refused, and together they make many that are accepted, and true."""
+    counts = attack(np.random.default_rng(1), 250, 42)
+    total: Counter[str] = sum(counts.values(), Counter())
+    assert sum(total.values()) >= 10_000
+    assert total["accepted"] >= 500
+    for name in OPERATORS:
+        assert counts[name]["refused 3"] + counts[name]["refused 4"] > 0, name
+
+
+HEAD = {"name": "h", "kind": "head", "key": "token", "value": "token", "score": "k", "mask": "past"}
+CONTAINS_B = {
+    "format": "restrict-model/1",
+    "name": "contains-b",
+    "alphabet": ["a", "b"],
+    "variables": [HEAD],
+    "output": {"variable": "h", "position": "last", "accept": [1]},
+}
+
+
+def proof_of(model: dict[str, Any], claim: dict[str, Any]) -> tuple[bytes, dict[str, Any]]:
+    """The model's bytes and a proof with a claim."""
+    content = dumps(model)
+    subject = Subject(model, content)
+    return content, document(subject.model, subject.built, claim)
 
 
 def test_a_claim_from_length_0_is_checked_at_length_1() -> None:
     """The pair of states after the first letter may be the one at the start, of which nothing is claimed."""
-    program = {
-        "format": "restrict-model/1",
-        "name": "contains-b",
-        "alphabet": ["a", "b"],
-        "variables": [{"name": "h", "kind": "head", "key": "token", "value": "token", "score": "k", "mask": "past"}],
-        "output": {"variable": "h", "position": "last", "accept": [1]},
-    }
-    content, _, good = proved(program)
     false = {"format": "restrict-dfa/1", "alphabet": ["a", "b"], "start": 0, "accept": [0], "transitions": [[0, 0]]}
-    good["claim"]["language"] = false
+    content, proof = proof_of(CONTAINS_B, {"kind": "recognises", "language": false, "from": 0})
     with pytest.raises(Reject, match="differ on a word of 1 positions"):
-        verify(content, to_bytes(good))
+        verify(content, to_bytes(proof))
+
+
+def test_domains_that_grow_with_n_do_not_mix_up_pairs() -> None:
+    """At n = 2 the domain of v has 2 values; if 5 were packed with 2, it would be read as another key and value."""
+    value = {"name": "v", "kind": "map", "args": ["token"], "domain": "n + 4", "map": "5 * token"}
+    head = {**HEAD, "name": "h", "value": "v", "score": "k"}
+    output = {"variable": "h", "position": "last", "accept": [5]}
+    model = {**CONTAINS_B, "variables": [{**value, "domain": 6}, head], "output": output}
+    language = {"format": "restrict-dfa/1", "alphabet": ["a", "b"], "start": 0, "accept": [1]}
+    language["transitions"] = [[0, 1], [1, 1]]
+    content, proof = proof_of(model, {"kind": "recognises", "language": language, "from": 0})
+    assert verify(content, to_bytes(proof)).startswith("s VERIFIED")
+    import hashlib
+
+    grows = {**value, "domain": "n", "map": "5 if n >= 10 and token == 1 else token"}
+    content = dumps({**model, "variables": [grows, head]})
+    proof["model"]["sha256"] = hashlib.sha256(content).hexdigest()
+    with pytest.raises(Reject):
+        verify(content, to_bytes(proof))
+
+
+def test_the_costs_are_exact() -> None:
+    """`accept` costs one b; `reject` costs every symbol."""
+    accept = {"kind": "cost", "label": "accept", "costs": [-1, 1], "period": 1, "cap": 3}
+    content, proof = proof_of(CONTAINS_B, accept)
+    line = verify(content, to_bytes(proof))
+    assert line.startswith("s VERIFIED all-lengths cost-of=accept at-most=1 period=1 from=1")
+    for costs, why in (([-1, 0], "symbols is not 0"), ([-1, 2], "symbols is not 2"), ([-1, -1], "symbols is not -1")):
+        proof["claim"]["costs"] = costs
+        with pytest.raises(Reject, match=why):
+            verify(content, to_bytes(proof))
+    proof["claim"] = {"kind": "cost", "label": "reject", "costs": [0, 1, 2, 3, -1], "period": 1, "cap": 3}
+    assert "at-most=>3" in verify(content, to_bytes(proof))
+    proof["claim"]["cap"] = 4
+    with pytest.raises(Reject, match="the cost for 4 symbols is not -1"):
+        verify(content, to_bytes(proof))

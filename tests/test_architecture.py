@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -60,6 +61,29 @@ def test_the_checker_imports_the_standard_library_only() -> None:
                 names = [str(node.module)]
             outside = {name.split(".")[0] for name in names} - set(sys.stdlib_module_names)
             assert not outside, f"{module} imports {outside}"
+
+
+def test_the_drawing_is_the_one_that_the_script_makes() -> None:
+    drawn = (ROOT / "docs" / "architecture.svg").read_text(encoding="utf-8")
+    assert drawn == architecture.drawing(GRAPH), "run: python scripts/architecture.py --draw"
+
+
+def functions() -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """All functions of the package, with the file and the name of each."""
+    for path in sorted((ROOT / "restrict").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield f"{path.relative_to(ROOT)}: {node.name}", node
+
+
+def test_no_kernel_has_more_than_twelve_arguments() -> None:
+    arguments = {
+        name: len(node.args.posonlyargs + node.args.args + node.args.kwonlyargs)
+        for name, node in functions()
+        if any(isinstance(mark, ast.Name) and mark.id.endswith("kernel") for mark in node.decorator_list)
+    }
+    assert len(arguments) > 100
+    assert {name: count for name, count in arguments.items() if count > 12} == {}
 
 
 def test_the_walk_sees_imports_inside_functions_and_not_those_for_types(tmp_path: Path) -> None:

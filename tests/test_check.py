@@ -79,8 +79,8 @@ def value(text: str) -> int:
     results = set()
     for kept in ([], ["j", "k"], ["n", "i", "j", "q", "k"]):
         known = {name: at for name, at in NAMES.items() if name not in kept}
-        bound = check.bind(tree, known, {name: index for index, name in enumerate(kept)})
-        results.add(check.function(bound)(tuple(NAMES[name] for name in kept)))
+        bound = check.bind(tree, known, kept)
+        results.add(bound(tuple(NAMES[name] for name in kept)))
     assert all(type(result) is int for result in results)
     (result,) = results
     return result
@@ -304,7 +304,7 @@ def test_every_value_lies_in_the_interval(seed: int) -> None:
         low, high = interval(text, **spans)
     except check.Reject:
         return
-    bound = check.function(check.bind(check.parse(text, PLACE, spans), {}, {"a": 0, "b": 1}))
+    bound = check.bind(check.parse(text, PLACE, spans), {}, ["a", "b"])
     assert all(low <= bound((a, b)) <= high for a in range(-3, 5) for b in range(1, 6))
 
 

@@ -483,3 +483,66 @@ def test_pareto_prints_a_front_whose_points_the_checker_accepts(shell: Shell, tm
 )
 def test_wrong_usage_of_the_sat_commands(shell: Shell, words: tuple[str, ...], reason: str) -> None:
     assert reason in shell.bad(2, *words)
+
+
+# ---------------------------------------------------------------- for newcomers
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (("certfy", "and-of-ors"), "'certify'"),
+        (("certify", "and-of-orrs", "-n", "5"), "(did you mean and-of-ors?)"),
+        (("new", "randm"), "(did you mean random?)"),
+        (("language", "prity", "-n", "4"), "(did you mean parity"),
+    ],
+)
+def test_near_names_are_offered(shell: Shell, words: tuple[str, ...], meant: str) -> None:
+    assert meant in shell.bad(2, *words)
+
+
+def test_every_command_has_help_with_examples_and_json() -> None:
+    from restrict.cli.examples import EXAMPLES
+
+    names = {command.name for command in cli.COMMANDS}
+    assert set(EXAMPLES) <= names
+    for command in cli.COMMANDS:
+        if isinstance(command, click.Group):
+            continue
+        assert command.name in EXAMPLES or command.name == "sweep", command.name
+        options = [name for parameter in command.params for name in parameter.opts]
+        assert "--json" in options or command.name in ("report", "sweep"), command.name
+
+
+def test_shells_can_ask_for_completions(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("_RESTRICT_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", "restrict certif")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    assert shell().out.strip() == "plain,certify"
+
+
+@pytest.mark.heavy
+def test_the_examples_of_the_help_run(shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    import shlex
+
+    from restrict.cli.examples import EXAMPLES
+
+    pytest.importorskip("jinja2")
+    (tmp_path / "instances").symlink_to(ROOT / "instances")
+    monkeypatch.chdir(tmp_path)
+    for lines in EXAMPLES.values():
+        for line in lines:
+            result = shell(*shlex.split(line))
+            assert result.code == 0, (line, result)
+
+
+def test_check_and_show_print_json(shell: Shell, tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    shell.good("certify", "contains-one", "-n", "8", "-o", path)
+    verdict = json.loads(shell.good("check", "contains-one", path, "--json"))
+    assert verdict["verified"] is True
+    assert verdict["n"] == "8"
+    shown = json.loads(shell.good("show", path, "--json"))
+    assert shown["kind"] == "Certificate"
+    assert shown["sections"][0]["facts"]["length n"] == "8"
+    assert "and-of-ors" in json.loads(shell.good("new", "--list", "--json"))

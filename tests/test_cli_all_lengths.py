@@ -11,6 +11,7 @@ from restrict.cli.main import _run
 
 INSTANCES = Path(__file__).resolve().parent.parent / "instances"
 DYCK = str(INSTANCES / "brasp-dyck1-depth2.json")
+TAGGER = str(INSTANCES / "tagger.json")
 AB = str(INSTANCES / "brasp-ab-star.json")
 
 CASES = [
@@ -22,6 +23,15 @@ CASES = [
     (["automaton", str(INSTANCES / "tribes.json")], 3, "variable 'tribe' is not order-only", ""),
     (["automaton", DYCK, "--states", "2"], 5, "too large at variable", ""),
     (["certify", DYCK, "--all-lengths"], 0, "", "is forced at every n >= 1"),
+    (["certify", DYCK, "--all-lengths", "--label", "reject"], 0, "", "the label 'reject' is forced at every n >= 1"),
+    (["certify", DYCK, "--all-lengths", "--label", "accept"], 3, "forces the label 'accept' at every length", ""),
+    (["certify", DYCK, "--all-lengths", "--label", "maybe"], 2, "the labels are 'reject', 'accept'", ""),
+    (["certify", DYCK, "--all-lengths", "--label", "reject", "--cost"], 0, "", "2, 4, ... symbols: 1"),
+    (["certify", DYCK, "--all-lengths", "--cost"], 2, "--cost needs --label", ""),
+    (["certify", DYCK, "-n", "4", "--label", "accept"], 2, "are for --all-lengths", ""),
+    (["certify", TAGGER, "--all-lengths"], 0, "", "forces=double fixed=2 period=1 n>=2 target=last"),
+    (["verify", TAGGER, "--equals", TAGGER], 0, "", "computes=bimachine-of-13+1-states"),
+    (["verify", TAGGER, "--equals", DYCK], 2, "different alphabets", ""),
     (["certify", DYCK], 2, "Missing option '-n'", ""),
     (["refute", AB, "-L", "regex[ab]:a*", "--all-lengths"], 0, "", "wrong at exactly these lengths: every n >= 1"),
     (["refute", DYCK, "-L", "dyck:1,depth=2", "--all-lengths"], 3, "immune (proved)", ""),
@@ -49,3 +59,22 @@ def test_the_way_there_and_back(tmp_path: Path, capsys: pytest.CaptureFixture[st
     capsys.readouterr()
     assert _run(["check", model, proof]) == 0
     assert capsys.readouterr().out.startswith("s VERIFIED all-lengths recognises=dfa-of-")
+
+
+def test_labels_that_differ_are_shown_where(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two taggers that differ in one tag: a shortest word, the position and both labels, with a proof."""
+    other, proof = str(tmp_path / "other.json"), str(tmp_path / "proof.json")
+    Path(other).write_text(Path(TAGGER).read_text().replace("2 if previous == token else", "0 if seen == 3 else"))
+    assert _run(["verify", TAGGER, "--equals", other, "-o", proof]) == 3
+    said = capsys.readouterr()
+    assert "differ on aa (n = 2, position 1, a shortest one): the labels are 'double' and 'again'" in said.err
+    assert _run(["check", TAGGER, proof]) == 0
+    assert "deviates-from=bimachine-of-" in capsys.readouterr().out
+
+
+def test_a_language_may_be_the_file_of_an_automaton(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dfa, model = str(tmp_path / "dfa.json"), str(tmp_path / "model.json")
+    assert _run(["automaton", DYCK, "-o", dfa]) == 0
+    assert _run(["compile", "--language", dfa, "-o", model]) == 0
+    assert _run(["verify", model, "-L", "dyck:1,depth=2"]) == 0
+    capsys.readouterr()

@@ -38,6 +38,10 @@ class Callable(NamedTuple):
         return [name for name in names if name not in ("self", "cls")]
 
     @property
+    def of_a_language(self) -> bool:
+        return self.method and self.node.name in PROTOCOL and self.place.startswith("restrict/languages/")
+
+    @property
     def command(self) -> bool:
         return any("click" in ast.unparse(d) or "command" in ast.unparse(d) for d in self.node.decorator_list)
 
@@ -56,6 +60,8 @@ def callables() -> Iterator[Callable]:
 
 
 ALL = list(callables())
+PROTOCOL = {item.node.name for item in ALL if item.place.endswith("Language." + item.node.name)}
+"""The methods of every language: their arguments, results and errors are said once, in the protocol."""
 
 
 def section(doc: str, name: str) -> str | None:
@@ -89,6 +95,10 @@ def complaints(item: Callable) -> Iterator[str]:
         yield "has no docstring"
         return
     if item.command:
+        return
+    if item.of_a_language and "protocol.py" not in item.place:
+        if any(section(doc, name) for name in SECTIONS):
+            yield "repeats what the protocol Language says"
         return
     if OLD_FORMS.search(doc):
         yield "has a section in another form than Args / Returns / Raises"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from restrict.certificate import fast
-from restrict.checker.read import Reject
+from restrict.checker.account import Reject
 from scripts import fuzz_checker
 from tests import mutations
 

@@ -19,8 +19,8 @@ from restrict.certificate.check import check
 from restrict.certificate.hitting_tree import HittingTree, Open, Uncovered, disjoint, needed
 from restrict.certificate.lower_bound import LowerBound, symbol_bits
 from restrict.certificate.lower_bound_check import BoxRun, check_lower_bound_fast, indices
+from restrict.checker.account import Meter
 from restrict.checker.lower_bound import Tree
-from restrict.checker.read import Meter
 from restrict.cli.main import cli
 from restrict.errors import ModelError, NotEstablished, RestrictError
 from restrict.model.fileformat import loads
@@ -138,8 +138,8 @@ def random_box(rng: np.random.Generator, model: Model, n: int) -> dict[str, Any]
 
 
 def test_the_values_under_a_box_hold_all_that_occur_and_both_checkers_agree() -> None:
+    from restrict.checker.account import Place, Task
     from restrict.checker.lower_bound import Bound, Evaluator
-    from restrict.checker.read import Place, Task
 
     rng, tried, telling = np.random.default_rng(5), 0, 0
     while tried < 40:

@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 ROOT = Path(__file__).resolve().parent.parent
 SCHEMAS = {
     kind: json.loads((ROOT / f"docs/schema/restrict-{kind}-1.schema.json").read_text(encoding="utf-8"))
-    for kind in ("model", "certificate", "refutation", "lower-bound")
+    for kind in ("model", "certificate", "refutation", "lower-bound", "automaton")
 }
 INSTANCES = sorted((ROOT / "instances").glob("*.json"))
 
@@ -22,7 +22,7 @@ def documented(kind: str) -> dict[str, Any]:
     text = (ROOT / "docs/format.md").read_text(encoding="utf-8")
     blocks = [json.loads(block) for block in re.findall(r"^```json\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)]
     (example,) = [block for block in blocks if block.get("format") == f"restrict-{kind}/1"]
-    if kind in ("certificate", "lower-bound"):
+    if kind in ("certificate", "lower-bound", "automaton"):
         assert example["model"]["sha256"] == "..."
         example["model"]["sha256"] = "0123456789abcdef" * 4
     return example
@@ -255,6 +255,61 @@ def test_lower_bound_is_refused(path: str, value: Any) -> None:
 @pytest.mark.parametrize("key", ["format", "model", "n", "target", "boxes", "claim", "claim/labels"])
 def test_lower_bound_key_is_required(key: str) -> None:
     assert not accepts("lower-bound", without("lower-bound", key))
+
+
+DFA = {"format": "restrict-dfa/1", "alphabet": ["0"], "start": 0, "accept": [], "transitions": [[0]]}
+MACHINE = {"alphabet": ["0", "1"], "labels": ["no"], "transitions": [[0, 0]], "output": [0]}
+EVERYWHERE = {"alphabet": ["0", "1"], "labels": ["no"], "left": [[0, 0]], "right": [[0, 0]], "table": [[[0], [0]]]}
+LENGTH_CHANGES_ALLOWED = [
+    ("claim/middle", ["*", "1"]),
+    ("claim", {"kind": "recognises", "language": DFA, "from": 0}),
+    ("claim", {"kind": "differs", "language": DFA, "word": [], "from": 3, "shortest": 0}),
+    ("claim", {"kind": "cost", "label": "accept", "costs": [-1, 1], "period": 1, "cap": 9}),
+    ("claim", {"kind": "computes", "machine": MACHINE, "from": 0}),
+    ("claim", {"kind": "deviates", "machine": EVERYWHERE, "word": ["0"], "position": 0, "from": 0, "shortest": 1}),
+    ("provenance", {"seconds": 1}),
+]
+
+LENGTH_CHANGES_REFUSED = [
+    ("format", "restrict-automaton/2"),
+    ("comment", ""),
+    ("model/sha256", None),
+    ("n", 1),
+    ("period", 0),
+    ("layers", []),
+    ("layers/0/heads", {}),
+    ("layers/0/left/base", [[0]]),
+    ("layers/0/left/delta", [[-2]]),
+    ("layers/0/table", [[0]]),
+    ("layers/1/heads/0/boxes", [[0]]),
+    ("layers/1/heads/0/side", "left"),
+    ("claim/kind", "hopes"),
+    ("claim/middle", []),
+    ("claim/from", -1),
+    ("claim", {"kind": "cost", "label": "accept", "costs": [-2], "period": 1, "cap": 9}),
+    ("claim", {"kind": "computes", "machine": MACHINE | {"left": [[0, 0]]}, "from": 0}),
+    ("claim", {"kind": "recognises", "language": {"unchecked": "python:odd"}, "from": 0}),
+]
+
+
+@pytest.mark.parametrize(("path", "value"), LENGTH_CHANGES_ALLOWED)
+def test_a_proof_for_all_lengths_is_accepted(path: str, value: Any) -> None:
+    assert accepts("automaton", changed("automaton", path, value))
+
+
+@pytest.mark.parametrize(("path", "value"), LENGTH_CHANGES_REFUSED)
+def test_a_proof_for_all_lengths_is_refused(path: str, value: Any) -> None:
+    assert not accepts("automaton", changed("automaton", path, value))
+
+
+@pytest.mark.parametrize("key", ["format", "model", "n", "threshold", "period", "layers", "claim", "claim/label"])
+def test_a_key_of_a_proof_for_all_lengths_is_required(key: str) -> None:
+    assert not accepts("automaton", without("automaton", key))
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "tests/corpus/malformed").glob("good-length*.cert.json")))
+def test_written_proofs_validate(path: Path) -> None:
+    Draft202012Validator(SCHEMAS["automaton"]).validate(json.loads(path.read_text(encoding="utf-8")))
 
 
 REFUTATION_CHANGES_ALLOWED = [

@@ -32,7 +32,8 @@ def ok(*arguments: object) -> str:
 def test_influence() -> None:
     text = ok("influence", "parity", "-n", "4,8", "--samples", "50")
     assert "(a) closed" in text
-    assert "fit (estimate): sharp" in text
+    assert "fit (estimate): sets ~" in text
+    assert "against 1/n: n times it is" in text
     rows = json.loads(ok("influence", "first", "-n", "5", "--json", "--logit"))["rows"]
     assert rows[0]["measured"][0] <= rows[0]["sharp"][0] * (1 + 1e-12) <= rows[0]["layerwise"][0]
     assert "row: position changed" in ok("influence", "first", "-n", "4", "--matrix")
@@ -49,6 +50,10 @@ def test_certify_and_check(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
     text = ok("certify", "first:log=1", "-n", "30", "--epsilon", "0.01", "-o", path)
     assert "fixed 1, free 28" in text
+    assert "at most 1/100 (certified)" in text
+    text = ok("certify", "first:log=1", "-n", "12", "--epsilon", "0.01", "--no-recheck")
+    assert "not re-checked" in text
+    assert "certified" not in text
     assert ok("check", "first:log=1", path).startswith("s VERIFIED n=30 fixed=1 free=28 probability<=1/100 ")
     assert (
         json.loads(ok("certify", "first:log=1", "-n", "9", "--epsilon", "0.1", "--fix", "1:0", "--json"))["free"] == 7
@@ -89,6 +94,38 @@ def test_errors_are_one_line(arguments: tuple[str, ...], message: str) -> None:
     assert isinstance(result.exception, RestrictError), result.output
     assert message in str(result.exception)
     assert "\n" not in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("embed", np.full((2, 4), np.nan), "tensor 'embed' has an entry that is infinite or not a number"),
+        ("layers.0.heads.0.key", np.zeros((3, 4)), "tensor 'layers.0.heads.0.key' has shape (3, 4), not (2, 4)"),
+        ("layers.0.heads.1.value", None, "the tensor 'layers.0.heads.1.value' is missing"),
+        ("position", np.zeros((3, 4)), "n = 5 is beyond the position table, which has 3 rows"),
+    ],
+)
+def test_bad_weights_are_one_line_in_every_command(name: str, value: Any, message: str, tmp_path: Path) -> None:
+    from safetensors.numpy import save
+
+    from restrict.soft.format import document_of, tensors_of
+
+    model = load("random:layers=1,width=4,hidden=3,heads=2")
+    document = document_of(model) | {"position": {"kind": "table"}}
+    arrays = tensors_of(model) | {"position": np.zeros((9, 4))} | {name: value}
+    arrays = {k: np.ascontiguousarray(v) for k, v in arrays.items() if v is not None}
+    path = tmp_path / "bad.safetensors"
+    path.write_bytes(save(arrays, {"restrict": json.dumps(document)}))
+    for command in (
+        ("influence", path, "-n", "5"),
+        ("certify", path, "-n", "5", "--epsilon", "0.1"),
+        ("cross-entropy", path, "--language", "parity", "-n", "5"),
+        ("run", path, "01011"),
+    ):
+        result = run(*command)
+        assert isinstance(result.exception, ModelError), (command, result.output)
+        assert message in str(result.exception)
+        assert "\n" not in str(result.exception)
 
 
 def test_hard_commands_name_the_soft_ones(tmp_path: Path) -> None:

@@ -19,8 +19,10 @@ from restrict.soft.known import parity
 from restrict.soft.lemma5 import closed_form, recursion, weight_bound
 from restrict.soft.model import Mask, SoftModel, visible
 from restrict.soft.parts import prepare
+from restrict.soft.scores import weight_range
 from restrict.soft.source import load
-from restrict.soft.values import allowed_tokens, run_values, weight_range
+from restrict.soft.values import allowed_tokens, run_values
+from tests.marks import heavy_after
 
 Words = npt.NDArray[np.int64]
 ROUNDING = 1e-12
@@ -64,7 +66,7 @@ def some_words(model: SoftModel, n: int, count: int, rng: np.random.Generator) -
     return model.encode(rng.integers(0, len(model.alphabet), (count, slots)))
 
 
-@pytest.mark.parametrize("model", MODELS, ids=lambda m: m.name[:48])
+@pytest.mark.parametrize("model", heavy_after(MODELS, 6), ids=lambda m: m.name[:48])
 def test_every_activation_lies_in_its_set(model: SoftModel) -> None:
     rng = np.random.default_rng(1)
     for n, fixed in ((2, {}), (5, {}), (5, {1: 0, 2: 1}), (11, {3: 1})):
@@ -77,7 +79,7 @@ def test_every_activation_lies_in_its_set(model: SoftModel) -> None:
         assert sets.holds(evaluate.activations(model, words), ROUNDING).all()
 
 
-@pytest.mark.parametrize("model", MODELS, ids=lambda m: m.name[:48])
+@pytest.mark.parametrize("model", heavy_after(MODELS, 6), ids=lambda m: m.name[:48])
 def test_every_difference_lies_in_its_set(model: SoftModel) -> None:
     """At least 10^4 triples (model, input, exchange) over this file; all of them at n = 3."""
     rng = np.random.default_rng(2)
@@ -108,7 +110,7 @@ def test_every_difference_lies_in_its_set(model: SoftModel) -> None:
     assert tried >= 60
 
 
-@pytest.mark.parametrize("model", MODELS, ids=lambda m: m.name[:48])
+@pytest.mark.parametrize("model", heavy_after(MODELS, 6), ids=lambda m: m.name[:48])
 def test_measured_at_most_sharp_at_most_layerwise_at_most_closed(model: SoftModel) -> None:
     for n in (4, 7):
         if len(exchangeable(model, n)) == 0:

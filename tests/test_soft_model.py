@@ -251,6 +251,50 @@ def test_a_soft_model_is_refused_by_the_functions_of_theorem_1() -> None:
             call()
 
 
+COMMANDS = sorted(name for name, command in cli.commands.items() if name not in ("soft", "language", "import", "new"))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_command_outside_soft_takes_a_softmax_model(command: str, tmp_path: Path) -> None:
+    """Whatever the command's other arguments are: no output, and no success."""
+    path = tmp_path / "model.json"
+    parity().save(path)
+    for more in ([], ["-n", "9"], ["parity", "-n", "9"], ["--language", "parity", "-n", "9"], ["0101"], [str(path)]):
+        result = CliRunner().invoke(cli, [command, str(path), *more])
+        assert result.exit_code != 0, (command, more, result.output)
+        assert not any(word in result.output for word in ("VERIFIED", "refuted", "certificate in")), result.output
+
+
+def test_no_attention_but_to_one_position_gets_into_theorem_1(tmp_path: Path) -> None:
+    """Average-hard heads: the exact weights that Theorem 1 would take, with one word changed; and counting programs."""
+    from safetensors import safe_open
+    from safetensors.numpy import load_file, save_file
+
+    source = ROOT / "instances/weights-a-before-b.safetensors"
+    with safe_open(source, "numpy") as opened:  # type: ignore[no-untyped-call]
+        metadata = opened.metadata()
+    for kind in ("average", "softmax", "soft", "average-hard", "Hard", ""):
+        (key,) = (k for k, v in metadata.items() if v.startswith("{"))
+        document = json.loads(metadata[key])
+        heads = [head for layer in document["layers"] for head in layer["heads"]]
+        assert heads
+        heads[-1]["attention"] = kind
+        save_file(load_file(source), tmp_path / "w.safetensors", metadata | {key: json.dumps(document)})
+        result = CliRunner().invoke(
+            cli, ["import", "weights", str(tmp_path / "w.safetensors"), "-o", str(tmp_path / "m.json")]
+        )
+        assert isinstance(result.exception, ModelError), (kind, result.output)
+        assert "is not 'hard'" in str(result.exception)
+        assert not (tmp_path / "m.json").exists()
+    for field in ({"attention": "average"}, {"attention": "softmax"}, {"ties": "average"}):
+        document = json.loads((ROOT / "instances/contains-one.json").read_text())
+        head = next(v for v in document["variables"] if "head" in json.dumps(v) or "score" in v)
+        head.update(field)
+        (tmp_path / "h.json").write_text(json.dumps(document))
+        with pytest.raises(ModelError):
+            restrict.load(tmp_path / "h.json")
+
+
 # ---------------------------------------------------------------- terms
 
 

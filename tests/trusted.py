@@ -5,15 +5,35 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from restrict.checker import formats, kernel, lower_bound, main, read, refutation, rules, tensors
-from restrict.checker.formats import Certificate, read_pair
-from restrict.checker.kernel import Nodes, Run
+from restrict.checker import (
+    account,
+    all_lengths,
+    claims,
+    formats,
+    kernel,
+    labelling,
+    lower_bound,
+    machines,
+    main,
+    positions,
+    program,
+    read,
+    refutation,
+    rows,
+    rules,
+    tensors,
+    window,
+)
+from restrict.checker.account import Meter, Place, Reject, Task
+from restrict.checker.formats import Certificate
+from restrict.checker.kernel import Run
 from restrict.checker.main import DEFAULT_LIMIT, check_files, verify
-from restrict.checker.read import JSON_BYTES, Meter, Place, Reject, Task, read_json
-from restrict.checker.rules import bind, function, interval
+from restrict.checker.read import JSON_BYTES, read_json
+from restrict.checker.rules import compiled, interval
 
 FOLDER = Path(str(main.__file__)).parent
-MODULES = (read, tensors, rules, formats, kernel, refutation, lower_bound, main)
+MODULES = (account, read, tensors, rules, formats, kernel, refutation, lower_bound, main)
+MODULES += (rows, positions, program, machines, window, labelling, claims, all_lengths)
 FILES = tuple(Path(str(module.__file__)) for module in MODULES)
 __all__ = [
     "DEFAULT_LIMIT",
@@ -25,7 +45,6 @@ __all__ = [
     "Reject",
     "bind",
     "check_files",
-    "function",
 ]
 __all__ += ["interval", "main", "nodes", "parse", "prepare", "read", "verify"]
 
@@ -35,11 +54,16 @@ def parse(text: str, place: Place, names: Any) -> rules.Tree:
     return rules.Parser(text, place, names, Meter(DEFAULT_LIMIT)).tree
 
 
+def bind(tree: rules.Tree, known: dict[str, int], others: list[str]) -> Any:
+    """The tree with the known names folded in: a function of a tuple with the others."""
+    return compiled(tree, rules.mentioned(tree), others)(known)
+
+
 def prepare(model: bytes, certificate: bytes, folder: str | Path = ".") -> Certificate:
     """Both files, read."""
     meter, top = Meter(DEFAULT_LIMIT), Place("certificate")
     document = read_json(certificate, top, meter)
-    return read_pair(Task(document, top, model, Place("model"), Path(folder), meter), document, top)
+    return Certificate(Task(document, top, model, Place("model"), Path(folder), meter), document, top)
 
 
 def nodes(
@@ -48,9 +72,8 @@ def nodes(
     """Values and dependencies of every node of the cone, both sorted."""
     found = prepare(model, certificate, folder)
     run = Run(found.model, found.fixed, found.free, found.cone)
-    states = [(name, state) for name, state in run.states.items() if isinstance(state, Nodes)]
     return {
-        (name, at): (tuple(sorted(values)), tuple(p for p in range(found.n) if mask >> p & 1))
-        for name, state in states
-        for at, (values, mask) in state.examined.items()
+        (variable.name, at): (tuple(sorted(values)), tuple(p for p in range(found.n) if mask >> p & 1))
+        for variable in found.model.variables
+        for at, (values, mask) in zip(run.states[variable.name].starts, run.states[variable.name].nodes, strict=True)
     }

@@ -15,12 +15,14 @@ labels and the heads' values). After the maps the two automata are minimised aga
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
-from restrict.all_lengths.program import AFTER, BEFORE, I32, I64, TOKEN, Look, Program, Step, class_of
-from restrict.errors import ResourceLimit
+from restrict.all_lengths.program import AFTER, BEFORE, I32, I64, TOKEN, WHEN, Look, Program, Step, class_of
+from restrict.errors import NotEstablished, ResourceLimit
 from restrict.kernels import bimachine as kernels
 from restrict.kernels import refinement, triples
 from restrict.kernels.bimachine import Facing, Meeting, Parts
@@ -31,6 +33,8 @@ RIGHT = ("none", "future", "strict_future")
 DEFAULT_STATES = 200_000
 TRIPLES_PER_STATE = 200
 CELLS = 1 << 28
+ATTEMPTS = 16
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,10 +120,29 @@ def with_steps(names: tuple[str, ...], values: I64, steps: list[Step]) -> tuple[
     columns = {n: values[:, at] for at, n in enumerate(names)}
     for step in steps:
         out = step.rule(*(columns[a] for a in step.args))
-        columns[step.name] = np.broadcast_to(np.asarray(out, dtype=np.int64), (len(values),))
+        full = np.broadcast_to(np.asarray(out, dtype=np.int64), (len(values),))
+        columns[step.name] = _inside(step, full, columns.get(WHEN))
     if not columns:
         return (), np.zeros((len(values), 0), dtype=np.int64)
     return tuple(columns), np.stack(list(columns.values()), axis=1)
+
+
+def _inside(step: Step, out: I64, defined: I64 | None) -> I64:
+    """The values of a map; 0 for those outside the domain, which may only be at lengths that are left out.
+
+    Raises:
+        NotEstablished: the model is not defined at some other length.
+    """
+    bad = (out < 0) | (out >= step.size) if step.size else np.zeros(len(out), dtype=np.bool_)
+    if defined is not None:
+        bad &= defined == 1
+        out = np.where((out < 0) | (out >= max(step.size, 1)), 0, out) if step.size else out
+    if bad.any():
+        raise NotEstablished(
+            f"variable {step.model_variable!r}: at some length its value is {int(out[bad][0])}, outside the domain "
+            f"0..{step.size - 1}; say with `when` at which lengths the model is defined"
+        )
+    return out
 
 
 def forget(names: tuple[str, ...], values: I64, keep: list[str]) -> tuple[I64, I64]:
@@ -134,7 +157,19 @@ def forget(names: tuple[str, ...], values: I64, keep: list[str]) -> tuple[I64, I
 # ---------------------------------------------------------------- merging states
 
 
-def merged(delta: I32, first: I64) -> tuple[I32, I32, I32]:
+def until_exact(attempt: Callable[[int], Answer], exact: Callable[[Answer], bool]) -> Answer:
+    """The first exact answer of a hashed refinement, which says of itself whether it is exact.
+
+    Raises:
+        NotEstablished: none was, with many seeds.
+    """
+    for seed in range(7, 7 + ATTEMPTS):
+        if exact(found := attempt(seed)):
+            return found
+    raise NotEstablished(f"states were merged wrongly with {ATTEMPTS} hash functions in a row, which is a bug")
+
+
+def merged(delta: I32, first: I32 | I64) -> tuple[I32, I32, I32]:
     """The coarsest congruence of an automaton that refines ``first``, on its reachable states.
 
     Returns ``(classes, delta, representatives)``: the class of each state, the automaton of the classes (numbered by
@@ -143,8 +178,10 @@ def merged(delta: I32, first: I64) -> tuple[I32, I32, I32]:
     states, letters = delta.shape
     start = np.unique(first, return_inverse=True)[1].astype(np.int32)
     offset = np.arange(0, states * letters + 1, letters, dtype=np.int32)
-    cls, count = refinement.refine(start, offset, delta.reshape(-1), np.zeros(states * letters, dtype=np.int32))
-    assert count > 0, "a hash collision"
+    flat, same = delta.reshape(-1), np.zeros(states * letters, dtype=np.int32)
+    cls, count = until_exact(
+        lambda seed: refinement.refine(start, offset, flat, same, seed), lambda found: found[1] > 0
+    )
     reps = np.full(count, -1, dtype=np.int32)
     reps[cls[::-1]] = np.arange(states, dtype=np.int32)[::-1]
     table = delta[reps]
@@ -291,8 +328,7 @@ class Classes:
 def classify(seen: Seen, out: I32) -> Classes:
     """Merge the summaries that no continuation tells apart, for each pair of states."""
     tr = seen.triples
-    named, verified = refinement.refine_cells(seen.side, tr, out)
-    assert verified, "a hash collision"
+    named, _ = until_exact(lambda seed: refinement.refine_cells(seen.side, tr, out, seed), lambda found: found[1])
     reps = np.flatnonzero(named == np.arange(len(named)))
     number = np.full(len(named), -1, dtype=np.int32)
     number[reps] = np.arange(len(reps), dtype=np.int32)

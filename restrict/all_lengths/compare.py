@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from restrict.all_lengths.moore import UNDEFINED, Moore
+from restrict.all_lengths.moore import Moore
+from restrict.all_lengths.program import UNDEFINED
 from restrict.errors import ResourceLimit, UsageError
 from restrict.languages.builtin import AnBn, Majority
 from restrict.languages.dfa import Dfa
@@ -32,12 +33,17 @@ DEAD = None
 
 @dataclass(frozen=True)
 class Difference:
-    """A shortest word on which both differ: ``said`` by the model, ``member`` of the language; ``n`` with markers."""
+    """A shortest word on which both differ: ``said`` by the model, ``member`` of the language; ``n`` with markers.
+
+    Of two models without ``accept``: ``other`` is the other one's label, ``position`` where (output everywhere).
+    """
 
     word: tuple[str, ...]
     n: int
     said: str
-    member: bool
+    member: bool = False
+    other: str | None = None
+    position: int | None = None
 
 
 @dataclass(frozen=True)
@@ -137,7 +143,7 @@ def needs_accept(automaton: Moore) -> None:
     Raises:
         UsageError: there are other labels.
     """
-    if not set(automaton.labels) <= {"accept", "reject", UNDEFINED}:
+    if not automaton.accepts:
         raise UsageError("the model has no 'accept' in its output, so it recognises no language; add it to the model")
 
 

@@ -9,24 +9,24 @@ from dataclasses import dataclass
 import numpy as np
 
 from restrict.all_lengths.bimachine import merged
-from restrict.all_lengths.program import I32, I64
+from restrict.all_lengths.program import I32, I64, UNDEFINED
 from restrict.all_lengths.stages import Built
 from restrict.languages.dfa import Dfa, minimal
-
-UNDEFINED = "undefined"
 
 
 @dataclass(frozen=True, eq=False)
 class Moore:
     """``delta`` (S, symbols), start state 0; ``label`` (S,): a number in ``labels`` for the words that end there.
 
-    The label ``undefined`` says that the model is not defined at this length (without markers: the empty word).
+    The label ``UNDEFINED`` says that the model is not defined at this length (without markers: the empty word).
+    ``accepts``: the labels are of ``output.accept``.
     """
 
     alphabet: tuple[str, ...]
     delta: I32
     label: I64
     labels: tuple[str, ...]
+    accepts: bool = False
 
     @property
     def states(self) -> int:
@@ -67,7 +67,7 @@ class Moore:
 
 
 def moore(built: Built) -> Moore:
-    """The automaton of a model whose output is at the last position.
+    """The automaton of the label at the last position.
 
     A state is a state of the left automaton and the label of the last position; with an end marker, the label at it.
     """
@@ -113,4 +113,4 @@ def moore(built: Built) -> Moore:
         label.append(said)
     full = np.array(delta, dtype=np.int32)
     _, small, reps = merged(full, np.array(label, dtype=np.int64))
-    return Moore(program.alphabet, small, np.array(label, dtype=np.int64)[reps], labels)
+    return Moore(program.alphabet, small, np.array(label, dtype=np.int64)[reps], labels, program.accepts)

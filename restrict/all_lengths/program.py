@@ -15,7 +15,9 @@ import numpy.typing as npt
 
 I64 = npt.NDArray[np.int64]
 I32 = npt.NDArray[np.int32]
-TOKEN, BEFORE, AFTER = "token", "@p", "@s"
+TOKEN, BEFORE, AFTER, WHEN = "token", "@p", "@s", "@when"
+UNDEFINED = ""
+"""The label of lengths at which the model is not defined; those of a model are not empty."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +56,7 @@ class Program:
     """``output`` at the last position, or at every one. ``classes`` (threshold, period) of ``@p`` and ``@s``.
 
     ``label_of``: from an output value to a number in ``labels``. ``defined``: the variable (0 or 1) that says whether
-    the model is defined at this length, if it is not defined at all. ``moving``: heads that order by position itself.
+    the model is defined at this length, if it is not defined at all. ``accepts``: the labels are of ``output.accept``.
     """
 
     alphabet: tuple[str, ...]
@@ -69,7 +71,7 @@ class Program:
     period: int
     defined: str | None = None
     sizes: dict[str, int] = field(default_factory=dict)
-    moving: frozenset[str] = frozenset()
+    accepts: bool = False
 
     @property
     def letters(self) -> int:

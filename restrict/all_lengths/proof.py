@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from restrict.all_lengths.bimachine import Classes, Entries
-from restrict.all_lengths.program import I32, I64, Look, Program
+from restrict.all_lengths.program import I32, I64, UNDEFINED, Look, Program
 from restrict.all_lengths.stages import Built, Layer
-from restrict.errors import NotEstablished
+from restrict.errors import ModelError, NotEstablished
 from restrict.model.program import Model
 from restrict.strictjson import one_line_lists
 
@@ -26,14 +26,14 @@ def document(model: Model, built: Built, claim: dict[str, Any]) -> dict[str, Any
     """The proof of a claim. ``built`` keeps its layers.
 
     Raises:
-        NotEstablished: the program reads positions, or has no ``accept`` at the last position; the proof format does
-            not cover that.
+        NotEstablished: the model has no file.
     """
-    covered(model, built.program)
+    if model.digest is None:
+        raise NotEstablished("the model has no file, so a proof cannot name it; save it first")
     return {
         "format": FORMAT,
         "model": {"name": model.name, "sha256": model.digest},
-        "n": max(2, len(model.markers)),
+        "n": first_length(model, 2),
         "threshold": built.program.threshold,
         "period": built.program.period,
         "layers": [layer_document(layer, built.program) for layer in built.layers],
@@ -41,24 +41,19 @@ def document(model: Model, built: Built, claim: dict[str, Any]) -> dict[str, Any
     }
 
 
-def covered(model: Model, program: Program) -> None:
-    """Refuse what the proof format does not cover.
+def first_length(model: Model, least: int) -> int:
+    """The first length from ``least`` on at which the model is defined.
 
     Raises:
-        NotEstablished: with the reason.
+        NotEstablished: there is none up to 10 000.
     """
-    if model.digest is None:
-        raise NotEstablished("the model has no file, so a proof cannot name it; save it first")
-    if program.every or model.output.accept is None:
-        raise NotEstablished("a proof for all lengths needs a model with 'accept' at the last position")
-    for step in program.steps:
-        if step.model_variable == "when":
-            raise NotEstablished("the proof format does not cover `when`; the automaton is exact")
-        if step.model_variable in program.moving or "@left" in step.name or "@right" in step.name:
-            raise NotEstablished(
-                f"the score of {step.model_variable!r} orders by j or looks at j - i, which the proof format does not "
-                "cover; the automaton is exact"
-            )
+    for n in range(least, 10_000):
+        try:
+            model.at(n)
+        except ModelError:
+            continue
+        return n
+    raise NotEstablished("the model is not defined at any length up to 10000")
 
 
 def to_bytes(content: dict[str, Any]) -> bytes:
@@ -78,11 +73,21 @@ def layer_document(layer: Layer, program: Program) -> dict[str, Any]:
     for name, side, merge, merged in sides:
         out[name] = {"base": side[0].tolist(), "delta": side[1].tolist()}
         out[name] |= {"merge": merge.tolist(), "next": merged.tolist()}
-    values = after.values
-    if layer.last:
-        values = np.array([[int(program.labels[v] == "accept")] for v in values[:, 0]], dtype=np.int64)
-    out["keep"] = ["@accept"] if layer.last else list(after.names)
-    return out | {"labels": values.tolist(), "table": after.lab.tolist()}
+    out["keep"] = list(after.names)
+    columns = [after.values[:, at] for at in range(len(after.names))]
+    if "@label" in after.names:
+        at = after.names.index("@label")
+        columns[at] = np.array(label_numbers(program), dtype=np.int64)[columns[at]]
+    values = np.stack(columns, axis=1).tolist() if columns else [[] for _ in after.values]
+    return out | {"labels": values, "table": after.lab.tolist()}
+
+
+def label_numbers(program: Program) -> list[int]:
+    """The checker's number of each label: 0 and 1 for reject and accept, else in order of the output's values."""
+    names = [name for name in program.labels if name != UNDEFINED]
+    if set(names) <= {"accept", "reject"} and program.accepts:
+        names = ["reject", "accept"]
+    return [names.index(name) if name in names else len(names) for name in program.labels]
 
 
 def _heads(layer: Layer) -> list[dict[str, Any]]:

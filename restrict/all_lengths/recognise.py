@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restrict.all_lengths.forms import Declined, Linear, Wave, analyse, grid, points, wave
-from restrict.all_lengths.program import AFTER, BEFORE, I32, I64, TOKEN, Look, Program, Step, class_of, needed
+from restrict.all_lengths.program import AFTER, BEFORE, I32, I64, TOKEN, WHEN, Look, Program, Step, class_of, needed
 from restrict.all_lengths.window import windowed
 from restrict.errors import ModelError, NotEstablished, ResourceLimit
 from restrict.model.expr import Expr, bind, name, substitute
@@ -52,7 +52,6 @@ class _Reader:
     period: int = 1
     steps: list[Step | Look] = field(default_factory=list)
     sizes: dict[str, int] = field(default_factory=dict)
-    moving: set[str] = field(default_factory=set)
 
     def widen(self, waves: Iterable[Wave]) -> None:
         """Take the classes of these waves into the common ones."""
@@ -315,7 +314,6 @@ def _scores(reader: _Reader, head: Head, forms: dict[Expr, Linear | Wave]) -> _S
     if all(isinstance(f, Wave) or f.known for f in forms.values()) and all(wave(f).finite for f in forms.values()):
         value = _tabulate(reader, table, i, j, reach)
         return _Scores(q, i, k, j, reach, _dense(value), np.zeros_like(value))
-    reader.moving.add(head.name)
     return _by_position(reader, table, q, k)
 
 
@@ -414,8 +412,8 @@ def _finish(reader: _Reader, when: Wave | None) -> Program:
     output = model.output.variable
     defined = None
     if when is not None:
-        defined = "@when"
-        reader.steps.append(Step(defined, (BEFORE, AFTER), lambda p, s: when.at(points(("p", p), ("s", s))), 2, "when"))
+        defined = WHEN
+        reader.steps.insert(0, Step(WHEN, (BEFORE, AFTER), lambda p, s: when.at(points(("p", p), ("s", s))), 2, "when"))
     size = reader.sizes[output]
     for value in model.output.accept or ():
         if value >= size:
@@ -436,7 +434,7 @@ def _finish(reader: _Reader, when: Wave | None) -> Program:
         reader.period,
         defined,
         dict(reader.sizes),
-        frozenset(reader.moving),
+        model.output.accept is not None,
     )
 
 

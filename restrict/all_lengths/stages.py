@@ -16,7 +16,7 @@ import numpy as np
 
 from restrict.all_lengths import bimachine as machines
 from restrict.all_lengths.bimachine import LEFT, RIGHT, Bimachine, Classes, Entries, Limits, too_large
-from restrict.all_lengths.program import I32, I64, Look, Program, Step, needed, reads
+from restrict.all_lengths.program import I32, I64, UNDEFINED, WHEN, Look, Program, Step, needed, reads
 from restrict.kernels import bimachine as kernels
 from restrict.kernels.bimachine import Meeting, Parts
 from restrict.kernels.triples import edge_cells
@@ -119,6 +119,7 @@ def _everywhere(program: Program) -> set[str]:
             for a in reads(by_name[name]):
                 need(a)
 
+    need(WHEN)  # at lengths that are left out, values may be outside their domains
     for step in program.steps:
         if isinstance(step, Look):
             need(step.pair)
@@ -184,7 +185,7 @@ def _with_label(program: Program) -> Program:
     else:
         args = (program.output, program.defined)
         step = Step("@label", args, lambda v, d: np.where(d == 1, of[v], undefined), undefined + 1, program.output)
-        labels = (*program.labels, "undefined")
+        labels = (*program.labels, UNDEFINED)
     return replace(program, steps=(*program.steps, step), output="@label", labels=labels)
 
 
@@ -344,10 +345,10 @@ def _merge(joint: _Joint, side_l, side_r, at_l, at_r, steps, keep, limits, last,
     columns, values = machines.with_steps(columns, values, steps)
     rows, number = machines.forget(columns, values, keep)
     label = number.astype(np.int32)
-    sig_l = kernels.signatures(meeting, rights, pairs, label, False)
-    sig_r = kernels.signatures(meeting, rights, pairs, label, True)
-    merge_l, left, reps_l = machines.merged(side_l[1], sig_l)
-    merge_r, right, reps_r = machines.merged(side_r[1], sig_r)
+    alike_l = kernels.equal_rows(kernels.behaviours(meeting, rights, pairs, label, False))
+    alike_r = kernels.equal_rows(kernels.behaviours(meeting, rights, pairs, label, True))
+    merge_l, left, reps_l = machines.merged(side_l[1], alike_l)
+    merge_r, right, reps_r = machines.merged(side_r[1], alike_r)
     if len(left) * left.shape[1] * len(right) > machines.CELLS:
         raise too_large(
             f"cells of a table: {len(left)} left times {len(right)} right states", machine, name, machines.CELLS

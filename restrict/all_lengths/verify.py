@@ -6,15 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from restrict.all_lengths import labels
 from restrict.all_lengths.bimachine import DEFAULT_STATES, Limits
-from restrict.all_lengths.compare import Difference, difference
-from restrict.all_lengths.forcing import Costs, Pattern, cheapest_pattern, costs
+from restrict.all_lengths.compare import Difference, difference, needs_accept
+from restrict.all_lengths.forcing import Costs, costs
 from restrict.all_lengths.moore import Moore, moore
+from restrict.all_lengths.patterns import Pattern, cheapest_pattern
+from restrict.all_lengths.program import UNDEFINED
 from restrict.all_lengths.proof import document, to_bytes
 from restrict.all_lengths.recognise import recognise
 from restrict.all_lengths.stages import Built, Record, build
 from restrict.checker.main import verify as check_proof
 from restrict.errors import NotEstablished, ResourceLimit, UsageError
+from restrict.htmltable import facts_table, grid_table
 from restrict.languages.dfa import Dfa
 from restrict.languages.protocol import Language
 from restrict.languages.regular import Regular
@@ -30,13 +34,13 @@ COST_CAP = 12
 class Automaton:
     """What a model computes at every length.
 
-    ``moore``: the minimal automaton of the label at the last position (``None`` for output at every position, where
-    ``built.machine`` is the bimachine of the labels). ``account``: states on both sides after each stage.
+    ``moore``: the minimal automaton of the label at the last position. With output at every position ``built.machine``
+    is the bimachine of all labels. ``account``: states on both sides after each stage.
     """
 
     model: Model
     built: Built
-    moore: Moore | None
+    moore: Moore
 
     @property
     def account(self) -> tuple[Record, ...]:
@@ -47,33 +51,52 @@ class Automaton:
         """The minimal automaton of the accepted words.
 
         Raises:
-            UsageError: the output is at every position.
+            UsageError: the output is at every position, or has no ``accept``.
         """
-        return self._one().language()
+        return self.acceptor().language()
 
-    def _one(self) -> Moore:
-        if self.moore is None:
+    @property
+    def every(self) -> bool:
+        """Whether the output is at every position."""
+        return self.built.program.every
+
+    def acceptor(self) -> Moore:
+        """The automaton, of a model that recognises a language.
+
+        Raises:
+            UsageError: the output is at every position, or has no ``accept``.
+        """
+        if self.every:
             raise UsageError("the model has output at every position, so it recognises no language")
+        needs_accept(self.moore)
         return self.moore
 
     def pattern(self, label: str) -> Pattern | None:
-        """The cheapest pattern that forces a label at every length from some on; ``None`` where there is none.
+        """The cheapest pattern that forces a label of the last position at every length from some on, or ``None``.
 
         Raises:
             ResourceLimit: too many sets of states.
         """
-        return cheapest_pattern(self._one(), label, len(self.model.markers))
+        return cheapest_pattern(self.moore, label, len(self.model.markers))
 
     def costs(self, label: str, cap: int = COST_CAP) -> Costs:
-        """The exact forcing cost at every length, up to ``cap``.
+        """The exact cost of forcing a label of the last position at every length, up to ``cap``.
 
         Raises:
             ResourceLimit: too many sets of states.
         """
-        return costs(self._one(), label, len(self.model.markers), cap)
+        return costs(self.moore, label, len(self.model.markers), cap)
+
+    def _repr_html_(self) -> str:
+        if self.moore is None:
+            return facts_table(f"automaton of {self.model.name}", [("labels", "at every position, by a bimachine")])
+        one = self.moore
+        rows = [(q, one.labels[int(one.label[q])], *map(int, one.delta[q])) for q in range(one.states)]
+        title = f"automaton of {self.model.name} at every length: {one.states} states, 0 is the start"
+        return grid_table(title, ("state", "label", *one.alphabet), rows)
 
     def __repr__(self) -> str:
-        return f"Automaton({self.model.name!r}, {self.moore or self.built.machine})"
+        return f"Automaton({self.model.name!r}, {self.built.machine if self.every else self.moore})"
 
 
 def automaton(
@@ -95,7 +118,7 @@ def automaton(
         ResourceLimit: too large, with the variable.
     """
     built = build(recognise(model), Limits(states), progress, keep)
-    return Automaton(model, built, None if built.program.every else moore(built))
+    return Automaton(model, built, moore(built))
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,21 +188,55 @@ def verify(
         raise UsageError("give a language or a model to compare with, one of the two")
     if first < 0:
         raise UsageError(f"the first length {first} is negative")
+    if equals is not None and not (recogniser(model) and recogniser(equals)):
+        return _same_labels(model, equals, first, states, progress)
     found = automaton(model, states=states, progress=progress, keep=True)
     other = named(language) if language is not None else language_of_model(equals, states=states)  # type: ignore[arg-type]
     what = f"language of {equals.name}" if equals is not None else other.spec
-    one = found._one()
+    one = found.acceptor()
     wrong = difference(one, other, len(model.markers), first)
     claim: dict[str, Any] = {"kind": "recognises", "language": spelled(other), "from": first}
     if wrong is not None:
-        exact = isinstance(other, Regular)
-        claim |= {"kind": "differs", "word": list(wrong.word), "shortest": int(exact)}
+        claim |= {"kind": "differs", "word": list(wrong.word)}
+        # The checker goes through all shorter configurations; of palindromes that is all words.
+        claim["shortest"] = int(wrong.n <= 16 or not other.spec.startswith("palindromes"))
         return Counterexample(what, wrong, found, *proved(model, found, claim))
     second = None
     if equals is not None:
         mirror = automaton(equals, states=states, keep=True)
         second = Proved(what, first, mirror, *proved(equals, mirror, claim))
     return Proved(what, first, found, *proved(model, found, claim), second)
+
+
+def recogniser(model: Model) -> bool:
+    """Whether a model's output says which words it accepts."""
+    return model.output.accept is not None and model.output.position == "last"
+
+
+def _same_labels(one: Model, two: Model, first: int, states: int, progress: Progress | None) -> Proved | Counterexample:
+    """Two models that do not both recognise a language: whether they have the same labels."""
+    found = [automaton(model, states=states, progress=progress, keep=True) for model in (one, two)]
+    built = [a.built for a in found]
+    labels.comparable(built[0].program, built[1].program)
+    what = f"labels of {two.name}"
+    every = found[0].every
+    if every and first > 1:
+        raise UsageError("with output at every position --from is not available")
+    if every:
+        wrong, machine = labels.difference_anywhere(built[0], built[1]), labels.bimachine_document(built[1])
+    else:
+        ends = (len(one.markers), len(two.markers))
+        if ends[0] != ends[1] and (one.when is not None or two.when is not None):
+            raise UsageError("models with different markers and `when` have no common lengths to compare")
+        wrong = labels.difference_at_the_end(found[0].moore, found[1].moore, ends, first)
+        machine = labels.automaton_document(built[1].program, found[1].moore)
+    claim: dict[str, Any] = {"kind": "computes", "machine": machine, "from": first}
+    if wrong is not None:
+        claim |= {"kind": "deviates", "word": list(wrong.word), "shortest": 1}
+        claim |= {"position": wrong.position} if every else {}
+        return Counterexample(what, wrong, found[0], *proved(one, found[0], claim))
+    second = Proved(what, first, found[1], *proved(two, found[1], claim))
+    return Proved(what, first, found[0], *proved(one, found[0], claim), second)
 
 
 def named(language: Language | str) -> Language:
@@ -198,10 +255,7 @@ def language_of_model(model: Model, *, states: int = DEFAULT_STATES) -> Regular:
         NotEstablished: the model is not order-only.
         UsageError: it has no ``accept`` at the last position.
     """
-    from restrict.all_lengths.compare import needs_accept
-
     found = automaton(model, states=states)
-    needs_accept(found._one())
     return Regular(f"the language of {model.name}", f"model:{model.source or model.name}", found.dfa())
 
 
@@ -240,7 +294,7 @@ def run_checker(model: Model, content: bytes) -> str | None:
     Raises:
         NotEstablished: the checker refuses the proof, which is a bug.
     """
-    from restrict.checker.read import Reject
+    from restrict.checker.account import Reject
 
     assert model.content is not None
     folder = model.source.parent if model.source is not None else "."
@@ -255,11 +309,11 @@ def run_checker(model: Model, content: bytes) -> str | None:
 def certify_all_lengths(
     model: Model, *, label: str | None = None, states: int = DEFAULT_STATES, progress: Progress | None = None
 ) -> tuple[Pattern, Proved]:
-    """The cheapest pattern of fixed symbols that forces a label at every length, with its proof.
+    """The cheapest pattern of fixed symbols that forces a label of the last position at every length, with its proof.
 
     Args:
-        model: an order-only model with ``accept`` at the last position.
-        label: ``accept`` or ``reject``; the cheaper one where not given.
+        model: an order-only model.
+        label: the label; the cheapest one where not given.
         states: the state limit.
         progress: called with a line after each stage.
 
@@ -267,15 +321,77 @@ def certify_all_lengths(
         The pattern and the proof.
 
     Raises:
+        UsageError: no value of the output has this label.
         NotEstablished: not order-only, or no pattern of the form ``start * ... * end`` forces a label.
         ResourceLimit: too large.
     """
     found = automaton(model, states=states, progress=progress, keep=True)
-    patterns = [p for name in ([label] if label else ["accept", "reject"]) if (p := found.pattern(name)) is not None]
+    wanted = [label] if label is not None else labels_of(found)
+    patterns = [p for name in wanted if (p := found.pattern(known_label(found, name))) is not None]
     if not patterns:
-        raise NotEstablished("no pattern of the form `start * ... * end` forces a label at every length")
-    best = min(patterns, key=lambda p: p.cost)
+        which = "a label" if label is None else f"the label {label!r}"
+        raise NotEstablished(
+            f"no pattern `start middle middle ... end` with a middle of up to four cells forces {which} at every length"
+        )
+    best = min(patterns, key=lambda p: (p.share, p.cost))
     return best, Proved(f"{best.text()} forces {best.label}", best.first, found, *proved(model, found, best.claim()))
 
 
-__all__ = ["Automaton", "Counterexample", "Proved", "ResourceLimit", "automaton", "certify_all_lengths", "verify"]
+def certify_costs(
+    model: Model,
+    label: str,
+    *,
+    cap: int = COST_CAP,
+    states: int = DEFAULT_STATES,
+    progress: Progress | None = None,
+) -> tuple[Costs, Proved]:
+    """The exact cost of forcing a label of the last position at every length, with its proof.
+
+    Args:
+        model: an order-only model.
+        label: the label.
+        cap: larger costs are only known to be larger.
+        states: the state limit.
+        progress: called with a line after each stage.
+
+    Returns:
+        The costs and the proof: the vector of the least costs of all sets of states that fixed and free positions
+        reach, length by length until it repeats, is both the upper and the lower bound.
+
+    Raises:
+        UsageError: no value of the output has this label.
+        NotEstablished: not order-only.
+        ResourceLimit: too large.
+    """
+    found = automaton(model, states=states, progress=progress, keep=True)
+    values = found.costs(known_label(found, label), cap)
+    return values, Proved(f"cost of {label}", 1, found, *proved(model, found, values.claim()))
+
+
+def labels_of(found: Automaton) -> list[str]:
+    """The labels that values of the output have."""
+    return [name for name in found.built.program.labels if name != UNDEFINED]
+
+
+def known_label(found: Automaton, label: str) -> str:
+    """A label, if the model has it.
+
+    Raises:
+        UsageError: it does not.
+    """
+    if label not in labels_of(found):
+        some = ", ".join(repr(name) for name in labels_of(found)[:20])
+        raise UsageError(f"no value of the output has the label {label!r}; the labels are {some}")
+    return label
+
+
+__all__ = [
+    "Automaton",
+    "Counterexample",
+    "Proved",
+    "ResourceLimit",
+    "automaton",
+    "certify_all_lengths",
+    "certify_costs",
+    "verify",
+]

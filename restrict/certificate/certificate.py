@@ -13,12 +13,13 @@ from typing import Any
 from restrict.abstract.run import AbstractRun, Cone, abstract_run, all_but_wide, positions_of
 from restrict.certificate.cases import Case, Leaf, cases_to_json, leaves, read_cases
 from restrict.certificate.outline import FORMAT, read_outline
+from restrict.checker.account import Meter, Place, Reject
+from restrict.checker.account import Task as Trial
 from restrict.checker.formats import Model as Reading
 from restrict.checker.main import DEFAULT_LIMIT
-from restrict.checker.read import Meter, Place, Reject
-from restrict.checker.read import Task as Trial
 from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError, quote
 from restrict.files import read_bytes, write_bytes
+from restrict.htmltable import facts_table
 from restrict.model.program import Instance, Model
 from restrict.restriction import Restriction, check_expansion, expanded, runs
 from restrict.strictjson import Node, one_line_lists, parse
@@ -122,23 +123,18 @@ class Certificate:
         return f"Certificate({self.model_name!r}, n={self.n}, target={self.target}, {counts})"
 
     def _repr_html_(self) -> str:
-        from html import escape
-
-        rows = [
-            ("model", self.model_name),
-            ("n", self.n),
-            ("target", self.target),
-            ("fixed", len(self.restriction.fixed)),
-        ]
+        rows: list[tuple[str, object]] = [("target", self.target), ("fixed", len(self.restriction.fixed))]
         rows += [("free", self.free), ("c (certified bound)", self.c), ("values", self.claim.values)]
-        return "<table>" + "".join(f"<tr><th>{k}</th><td>{escape(str(v))}</td></tr>" for k, v in rows) + "</table>"
+        if self.n <= 400:
+            rows.append(("restriction", self.restriction.text()))
+        return facts_table(f"certificate: {self.model_name} at n = {self.n}", rows)
 
 
 # ---------------------------------------------------------------- making and checking
 
 
 def claim_under(
-    at: Instance, restriction: Restriction, cone: Cone, target: Target, split: tuple[int, ...] = (),
+    instance: Instance, restriction: Restriction, cone: Cone, target: Target, split: tuple[int, ...] = (),
     cases: Case | None = None,
 ) -> Claim:  # fmt: skip
     """The strongest claim that the abstract run over a cone supports.
@@ -147,7 +143,7 @@ def claim_under(
     or a tree of cases the claim holds in every branch or leaf (Theorem A' of docs/trusted-base.md).
 
     Args:
-        at: the model at its length.
+        instance: the model at its length.
         restriction: what is fixed.
         cone: the nodes to examine: positions by variable, or ``"all"``.
         target: ``"last"``, ``"all"`` or a position.
@@ -164,40 +160,40 @@ def claim_under(
     from restrict.abstract.all_positions import AllPositions, supported
 
     if split or cases is not None:
-        each = _split(at, split, cone) if cases is None else leaves(cases)
-        return _claim_by_cases(at, restriction, each, target)
-    if cone != "all" or not supported(at):
-        return claim_of(abstract_run(at, restriction, cone), target)
-    where, run = position_of(at, target), AllPositions(at, restriction)
+        each = _split(instance, split, cone) if cases is None else leaves(cases)
+        return _claim_by_cases(instance, restriction, each, target)
+    if cone != "all" or not supported(instance):
+        return claim_of(abstract_run(instance, restriction, cone), target)
+    position, run = position_of(instance, target), AllPositions(instance, restriction)
     sets = run.label_sets()
-    if where is None:
+    if position is None:
         return Claim(restriction.free, int(sets.sizes().max()), None, None)
-    values = int(run.facts[at.model.output.variable].values[where])
-    depends = run.positions(sets, where)
+    values = int(run.facts[instance.model.output.variable].values[position])
+    depends = run.positions(sets, position)
     return Claim(restriction.free, len(depends), depends, tuple(v for v in range(62) if values >> v & 1))
 
 
 def _claim_by_cases(
-    at: Instance, restriction: Restriction, cases: Iterable[tuple[dict[int, int], Cone]], target: Target
+    instance: Instance, restriction: Restriction, cases: Iterable[tuple[dict[int, int], Cone]], target: Target
 ) -> Claim:
     """Theorem A' of docs/trusted-base.md: the output is a function of the positions that are filled in and, in each
     case, of what it depends on there."""
     values: set[int] = set()
     depends: set[int] = set()
     for path, cone in cases:
-        found = claim_under(at, restriction | Restriction.of(at, dict(path)), cone, target)
+        found = claim_under(instance, restriction | Restriction.of(instance, dict(path)), cone, target)
         assert found.values is not None
         assert found.dependencies is not None
         values.update(found.values)
         depends.update(path, found.dependencies)
-    if len({at.label(v) for v in values}) == 1:
+    if len({instance.label(v) for v in values}) == 1:
         depends = set()
     return Claim(restriction.free, len(depends), tuple(sorted(depends)), tuple(sorted(values)))
 
 
-def _split(at: Instance, split: tuple[int, ...], cone: Cone) -> Iterator[tuple[dict[int, int], Cone]]:
+def _split(instance: Instance, split: tuple[int, ...], cone: Cone) -> Iterator[tuple[dict[int, int], Cone]]:
     """Every way to fill the positions of a split."""
-    for symbols in product(range(len(at.model.alphabet)), repeat=len(split)):
+    for symbols in product(range(len(instance.model.alphabet)), repeat=len(split)):
         yield dict(zip(split, symbols, strict=True)), cone
 
 
@@ -215,18 +211,18 @@ def claim_of(run: AbstractRun, target: Target) -> Claim:
         ResourceLimit: the output has more than 2^24 values.
         UsageError: the model has no output at the target.
     """
-    where = position_of(run.instance, target)
+    position = position_of(run.instance, target)
     output = run.instance.model.output.variable
     if run.instance.domains[output] > MAX_VALUES and output != "position":
         raise ResourceLimit(
             f"the output {output!r} has {run.instance.domains[output]} values, more than 2^24, which cannot be listed"
         )
-    if where is None:
+    if position is None:
         worst = max(run.label_depends(i).bit_count() for i in range(run.instance.n))
         return Claim(run.restriction.free, worst, None, None)
-    depends = positions_of(run.label_depends(where))
+    depends = positions_of(run.label_depends(position))
     return Claim(
-        run.restriction.free, len(depends), depends, tuple(run.values(run.instance.model.output.variable, where))
+        run.restriction.free, len(depends), depends, tuple(run.values(run.instance.model.output.variable, position))
     )
 
 
@@ -241,21 +237,21 @@ def _read_by_the_checker(content: bytes, source: Path | None, n: int) -> None:
             raise ModelError(str(reject)) from None
 
 
-def trusted_reading(at: Instance) -> None:
+def trusted_reading(instance: Instance) -> None:
     """No certificate is made for a model that the trusted checker calls malformed. Cost: one reading of the model.
 
     Args:
-        at: the model at its length; a model without a file is not read.
+        instance: the model at its length; a model without a file is not read.
 
     Raises:
         ModelError: it does, with the line that it gives.
     """
-    if at.model.content is not None:
-        _read_by_the_checker(at.model.content, at.model.source, at.n)
+    if instance.model.content is not None:
+        _read_by_the_checker(instance.model.content, instance.model.source, instance.n)
 
 
 def certificate_of(
-    at: Instance,
+    instance: Instance,
     restriction: Restriction,
     cone: Cone,
     target: Target = "last",
@@ -270,7 +266,7 @@ def certificate_of(
     each branch or leaf.
 
     Args:
-        at: the model at one length.
+        instance: the model at one length.
         restriction: what is fixed.
         cone: the nodes to examine, by variable, or ``"all"``.
         target: ``"last"``, ``"all"`` or a position.
@@ -285,15 +281,26 @@ def certificate_of(
         UsageError: the model has no output at the target.
         ResourceLimit: the output has too many values to list.
     """
-    trusted_reading(at)
+    trusted_reading(instance)
     if cone == "all":
-        cone = all_but_wide(at, restriction)
-    claim = claim_under(at, restriction, cone, target, split, cases)
+        cone = all_but_wide(instance, restriction)
+    claim = claim_under(instance, restriction, cone, target, split, cases)
     kept = (
-        cone if cone == "all" else {v.name: tuple(sorted(cone[v.name])) for v in at.model.variables if cone.get(v.name)}
+        cone
+        if cone == "all"
+        else {v.name: tuple(sorted(cone[v.name])) for v in instance.model.variables if cone.get(v.name)}
     )
     return Certificate(
-        at.model.name, at.model.digest, at.n, target, restriction, kept, claim, provenance or {}, split, cases
+        instance.model.name,
+        instance.model.digest,
+        instance.n,
+        target,
+        restriction,
+        kept,
+        claim,
+        provenance or {},
+        split,
+        cases,
     )
 
 
@@ -341,20 +348,20 @@ def check_fast(model: Model, certificate: Certificate) -> str:
         raise ModelError(
             f"model.sha256: the certificate is for another model ({certificate.model_name!r}, {certificate.sha256})"
         )
-    at = model.at(certificate.n)
+    instance = model.at(certificate.n)
     try:
-        rho = Restriction.of(at, certificate.restriction.fixed)
-        position_of(at, certificate.target)
+        rho = Restriction.of(instance, certificate.restriction.fixed)
+        position_of(instance, certificate.target)
     except UsageError as error:
         raise ModelError(f"certificate: {error}") from None
     cones = [certificate.cone]
     if certificate.cases is not None:
-        _check_cases(at, rho, certificate.cases)
+        _check_cases(instance, rho, certificate.cases)
         cones += [cone for _, cone in leaves(certificate.cases)]
     unknown = next((v for cone in cones if cone != "all" for v in cone if v not in model.by_name), None)
     if unknown is not None:
         raise ModelError(f"cone: {quote(unknown)} is no map or head of the model")
-    size = at.domains[model.output.variable]
+    size = instance.domains[model.output.variable]
     if certificate.claim.values is not None and not all(0 <= v < size for v in certificate.claim.values):
         raise ModelError(f"claim.values: {quote(certificate.claim.values)} leaves the domain 0..{size - 1}")
     claim = certificate.claim
@@ -366,7 +373,7 @@ def check_fast(model: Model, certificate: Certificate) -> str:
     bound = next((p for p in certificate.split if p in rho.fixed or p in rho.pinned), None)
     if bound is not None:
         raise ModelError(f"split: position {bound} is not free")
-    found = claim_under(at, rho, certificate.cone, certificate.target, certificate.split, certificate.cases)
+    found = claim_under(instance, rho, certificate.cone, certificate.target, certificate.split, certificate.cases)
     output = f"{model.output.variable} at {certificate.target}"
     if found.free != claim.free:
         raise NotEstablished(f"claim.free: {claim.free} claimed, {found.free} positions are free")
@@ -383,7 +390,7 @@ def check_fast(model: Model, certificate: Certificate) -> str:
     return claim.text(certificate.n, certificate.target)
 
 
-def _check_cases(at: Instance, rho: Restriction, tree: Case) -> None:
+def _check_cases(instance: Instance, rho: Restriction, tree: Case) -> None:
     """Every question is about a free position not asked before, and has a child for every symbol."""
     todo: list[tuple[Case, frozenset[int]]] = [(tree, frozenset())]
     while todo:
@@ -393,8 +400,8 @@ def _check_cases(at: Instance, rho: Restriction, tree: Case) -> None:
         p = case.position
         if p in asked or p in rho.fixed or p in rho.pinned:
             raise ModelError(f"cases: position {p} is not free, or is asked before")
-        if len(case.children) != len(at.model.alphabet):
-            raise ModelError(f"cases: {len(case.children)} children for {len(at.model.alphabet)} symbols")
+        if len(case.children) != len(instance.model.alphabet):
+            raise ModelError(f"cases: {len(case.children)} children for {len(instance.model.alphabet)} symbols")
         todo.extend((child, asked | {p}) for child in case.children)
 
 

@@ -10,8 +10,8 @@ from restrict.certificate.certificate import Certificate, check_fast, load_certi
 from restrict.certificate.lower_bound import LowerBound, is_lower_bound
 from restrict.certificate.lower_bound_check import check_lower_bound_fast
 from restrict.certificate.refutation import Refutation, is_refutation
+from restrict.checker.account import Reject
 from restrict.checker.main import DEFAULT_LIMIT, verify
-from restrict.checker.read import Reject
 from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError
 from restrict.model.program import Model
 

@@ -19,8 +19,9 @@ from restrict.abstract.rows import Row as Stream
 from restrict.abstract.rows import Values as Keys
 from restrict.abstract.run import mask_of
 from restrict.arrays import I64
+from restrict.checker.account import MEMORY
 from restrict.checker.formats import Cone, Fixed, Model, Values
-from restrict.checker.kernel import Candidates, Nodes, Row, Run, State, Tokens, at_least
+from restrict.checker.kernel import Candidates, Positions, Row, Run, State, at_least
 from restrict.checker.read import Bounds, runs_of
 from restrict.errors import RestrictError
 from restrict.model.fileformat import loads
@@ -34,6 +35,8 @@ LONG = 30_000
 MANY = 500
 """Positions from which a run of all nodes is made at all positions at once."""
 EXCEPTIONS = 1 << 26
+PIECE = 48
+"""Bytes that a visible position may take in the checker's own scan."""
 
 
 class FastRun(Run):
@@ -44,7 +47,9 @@ class FastRun(Run):
         self.found: I64 | None = None
         self.instance = instance_of(model, at_least(model, cone))
         everything = all(tuple(cone.get(v.name, ())[:3]) == (0, model.n) for v in model.variables)
-        if self.instance and model.n >= MANY and everything and supported(self.instance):
+        # Its work is not that of the checker's run, and is not charged: only where no limit can be felt.
+        unlimited = model.meter.limit >= FAST_LIMIT and model.n >= MANY
+        if self.instance and unlimited and everything and supported(self.instance):
             self.states = {model.output: Everywhere(model, self.instance, fixed)}
             return
         super().__init__(model, fixed, free, cone)
@@ -58,13 +63,14 @@ class FastRun(Run):
         Returns:
             The positions at or above the floor, as runs.
         """
-        steps, self.found = row.steps(row.low, row.high), None
-        keys = self.keys_of(row) if steps > LONG and self.instance else None
+        (steps, _), self.found = row.steps(row.low, row.high), None
+        # Where the checker's own scan might not fit into its memory, it decides.
+        fits = row.keys.meter.held + PIECE * (row.high - row.low) <= MEMORY
+        keys = self.keys_of(row) if steps > LONG and self.instance and fits else None
         if keys is None or self.instance is None:
             return super().candidates(row)
-        self.meter.charge(steps)
         head = self.instance.model.by_name[row.head.name]
-        at, self.found = Stream(self.instance, head, row.i, row.u).candidates(keys)  # type: ignore[arg-type]
+        at, self.found = Stream(self.instance, head, row.known["i"], row.known["q"]).candidates(keys)  # type: ignore[arg-type]
         positions = np.unique(at)
         breaks = np.flatnonzero(np.diff(positions) > 1)
         starts, stops = positions[np.r_[0, breaks + 1]], positions[np.r_[breaks, len(positions) - 1]] + 1
@@ -97,7 +103,7 @@ class FastRun(Run):
         if row.head.key is None:
             return CONSTANT
         if row.head.key not in self.keys:
-            self.keys[row.head.key] = exceptions(self.states[row.head.key])
+            self.keys[row.head.key] = exceptions(row.keys)
         return self.keys[row.head.key]
 
 
@@ -110,20 +116,18 @@ def exceptions(state: State) -> Keys | None:
     Returns:
         The values, or ``None`` where there are more than 2^26 exceptions or the state is of another kind.
     """
-    if isinstance(state, Tokens):
-        count = max(len(values) for values in state.known)
-        runs = [(s, e, next(iter(v))) for s, e, v in state.segments(0, state.n) if isinstance(v, frozenset)]
-        if sum(stop - start for start, stop, _ in runs) > EXCEPTIONS or (
-            count == 1 and not any(isinstance(values, range) for values in state.known)
-        ):
-            return None
-        parts = [np.arange(start, stop, dtype=np.int64) for start, stop, _ in runs]
-        positions = np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
-        values = np.repeat(np.array([v for _, _, v in runs], dtype=np.int64), [stop - start for start, stop, _ in runs])
-        return Keys(count, positions, np.arange(len(positions) + 1, dtype=np.int64), values)
-    if not isinstance(state, Nodes) or state.sums[-1] > EXCEPTIONS:
+    lengths = np.array(state.stops, dtype=np.int64) - np.array(state.starts, dtype=np.int64)
+    sizes = np.array([len(values) for values, _ in state.nodes], dtype=np.int64)
+    if isinstance(state, Positions) or int(lengths @ sizes) > EXCEPTIONS:
         return None
-    return Keys.make(state.full.stop, {at: tuple(sorted(values)) for at, (values, _) in state.examined.items()})
+    if len(sizes) and sizes.max() > 1:
+        # Nodes of a head or map: every stretch is one position.
+        nodes = zip(state.starts, state.nodes, strict=True)
+        return Keys.make(state.full.stop, {at: tuple(sorted(values)) for at, (values, _) in nodes})
+    positions = np.repeat(np.array(state.stops, dtype=np.int64) - np.cumsum(lengths), lengths)
+    positions += np.arange(len(positions), dtype=np.int64)
+    values = np.repeat(np.array([next(iter(values)) for values, _ in state.nodes], dtype=np.int64), lengths)
+    return Keys(state.full.stop, positions, np.arange(len(positions) + 1, dtype=np.int64), values)
 
 
 def instance_of(model: Model, steps: int) -> Instance | None:
@@ -147,10 +151,11 @@ def instance_of(model: Model, steps: int) -> Instance | None:
     return found
 
 
-class Everywhere:
+class Everywhere(State):
     """The output at all positions, from the run at all positions at once; ``depends`` is that of the label."""
 
     def __init__(self, model: Model, instance: Instance, fixed: Fixed) -> None:
+        super().__init__(model.domains[model.output], 0, model.meter)
         symbols = instance.model.alphabet
         runs = zip(runs_of(fixed.bounds), fixed.symbols, strict=True)
         named = {at: symbols[symbol] for (start, stop), symbol in runs for at in range(start, stop)}

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from restrict.certificate.certificate import Certificate, read_certificate
 from restrict.errors import ModelError, quote
 from restrict.files import read_bytes, write_bytes
+from restrict.htmltable import facts_table, shortened
 from restrict.restriction import Restriction
 from restrict.strictjson import Node, one_line_lists, parse
 
@@ -161,6 +162,14 @@ class Refutation:
         except ModelError as error:
             text = str(error)
             raise ModelError(text if text.startswith(f"{path}:") else f"{path}: {text}") from None
+
+    def _repr_html_(self) -> str:
+        rows: list[tuple[str, object]] = [("label of both words", self.label)]
+        rows += [("in the language", shortened(self.member)), ("not in it", shortened(self.nonmember))]
+        rows += [("fixed", len(self.certificate.restriction.fixed)), ("free", self.free), ("c", self.certificate.c)]
+        if self.errors is not None:
+            rows.append(("errors", self.errors.text()))
+        return facts_table(f"{self.certificate.model_name} does not recognise {self.language} at n = {self.n}", rows)
 
     def __repr__(self) -> str:
         c = self.certificate

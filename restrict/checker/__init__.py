@@ -5,7 +5,8 @@ the standard library, imports nothing of the package and searches for nothing. I
 steps and memory) is docs/checker.md, its theorems are in docs/trusted-base.md, the files that it reads in
 docs/format.md.
 
-``read``        strict JSON, the fields of a format from a table, the account of steps and memory
+``account``     rejections, and the account of steps and memory
+``read``        strict JSON, the fields of a format from a table, runs of positions
 ``tensors``     inline tensors and safetensors files
 ``rules``       what a map or a score is: expressions with interval analysis, tables, dot products
 ``formats``     the model at one length, and the certificate

@@ -11,41 +11,26 @@ the next state, if every head's value at every ``(l, x, r)`` is one and the same
 merging respects letters and values, then at every position of every word the table of the next bimachine is right.
 Induction on layers, then on the prefix (suffix). The first bimachine knows the token alone.
 
-Maps and scores may read the classes of positions (:mod:`.positions`), which the first bimachine counts. For
-``output.accept`` at the last position.
+The last layer keeps ``@label``, the number of the output's label. What heads offer, and the values of maps, come from
+:mod:`.program`; what is claimed of the labels at every length is decided in :mod:`.claims`.
 """
 
 from __future__ import annotations
 
-import hashlib
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import product
 from typing import Any, NamedTuple
 
-from .claims import ACCEPT, Acceptor, Claim, Machine, Rows
-from .formats import Head, Map, Model
-from .positions import MOST, Analysis, Form
-from .read import (
-    LARGEST,
-    Maybe,
-    Place,
-    Task,
-    digest,
-    integer,
-    integers,
-    listing,
-    malformed,
-    record,
-    string,
-    strings,
-    thing,
-    unproved,
-)
-from .rules import Expression, Tree
+from .account import LARGEST, Place, Task, malformed, unproved
+from .claims import Claim, Machine, Reader, Rows
+from .positions import MOST
+from .program import BEYOND, LABEL, Program
+from .read import Maybe, anything, digest, integer, integers, listing, record, string, strings, thing
+from .rows import row, rows
+from .window import Windowed
 
 PROOF = {
-    "format": ("restrict-automaton/1",),
+    "format": Maybe(anything),
     "model": {"name": string, "sha256": digest},
     "n": integer(2, 1_000_000),
     "threshold": integer(1, MOST),
@@ -76,170 +61,30 @@ Entry = tuple[int, int] | None
 """What a head sees best: (score, value), or nothing."""
 
 
-def rows(value: Any, place: Place, count: int, width: int, least: int, most: int) -> Rows:
-    """``count`` lists of ``width`` integers in ``least .. most - 1``."""
-    if len(listing(value, place)) != count:
-        malformed(place, f"expected {count} rows", len(value))
-    read = integers(least, most - 1)
-    for index, row in enumerate(value):
-        if len(read(row, place.item(index))) != width:
-            malformed(place.item(index), f"expected {width} integers", len(row))
-    return list(value)
+def first(program: Program) -> Machine:
+    """The bimachine of the token and the classes. States: the class of the count; last, the whole word."""
+    size, last = program.classes, program.letters - 1
+    opens, closes = program.symbols if program.start else -1, last if program.end else -1
+    letters, states = range(program.letters), range(size + 1)
+    program.meter.charge(4 * size * size * program.letters)
+    left = [[step(program, x, q, opens, closes) for x in letters] for q in states]
+    right = [[step(program, x, q, closes, opens) for x in letters] for q in states]
+    values: Rows = []
+    table = [[[-1] * (size + 1) for _ in letters] for _ in states]
+    for p, x, s in product(range(size), letters, range(size)):
+        if left[p][x] >= 0 and right[s][x] >= 0:
+            table[p][x][s] = len(values)
+            values.append([x, p, s])
+    return Machine(left, right, table, ["token", "@p", "@s"], values)
 
 
-def row(value: Any, place: Place, count: int, most: int) -> list[int]:
-    """A list of ``count`` integers in ``0 .. most - 1``."""
-    if len(integers(0, most - 1)(value, place)) != count:
-        malformed(place, f"expected {count} integers", len(value))
-    return list(value)
-
-
-# ---------------------------------------------------------------- the program
-
-
-class Program:
-    """What the layers are checked against: the model's variables and letters, which positions must not enter."""
-
-    def __init__(self, task: Task, n: int, threshold: int, period: int) -> None:
-        self.threshold, self.period, self.classes = threshold, period, threshold + period
-        self.model = Model(task, n)
-        self.meter, self.place = task.meter, task.model_place
-        self.variables = {v.name: v for v in self.model.variables}
-        if self.model.every or self.model.accept is None:
-            unproved(self.place.key("output"), "a proof for all lengths needs 'accept' at the last position")
-        self.symbols = len(self.model.alphabet)
-        places = [at for at, _ in self.model.markers]
-        self.start, self.end = 0 in places, n - 1 in places
-        self.letters = self.symbols + len(places)
-        self.rules: dict[str, Callable[[tuple[int, ...]], int]] = {}
-        self.analysed: dict[str, dict[tuple[int, ...], Form]] = {}
-
-    def forms(self, variable: Map | Head) -> dict[tuple[int, ...], Form]:
-        """The form of a rule that reads positions, for each choice of its finite names in order (none: {}).
-
-        Refuses what does not depend on the classes of the proof.
-        """
-        if variable.name not in self.analysed:
-            self.analysed[variable.name] = self.analyse(variable)
-        return self.analysed[variable.name]
-
-    def analyse(self, variable: Map | Head) -> dict[tuple[int, ...], Form]:
-        """The forms of a rule that reads positions."""
-        names, rule = variable.rule.names, variable.rule
-        sources = self.sources(variable)
-        if not names & {"n", "i", "j"} and "position" not in [sources.get(name) for name in names]:
-            return {}
-        if not isinstance(rule, Expression):
-            unproved(variable.place, "a table over positions is not covered")
-        finite = [name for name in sources if sources[name] != "position"]
-        sizes = [self.model.domains[sources[name]] if name in names else 1 for name in finite]
-        self.meter.charge(math.prod(sizes))
-        tree, work, out = moved(rule.tree, sources), Analysis(variable.place, self.meter), {}
-        for values in product(*map(range, sizes)):
-            form = work.form(tree, dict(zip(finite, values, strict=True)))
-            if any(form.slope) or form.threshold > self.threshold or self.period % form.period:
-                unproved(variable.place, "its rule tells more positions apart than the classes of the proof")
-            out[values] = form
-        return out
-
-    @staticmethod
-    def sources(variable: Map | Head) -> dict[str, str]:
-        """The variable behind each name of the rule that is not a position."""
-        if isinstance(variable, Map):
-            return {arg: arg for arg in variable.args}
-        roles = {"q": variable.query, "k": variable.key}
-        return {letter: name for letter, name in roles.items() if name}
-
-    def reads(self, variable: Head, coordinates: set[int]) -> bool:
-        """Whether the score reads the class of the attending (0, 1) or of the attended (2, 3) position."""
-        return any(form.uses & coordinates for form in self.forms(variable).values())
-
-    def first(self) -> Machine:
-        """The bimachine of the token and the classes. States: the class of the count; last, the whole word."""
-        size, last = self.classes, self.letters - 1
-        opens, closes = self.symbols if self.start else -1, last if self.end else -1
-        letters, states = range(self.letters), range(size + 1)
-        self.meter.charge(4 * size * size * self.letters)
-        left = [[self.step(x, q, opens, closes) for x in letters] for q in states]
-        right = [[self.step(x, q, closes, opens) for x in letters] for q in states]
-        values: Rows = []
-        table = [[[-1] * (size + 1) for _ in letters] for _ in states]
-        for p, x, s in product(range(size), letters, range(size)):
-            if left[p][x] >= 0 and right[s][x] >= 0:
-                table[p][x][s] = len(values)
-                values.append([x, p, s])
-        return Machine(left, right, table, ["token", "@p", "@s"], values)
-
-    def step(self, x: int, state: int, first: int, last: int) -> int:
-        """Reading from one end: ``first`` is the marker there, ``last`` the one at the other end (-1: none)."""
-        if state == self.classes or (x == first) != (state == 0 and first >= 0):
-            return -1
-        if x == last:
-            return self.classes
-        return state + 1 if state + 1 < self.classes else self.threshold
-
-    def value(self, name: str, known: dict[str, int]) -> int:
-        """A variable's value from those that are known at the position, through maps."""
-        if name not in known:
-            if name == ACCEPT:
-                known[name] = +(self.value(self.model.output, known) in (self.model.accept or ()))
-                return known[name]
-            if "@" in name and name[0] != "@":
-                head, _, role = name.partition("@")
-                known[name] = self.role(head, role, known)
-                return known[name]
-            variable = self.variables.get(name)
-            if not isinstance(variable, Map):
-                unproved(self.place, f"the value of {name} is not known in this layer")
-            args = [self.value(a, known) if a in variable.rule.names and a != "position" else 0 for a in variable.args]
-            if self.forms(variable):
-                args = [known["@p"] if a == "position" else v for a, v in zip(variable.args, args, strict=True)]
-                args += [known["@p"], known["@p"] + known["@s"] + 1]
-            if name not in self.rules:
-                slots = {a: at for at, a in enumerate([*variable.args, "i", "n"])}
-                bound = variable.rule.bind({}, slots)
-                self.rules[name] = (lambda _, b=bound: b) if isinstance(bound, int) else bound  # type: ignore[misc]
-            self.meter.charge(1 + variable.price)
-            known[name] = self.rules[name](tuple(args))
-        return known[name]
-
-    def role(self, name: str, role: str, known: dict[str, int]) -> int:
-        """A head's ``query``, or its ``pair``, as one number: row-major in the query (key), then the classes of the
-        position where the score reads them, then (of a pair) the value. What is not read is left out."""
-        head = self.variables.get(name)
-        if not isinstance(head, Head) or role not in ("query", "pair"):
-            unproved(self.place, f"{name}@{role} is no value of this model")
-        first, coordinates = (head.query, {0, 1}) if role == "query" else (head.key, {2, 3})
-        number = self.value(first, known) if first and first != "position" else 0
-        if self.reads(head, coordinates):
-            number = (number * self.classes + known["@p"]) * self.classes + known["@s"]
-        return number if role == "query" else number * self.model.domains[head.value] + self.value(head.value, known)
-
-    def count(self, head: Head, role: str) -> int:
-        """How many numbers a role has."""
-        first, coordinates = (head.query, {0, 1}) if role == "query" else (head.key, {2, 3})
-        size = self.model.domains[first] if first and first != "position" else 1
-        size *= self.classes**2 if self.reads(head, coordinates) else 1
-        return size if role == "query" else size * self.model.domains[head.value]
-
-    def offer(self, head: Head, query: int, pair: int) -> tuple[int, int]:
-        """Score and value of a pair for a query, both numbered as in :meth:`role`."""
-        pair, value = divmod(pair, self.model.domains[head.value])
-        q, p, s = self.unpack(head, query, {0, 1})
-        k, p2, s2 = self.unpack(head, pair, {2, 3})
-        known = {"q": q, "k": k}
-        if forms := self.forms(head):
-            sources = self.sources(head)
-            return forms[tuple(known[x] for x in sources if sources[x] != "position")].at((p, s, p2, s2)), value
-        found = head.rule.bind({"q": q}, {"k": 0})
-        return (found if isinstance(found, int) else found((k,))), value
-
-    def unpack(self, head: Head, packed: int, coordinates: set[int]) -> tuple[int, int, int]:
-        """A number of :meth:`role` taken apart: query or key, and the classes."""
-        if not self.reads(head, coordinates):
-            return packed, 0, 0
-        rest, s = divmod(packed, self.classes)
-        return rest // self.classes, rest % self.classes, s
+def step(program: Program, x: int, state: int, first: int, last: int) -> int:
+    """Reading from one end: ``first`` is the marker there, ``last`` the one at the other end (-1: none)."""
+    if state == program.classes or (x == first) != (state == 0 and first >= 0):
+        return -1
+    if x == last:
+        return program.classes
+    return state + 1 if state + 1 < program.classes else program.threshold
 
 
 class Box:
@@ -251,22 +96,22 @@ class Box:
 
     def __init__(self, value: Any, place: Place, program: Program, machine: Machine, sizes: list[int]) -> None:
         fields = record(value, HEAD, place)
-        head = program.variables.get(fields["name"])
-        if not isinstance(head, Head):
+        head = program.look(fields["name"])
+        if head is None:
             malformed(place.key("name"), "not a head of the model", fields["name"])
         self.head, self.place, self.program, self.machine = head, place, program, machine
         self.past = head.mask in ("none", "past", "strict_past")
         self.future = head.mask in ("none", "future", "strict_future") and len(sizes) == 2
         self.own = not head.mask.startswith("strict")
         queries, pairs = fields["queries"], fields["pairs"]
-        integers(0, program.count(head, "query") - 1)(queries, place.key("queries"))
-        integers(0, program.count(head, "pair") - 1)(pairs, place.key("pairs"))
+        integers(0, head.queries - 1)(queries, place.key("queries"))
+        integers(0, head.pairs - 1)(pairs, place.key("pairs"))
         self.query = {q: u for u, q in enumerate(queries)}
         self.pair = {p: at for at, p in enumerate(pairs)}
         if len(self.query) < len(queries) or len(self.pair) < len(pairs):
             malformed(place, "a query or a pair is listed twice")
         program.meter.charge(len(queries) * len(pairs) * (20 + head.price))
-        self.offers: list[list[Entry]] = [[program.offer(head, q, p) for p in pairs] for q in queries]
+        self.offers: list[list[Entry]] = [[head.offer(q, p) for p in pairs] for q in queries]
         self.entries = [self.read_box(b, place.key("boxes").item(at)) for at, b in enumerate(fields["boxes"])]
         most = len(self.entries)
         self.left = self.right = None
@@ -300,7 +145,8 @@ class Box:
         if one is None or two is None:
             return one or two
         if one[0] == two[0]:
-            return one if self.head.left else two
+            first = self.head.left if abs(one[0]) < BEYOND else one[0] % 2 == 0
+            return one if first else two
         return one if one[0] > two[0] else two
 
     def follows(self, box: int, pair: int, after: int, mirror: bool) -> bool:
@@ -334,13 +180,6 @@ class Box:
                 unproved(self.place, f"the boxes leave {len(values)} values of the head open at some position")
             self.results[key] = values.pop()
         return self.results[key]
-
-
-def moved(tree: Tree, sources: dict[str, str]) -> Tree:
-    """The tree with the names behind which ``position`` stands replaced: at the attended position it is ``j``."""
-    if tree.op == "name" and sources.get(tree.value) == "position":
-        return tree._replace(value="j" if tree.value == "k" else "i")
-    return tree._replace(args=tuple(moved(arg, sources) for arg in tree.args))
 
 
 # ---------------------------------------------------------------- one layer
@@ -469,18 +308,16 @@ def verify(task: Task) -> str:
     """The success line for a ``restrict-automaton/1``."""
     fields = record(task.document, PROOF, task.top)
     task.meter.place = task.top
-    if hashlib.sha256(task.model).hexdigest() != fields["model"]["sha256"]:
-        malformed(task.top.key("model").key("sha256"), "not the SHA-256 of the model file")
-    program = Program(task, fields["n"], fields["threshold"], fields["period"])
-    if fields["model"]["name"] != program.model.name:
-        malformed(task.top.key("model").key("name"), "not the name of the model", fields["model"]["name"])
-    machine, last = program.first(), False
+    program = Windowed(task, fields)
+    machine, last = first(program), False
     for index, layer in enumerate(fields["layers"]):
         if last:
             malformed(task.top.key("layers"), "a layer after the one for the last position")
         made = Layer(layer, task.top.key("layers").item(index), program, machine)
         machine, last = made.check(), made.last
-    if ACCEPT not in machine.names:
-        malformed(task.top.key("layers"), f"the last layer does not keep {ACCEPT}")
-    claim = Claim(fields["claim"], task.top.key("claim"), Acceptor(program, machine))
+    if LABEL not in machine.names:
+        malformed(task.top.key("layers"), f"the last layer does not keep {LABEL}")
+    if program.model.every and last:
+        unproved(task.top.key("layers"), "the output is at every position, and the last layer is for the last one")
+    claim = Claim(fields["claim"], task.top.key("claim"), Reader(program, machine))
     return f"s VERIFIED all-lengths {claim.decide()} states={len(machine.left)} {fields['model']['sha256']}"

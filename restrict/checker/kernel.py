@@ -13,17 +13,19 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterator
 from itertools import chain, product
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from .formats import COMBINATIONS, Certificate, Cone, Fixed, Head, Map, Model, Values, branch_of, read_pair
-from .read import LEAST, Bounds, Meter, Task, exhausted, mask_of, runs_of, unproved
-from .rules import Fn, function
+from .account import LEAST, Meter, Task, exhausted, unproved
+from .formats import COMBINATIONS, Certificate, Cone, Fixed, Head, Map, Model, Values, branch_of
+from .read import Bounds, mask_of, runs_of
+from .rules import SCORES
 
 NODE = 10
 """Steps of a node, of a run, of a variable in a branch."""
 LARGE = 1 << 16
 
 Node = tuple[Values, int]
+Segment = tuple[int, int, Values]
 
 
 def union(parts: Collection[Values], meter: Meter) -> Values:
@@ -49,153 +51,117 @@ def union(parts: Collection[Values], meter: Meter) -> Values:
 # ---------------------------------------------------------------- what is known of a variable
 
 
-class State(Protocol):
-    """What the abstract run knows of one variable at all positions."""
+class State:
+    """What the abstract run knows of one variable: ``V`` and ``D`` in *stretches* of positions, in order.
+
+    Between stretches ``V`` is the whole domain, and ``D`` every free position (rule 2) or, with ``own``, the position
+    itself if it is free (rule 1). ``weight`` bounds the number of values of all different sets together.
+    """
+
+    def __init__(self, domain: int, free: int, meter: Meter, own: bool = False) -> None:
+        self.full, self.free, self.meter, self.own = range(domain), free if domain > 1 else 0, meter, own
+        self.starts, self.stops, self.nodes = array("q"), array("q"), list[Node]()
+        self.less, self.weight, self.met = [0], domain, set[Values]()
+
+    def add(self, start: int, stop: int, node: Node) -> None:
+        """A stretch behind all others; ``less`` counts the pairs that are ruled out so far."""
+        self.starts.append(start)
+        self.stops.append(stop)
+        self.nodes.append(node)
+        self.less.append(self.less[-1] + (self.full.stop - len(node[0])) * (stop - start))
+        if node[0] not in self.met:
+            self.met.add(node[0])
+            self.weight += len(node[0])
+
+    def within(self, low: int, high: int) -> range:
+        """The numbers of the stretches that have a position in ``low .. high-1``."""
+        return range(bisect_right(self.stops, low), bisect_left(self.starts, high) if low < high else 0)
 
     def values(self, at: int) -> Values:
         """``V(v, at)``."""
+        index = bisect_right(self.starts, at) - 1
+        return self.nodes[index][0] if index >= 0 and at < self.stops[index] else self.full
 
     def depends(self, bounds: Bounds) -> int:
         """The union of ``D(v, j)`` over runs of positions, by rule 5 without those where ``V`` has one value."""
+        if self.own:
+            self.meter.charge(1 + bounds[-1] // 64 + 2 * len(bounds))
+            return self.free & mask_of(bounds)
+        found = 0
+        for start, stop in runs_of(bounds):
+            inside = self.within(start, stop)
+            self.meter.charge(2 + len(inside))
+            if len(inside) < stop - start and self.free:
+                return self.free
+            for index in inside:
+                if more := self.nodes[index][1]:
+                    self.meter.charge(more.bit_length() // 2048)
+                    found |= more
+        return found
+
+    def pairs(self, at: int) -> int:
+        """How many pairs there are of a position before ``at`` and a value there."""
+        if not (index := bisect_left(self.starts, at)):
+            return at * self.full.stop
+        behind = max(0, self.stops[index - 1] - at) * (self.full.stop - len(self.nodes[index - 1][0]))
+        return at * self.full.stop - self.less[index] + behind
 
     def count(self, low: int, high: int) -> tuple[int, int]:
-        """At most how many segments there are in ``low .. high-1``, and how many pairs of a position and a value."""
+        """A bound on the segments in ``low .. high-1``, and the number of pairs of a position and a value there."""
+        return 2 * len(self.within(low, high)) + 1, self.pairs(high) - self.pairs(low)
 
-    def segments(self, low: int, high: int) -> Iterator[tuple[int, int, Values]]:
-        """``low .. high-1`` in stretches of equal ``V``, in order."""
+    def segments(self, low: int, high: int) -> Iterator[Segment]:
+        """``low .. high-1`` in pieces of equal ``V``, in order."""
+        for index in self.within(low, high):
+            start, stop = max(low, self.starts[index]), min(high, self.stops[index])
+            if low < start:
+                yield low, start, self.full
+            yield start, stop, self.nodes[index][0]
+            low = stop
+        if low < high:
+            yield low, high, self.full
 
     def sets(self, low: int, high: int) -> Iterator[Values]:
         """Sets of values whose union is that of ``V`` over ``low .. high-1``."""
+        self.meter.charge(3 + 2 * len(self.within(low, high)))
+        return (values for _, _, values in self.segments(low, high))
 
 
-class Tokens:
-    """Rule 1 for ``token``, as stretches of equal symbols."""
-
-    def __init__(self, model: Model, fixed: Fixed, free: int) -> None:
-        count, self.free, self.meter = len(model.alphabet), free if len(model.alphabet) > 1 else 0, model.meter
-        self.n, before, total = model.n, 0, 0
-        marked = [((at, at + 1), count + index) for index, (at, _) in enumerate(model.markers)]
-        head, tail = [m for m in marked if m[0][0] == 0], [m for m in marked if m[0][0] > 0]
-        self.starts, self.sums, self.known = array("q"), array("q"), list[Values]()
-        letters: dict[int, Values] = {}
-        runs = zip(runs_of(fixed.bounds), fixed.symbols, strict=True)
-        for (start, stop), value in chain(head, runs, tail, [((self.n, self.n), 0)]):
-            if before < start:
-                self.starts.append(before)
-                self.sums.append(total)
-                self.known.append(range(count))
-                total += count * (start - before)
-            self.starts.append(start)
-            self.sums.append(total)
-            self.known.append(letters.setdefault(value, frozenset((value,))))
-            before, total = stop, total + stop - start
-
-    def index(self, at: int) -> int:
-        """The number of the stretch that has this position."""
-        return bisect_right(self.starts, at) - 1
-
-    def values(self, at: int) -> Values:
-        """The symbols that are possible there."""
-        return self.known[self.index(at)]
-
-    def depends(self, bounds: Bounds) -> int:
-        """The free positions in these runs."""
-        self.meter.charge(1 + bounds[-1] // 64 + 2 * len(bounds))
-        return self.free & mask_of(bounds)
-
-    def count(self, low: int, high: int) -> tuple[int, int]:
-        """The number of stretches, and of pairs of a position and a symbol."""
-        first, last = self.index(low), self.index(high - 1)
-        ends = [self.sums[at] + (p - self.starts[at]) * len(self.known[at]) for p, at in ((low, first), (high, last))]
-        return last - first + 1, ends[1] - ends[0]
-
-    def segments(self, low: int, high: int) -> Iterator[tuple[int, int, Values]]:
-        """The stretches, cut to ``low .. high-1``."""
-        index = self.index(low)
-        while low < high:
-            stop = min(high, self.starts[index + 1])
-            yield low, stop, self.known[index]
-            low, index = stop, index + 1
-
-    def sets(self, low: int, high: int) -> Iterator[Values]:
-        """The symbols of each stretch."""
-        return iter(self.known[self.index(low) : self.index(high - 1) + 1])
-
-
-class Positions:
-    """Rule 1 for ``position``."""
+class Positions(State):
+    """Rule 1 for ``position``: its own value, which is no input."""
 
     def values(self, at: int) -> Values:
         """The position itself."""
         return range(at, at + 1)
 
     def depends(self, bounds: Bounds) -> int:
-        """Nothing: a position is no input."""
+        """Nothing."""
         return 0
 
     def count(self, low: int, high: int) -> tuple[int, int]:
         """One segment and one value a position."""
         return high - low, high - low
 
-    def segments(self, low: int, high: int) -> Iterator[tuple[int, int, Values]]:
+    def segments(self, low: int, high: int) -> Iterator[Segment]:
         """Every position by itself."""
         return ((at, at + 1, range(at, at + 1)) for at in range(low, high))
 
     def sets(self, low: int, high: int) -> Iterator[Values]:
         """All positions in one range."""
-        return iter((range(low, high),))
+        self.meter.charge(3)
+        return iter((range(low, high),) if low < high else ())
 
 
-class Nodes:
-    """The examined nodes of a map or head, in order of position; all others by rule 2."""
-
-    def __init__(self, domain: int, free: int, meter: Meter) -> None:
-        self.full, self.free, self.meter = range(domain), free if domain > 1 else 0, meter
-        self.order, self.sums, self.examined = array("q"), [0], dict[int, Node]()
-
-    def add(self, at: int, node: Node) -> None:
-        """Note an examined node; positions come in ascending order."""
-        self.order.append(at)
-        self.sums.append(self.sums[-1] + len(node[0]))
-        self.examined[at] = node
-
-    def values(self, at: int) -> Values:
-        """What was found, or the whole domain."""
-        return self.examined[at][0] if at in self.examined else self.full
-
-    def depends(self, bounds: Bounds) -> int:
-        """The union of what was found; all free positions as soon as one node was not examined."""
-        found = 0
-        for start, stop in runs_of(bounds):
-            first, last = bisect_left(self.order, start), bisect_left(self.order, stop)
-            self.meter.charge(2 + last - first)
-            if last - first < stop - start and self.free:
-                return self.free
-            for at in self.order[first:last]:
-                if more := self.examined[at][1]:
-                    self.meter.charge(more.bit_length() // 2048)
-                    found |= more
-        return found
-
-    def count(self, low: int, high: int) -> tuple[int, int]:
-        """A bound on the segments, and the exact number of pairs of a position and a value."""
-        first, last = bisect_left(self.order, low), bisect_left(self.order, high)
-        known, rest = self.sums[last] - self.sums[first], high - low - (last - first)
-        return 2 * (last - first) + 1, known + rest * self.full.stop
-
-    def segments(self, low: int, high: int) -> Iterator[tuple[int, int, Values]]:
-        """The examined nodes one by one, and the gaps between them."""
-        for at in self.order[bisect_left(self.order, low) : bisect_left(self.order, high)]:
-            if low < at:
-                yield low, at, self.full
-            yield at, at + 1, self.examined[at][0]
-            low = at + 1
-        if low < high:
-            yield low, high, self.full
-
-    def sets(self, low: int, high: int) -> Iterator[Values]:
-        """V of each segment."""
-        return (values for _, _, values in self.segments(low, high))
+def tokens(model: Model, fixed: Fixed, free: int) -> State:
+    """Rule 1 for ``token``: one symbol in every run of the restriction and at every marker."""
+    count, known = len(model.alphabet), dict[int, Node]()
+    state = State(count, free, model.meter, own=True)
+    marked = [(at, at + 1, count + index) for index, (at, _) in enumerate(model.markers)]
+    runs = ((*run, symbol) for run, symbol in zip(runs_of(fixed.bounds), fixed.symbols, strict=True))
+    first = [marker for marker in marked if marker[0] == 0]
+    for start, stop, value in chain(first, runs, marked[len(first) :]):
+        state.add(start, stop, known.setdefault(value, (frozenset((value,)), 0)))
+    return state
 
 
 # ---------------------------------------------------------------- one row of a head
@@ -212,128 +178,99 @@ class Row(NamedTuple):
     """The pairs that an examined head at ``i`` may attend to for one value ``u`` of its query."""
 
     head: Head
-    i: int
-    u: int
+    known: dict[str, int]
     low: int
     high: int
-    score: Fn
-    keys: State | None
-    meter: Meter
+    keys: State
 
-    def steps(self, low: int, high: int) -> int:
-        """The steps of going through the segments of some positions, and of scoring their pairs."""
-        segments, pairs = self.keys.count(low, high) if self.keys else (1, high - low)
-        return (segments + high - low if self.head.moving else 2 * segments) + (
-            pairs * self.head.price if self.head.moving else 0
-        )
+    def steps(self, low: int, high: int) -> tuple[int, int]:
+        """The steps of going through the pairs at some positions, and the sizes of the sets of keys there."""
+        segments, pairs = self.keys.count(low, high)
+        sets = min(self.keys.weight, pairs)
+        if self.head.moving:
+            return segments + high - low + pairs * self.head.price, sets
+        return 2 * segments + sets * (1 + self.head.price), sets
 
-    def segments(self, low: int, high: int) -> Iterator[tuple[int, int, Values]]:
-        """Visible positions with the ``w`` of their pairs: at ``i`` only ``u`` where query and key are one variable."""
-        if self.keys is None:
-            return iter(((low, high, range(1)),))
-        if self.head.query != self.head.key or not low <= self.i < high:
+    def segments(self, low: int, high: int) -> Iterator[Segment]:
+        """Positions with the ``w`` of their pairs: at ``i`` only ``u`` where query and key are one variable."""
+        head, i = self.head, self.known["i"]
+        if not head.key or head.query != head.key or not low <= i < high:
             return self.keys.segments(low, high)
-        return chain(
-            self.keys.segments(low, self.i) if low < self.i else (),
-            ((self.i, self.i + 1, frozenset((self.u,))),),
-            self.keys.segments(self.i + 1, high) if self.i + 1 < high else (),
-        )
+        own = i, i + 1, frozenset((self.known["q"],))
+        return chain(self.keys.segments(low, i), (own,), self.keys.segments(i + 1, high))
+
+    def extremes(self) -> Iterator[tuple[int, int, int, int]]:
+        """Pieces of the visible positions, each with its least and its greatest score.
+
+        Where the position does not matter, scores of sets that are met again are remembered.
+        """
+        if self.head.moving:
+            yield from self.head.rule.bind(self.known, SCORES, True)(self.segments(self.low, self.high))
+            return
+        score, met = self.head.rule.bind(self.known, SCORES), dict[Values, tuple[int, int]]()
+        for start, stop, keys in self.segments(self.low, self.high):
+            if keys not in met:
+                scores = [score((0, w)) for w in keys]
+                met[keys] = min(scores), max(scores)
+            yield start, stop, *met[keys]
 
     def candidates(self) -> Candidates:
         """One pass over the visible positions, which keeps those that reach the floor found so far.
 
         Among equal scores the floor is the leftmost for ties to the left, else the rightmost; the scan goes rightwards.
         """
-        self.meter.charge(self.steps(self.low, self.high))
-        score, left, moving, kept = self.score, self.head.left, self.head.moving, Kept(self.meter)
-        floor, floor_at, scored = LEAST - 1, -1, dict[Values, tuple[int, int]]()
-        for start, stop, keys in self.segments(self.low, self.high):
-            if not moving:
-                least, most = self.extremes(keys, scored)
-                if least > floor or (least == floor and not left):
-                    floor, floor_at = least, start if left else stop - 1
-                if most >= floor:
-                    kept.add(start, stop, most, floor)
-                continue
-            if len(keys) > LARGE:
-                self.meter.fits(40 * len(keys))
-            for j in range(start, stop):
-                scores = [score((j, w)) for w in keys]
-                least = min(scores)
-                if least > floor or (least == floor and not left):
-                    floor, floor_at = least, j
-                if (most := max(scores)) >= floor:
-                    kept.add(j, j + 1, most, floor)
+        floor, floor_at, left = LEAST - 1, -1, self.head.left
+        kept, most = array("q"), LARGE
+        for start, stop, least, top in self.extremes():
+            if least > floor or (least == floor and not left):
+                floor, floor_at = least, start if left else stop - 1
+            if top >= floor and kept and kept[-2] == start and kept[-1] == top:
+                kept[-2] = stop
+            elif top >= floor:
+                kept.extend((start, stop, top))
+                if len(kept) > most:
+                    self.keys.meter.fits(16 * len(kept))
+                    kept = array("q", chain.from_iterable(piece for piece in triples(kept) if piece[2] >= floor))
+                    most = 2 * len(kept) + LARGE
         # Smaller positions are better for ties to the left, larger ones to the right.
         direction = 1 if left else -1
         return Candidates(
-            kept.reaching(floor, floor_at, left),
+            reaching(kept, floor, floor_at, left),
             lambda score, at: score > floor or (score == floor and at * direction <= floor_at * direction),
         )
 
-    def extremes(self, keys: Values, scored: dict[Values, tuple[int, int]]) -> tuple[int, int]:
-        """Least and greatest score over the keys, where the position does not matter; remembered for sets met again."""
-        if keys not in scored:
-            self.meter.charge(len(keys) * (1 + self.head.price))
-            self.meter.fits(100 * len(keys))
-            scores = [self.score((0, w)) for w in keys]
-            scored[keys] = min(scores), max(scores)
-        return scored[keys]
-
     def winners(self, found: Candidates) -> Values:
-        """The keys of the candidates, for a head whose value is its key."""
-        seen: set[int] = set()
-        for low, high in runs_of(found.bounds):
-            self.meter.charge(self.steps(low, high))
-            for start, stop, keys in self.segments(low, high):
-                self.meter.charge(len(keys) * (1 + self.head.price))
-                self.meter.fits(100 * (len(seen) + len(keys)))
-                for w in keys:
-                    if w in seen:
-                        continue
-                    if not self.head.moving:
-                        reached = found.reaches(self.score((0, w)), start if self.head.left else stop - 1)
-                    else:
-                        reached = any(found.reaches(self.score((j, w)), j) for j in range(start, stop))
-                    if reached:
-                        seen.add(w)
-        return frozenset(seen)
+        """The keys of the candidates, for a head whose value is its key; a set counts where it is best placed."""
+        score, left = self.head.rule.bind(self.known, SCORES), self.head.left
+        places, winners = dict[Values, int](), set[int]()
+        for start, stop, keys in chain.from_iterable(self.segments(*run) for run in runs_of(found.bounds)):
+            if self.head.moving:
+                winners.update(w for j in range(start, stop) for w in keys if found.reaches(score((j, w)), j))
+            elif not left or keys not in places:
+                places[keys] = start if left else stop - 1
+        for keys, at in places.items():
+            winners.update(w for w in keys if found.reaches(score((at, w)), at))
+        return frozenset(winners)
 
 
-class Kept:
-    """Runs of positions with their best score, as far as they reach the floor found so far."""
+def triples(kept: array[int]) -> Iterator[tuple[int, int, int]]:
+    """Pieces as start, stop and best score."""
+    ends = iter(kept)
+    return zip(ends, ends, ends, strict=True)
 
-    def __init__(self, meter: Meter) -> None:
-        self.bounds, self.tops, self.meter, self.most = array("q"), array("q"), meter, LARGE
 
-    def add(self, start: int, stop: int, top: int, floor: int) -> None:
-        """Note a run and its best score; now and then drop the runs below the floor."""
-        self.bounds.append(start)
-        self.bounds.append(stop)
-        self.tops.append(top)
-        if len(self.tops) > self.most:
-            self.meter.charge(2 * len(self.tops))
-            self.meter.fits(60 * len(self.tops))
-            reached = array("q", (index for index, best in enumerate(self.tops) if best >= floor))
-            self.bounds = array("q", (self.bounds[2 * index + end] for index in reached for end in (0, 1)))
-            self.tops = array("q", (self.tops[index] for index in reached))
-            self.most = 2 * len(reached) + LARGE
-
-    def reaching(self, floor: int, floor_at: int, left: bool) -> Bounds:
-        """What reaches the final floor, runs that touch joined."""
-        self.meter.charge(len(self.tops))
-        bounds = array("q")
-        for (start, stop), top in zip(runs_of(self.bounds), self.tops, strict=True):
-            if top < floor:
-                continue
-            if top == floor:
-                start, stop = (start, min(stop, floor_at + 1)) if left else (max(start, floor_at), stop)
-            if start < stop and bounds and bounds[-1] == start:
+def reaching(kept: array[int], floor: int, floor_at: int, left: bool) -> Bounds:
+    """The runs of the pieces that reach the final floor, as far as they do, joined where they touch."""
+    bounds = array("q")
+    for start, stop, top in triples(kept):
+        if top == floor:
+            start, stop = (start, min(stop, floor_at + 1)) if left else (max(start, floor_at), stop)
+        if top >= floor and start < stop:
+            if bounds and bounds[-1] == start:
                 bounds[-1] = stop
-            elif start < stop:
-                bounds.append(start)
-                bounds.append(stop)
-        return bounds
+            else:
+                bounds.extend((start, stop))
+    return bounds
 
 
 def visible(mask: str, i: int, n: int) -> tuple[int, int]:
@@ -347,19 +284,22 @@ def visible(mask: str, i: int, n: int) -> tuple[int, int]:
 
 
 class Run:
-    """The abstract run over a cone, variable by variable."""
+    """The abstract run over a cone, variable by variable. A score without query (key) has a dummy one: ``None``."""
 
     def __init__(self, model: Model, fixed: Fixed, free: int, cone: Cone) -> None:
-        self.model, self.free, self.meter = model, free, model.meter
-        self.states: dict[str, State] = {"token": Tokens(model, fixed, free), "position": Positions()}
-        self.stored: dict[Values, Values] = {}
+        self.model, self.free, self.meter, self.stored = model, free, model.meter, dict[Values, Values]()
+        self.states: dict[str | None, State] = {
+            None: State(1, 0, self.meter),
+            "token": tokens(model, fixed, free),
+            "position": Positions(model.n, 0, self.meter),
+        }
         for variable in model.variables:
-            nodes = Nodes(variable.domain, free, self.meter)
-            examine = self.examine_map if isinstance(variable, Map) else self.examine_head
+            state = State(variable.domain, free, self.meter)
             for i in chain.from_iterable(range(*run) for run in runs_of(cone.get(variable.name, ()))):
                 self.meter.charge(NODE + 2 * variable.rule.size)
-                nodes.add(i, self.kept(*examine(variable, i)))  # type: ignore[arg-type]
-            self.states[variable.name] = nodes
+                found = self.examine_map(variable, i) if isinstance(variable, Map) else self.examine_head(variable, i)
+                state.add(i, i + 1, self.kept(*found))
+            self.states[variable.name] = state
 
     def kept(self, values: Values, dependencies: int) -> Node:
         """Rule 5; equal sets are kept once."""
@@ -374,6 +314,13 @@ class Run:
         self.meter.hold(300 + (0 if dependencies is self.free else dependencies.bit_length() // 7))
         return self.stored[values], dependencies
 
+    def joined(self, first: int, second: int) -> int:
+        """The union of two sets of positions; all free ones are always the same object, which saves comparing them."""
+        if first is self.free or second is self.free:
+            return self.free
+        self.meter.charge(1 + max(first.bit_length(), second.bit_length()) // 2048)
+        return first | second
+
     def examine_map(self, variable: Map, i: int) -> Node:
         """Rule 3."""
         sets = [self.states[arg].values(i) for arg in variable.args]
@@ -381,13 +328,10 @@ class Run:
             exhausted(variable.place, f"more than 2^24 combinations of arguments at {i}")
         self.meter.charge(count * (1 + variable.price) + len(sets))
         self.meter.fits(100 * (min(count, variable.domain) + sum(map(len, sets))))
-        slots = {arg: index for index, arg in enumerate(variable.args)}
-        value = function(variable.rule.bind({"n": self.model.n, "i": i}, slots))
-        image, dependencies = frozenset(map(value, product(*sets))), 0
+        value, dependencies = variable.rule.bind({"n": self.model.n, "i": i}, variable.args), 0
+        image = frozenset(map(value, product(*sets)))
         for arg in variable.args if len(image) > 1 else ():
-            more = self.states[arg].depends((i, i + 1))
-            self.meter.charge(1 + more.bit_length() // 2048)
-            dependencies |= more
+            dependencies = self.joined(dependencies, self.states[arg].depends((i, i + 1)))
         return image, dependencies
 
     def examine_head(self, head: Head, i: int) -> Node:
@@ -395,26 +339,36 @@ class Run:
         low, high = visible(head.mask, i, self.model.n)
         if low >= high:
             return frozenset((head.default,)), 0
-        queries: Values = self.states[head.query].values(i) if head.query else range(1)
-        keys, slots = self.states[head.key] if head.key else None, {"j": 0, "k": 1}
+        query, keys, value = self.states[head.query], self.states[head.key], self.states[head.value]
         results, dependencies, before = set[Values](), 0, self.meter.held
-        for u in queries:
+        for u in query.values(i):
             self.meter.charge(NODE + head.rule.size)
-            score = function(head.rule.bind({"n": self.model.n, "i": i, "q": u}, slots))
-            row = Row(head, i, u, low, high, score, keys, self.meter)
+            row = Row(head, {"n": self.model.n, "i": i, "q": u}, low, high, keys)
+            self.expect(row, (low, high))
             candidates = self.candidates(row)
-            found = self.winners(row, candidates) if head.key == head.value else self.collected(row, candidates.bounds)
+            if head.key == head.value:
+                self.expect(row, candidates.bounds)
+                found = self.winners(row, candidates)
+            else:
+                found = self.collected(row, candidates.bounds)
             if found not in results:
                 self.meter.hold(100 + (0 if isinstance(found, range) else 100 * len(found)))
                 results.add(found)
             if len(found) > 1 and dependencies is not self.free:
-                more = self.states[head.value].depends(candidates.bounds)
-                more |= keys.depends(candidates.bounds) if keys and more is not self.free else 0
-                dependencies = self.joined(dependencies, more)
+                dependencies = self.joined(dependencies, value.depends(candidates.bounds))
+                if dependencies is not self.free:
+                    dependencies = self.joined(dependencies, keys.depends(candidates.bounds))
         values, self.meter.held = union(results, self.meter), before
-        if head.query and len(values) > 1:
-            dependencies = self.joined(dependencies, self.states[head.query].depends((i, i + 1)))
+        if len(values) > 1:
+            dependencies = self.joined(dependencies, query.depends((i, i + 1)))
         return values, dependencies
+
+    def expect(self, row: Row, bounds: Bounds) -> None:
+        """Charge for going through the pairs in these runs."""
+        for run in runs_of(bounds):
+            steps, sets = row.steps(*run)
+            self.meter.charge(steps)
+            self.meter.fits(100 * sets)
 
     def candidates(self, row: Row) -> Candidates:
         """The candidates of a row; another abstract run may find them in another way."""
@@ -424,26 +378,16 @@ class Run:
         """The key values of the candidates of a row."""
         return row.winners(found)
 
-    def joined(self, first: int, second: int) -> int:
-        """The union of two sets of positions; all free ones are always the same object, which saves comparing them."""
-        if first is self.free or second is self.free:
-            return self.free
-        self.meter.charge(1 + max(first.bit_length(), second.bit_length()) // 2048)
-        return first | second
-
     def collected(self, row: Row, bounds: Bounds) -> Values:
         """``R(u)`` where value and key are two variables: at ``i`` only ``u`` where query and value are one."""
-        state, parts, own = self.states[row.head.value], set[Values](), row.head.query == row.head.value
+        state, parts, i = self.states[row.head.value], set[Values](), row.known["i"]
+        self.meter.fits(100 * len(bounds))
         for low, high in runs_of(bounds):
-            inside = own and low <= row.i < high
-            if inside:
-                parts.add(frozenset((row.u,)))
-            for start, stop in ((low, row.i), (row.i + 1, high)) if inside else ((low, high),):
-                if start < stop:
-                    count = 1 if isinstance(state, Positions) else state.count(start, stop)[0]
-                    self.meter.charge(2 + count)
-                    self.meter.fits(100 * (len(parts) + count))
-                    parts.update(state.sets(start, stop))
+            if row.head.query == row.head.value and low <= i < high:
+                parts.add(frozenset((row.known["q"],)))
+                parts.update(state.sets(low, i))
+                low = i + 1
+            parts.update(state.sets(low, high))
         return union(parts, self.meter)
 
 
@@ -463,36 +407,24 @@ def at_least(model: Model, cone: Cone) -> int:
     return steps
 
 
-def decide(certificate: Certificate) -> None:
-    """Compare what comes out with the claim."""
-    model, place, n = certificate.model, certificate.top.key("claim"), certificate.n
-    model.meter.charge(n // 64)
-    if certificate.claimed_free != (free := certificate.free.bit_count()):
-        unproved(place.key("free"), f"{free} positions are free, not {certificate.claimed_free}")
-    at = certificate.position
-    if at is None:
-        decide_all(certificate)
-        return
-    values, more = outcome(certificate, at)
-    model.meter.charge(min(len(values), len(claimed := certificate.values) + 1))
-    for value in values:
-        if (index := bisect_left(claimed, value)) == len(claimed) or claimed[index] != value:
-            unproved(place.key("values"), f"{model.output} at {at} may take the value {value}")
-    if more := more & ~certificate.dependencies:
-        lowest = (more & -more).bit_length() - 1
-        unproved(place.key("dependencies"), f"{model.output} at {at} may depend on position {lowest}")
-
-
-def decide_all(certificate: Certificate) -> None:
-    """The claim for every position: in a stretch of equal ``V`` all nodes have equally many dependencies."""
-    model, n = certificate.model, certificate.n
-    branch = next(branches(certificate))
-    state = (certificate.runner or Run)(model, *branch).states[model.output]
-    model.meter.charge(state.count(0, n)[0])
-    for at, _, values in state.segments(0, n):
-        if len(values) > 1 and (found := label_depends(model, state, at).bit_count()) > certificate.c:
-            reason = f"{model.output} at {at} depends on {found} free positions"
-            unproved(certificate.top.key("claim").key("c"), reason)
+def branches(certificate: Certificate) -> Iterator[tuple[State, int]]:
+    """The output in every case, and the free positions; each case is charged before it is made."""
+    model, meter, runs = certificate.model, certificate.model.meter, len(certificate.fixed.symbols)
+    each = 2 * NODE * (1 + len(model.variables)) + 12 * runs + model.n // 64
+    if "cases" in certificate.fields:
+        # All cases are read before any is examined.
+        meter.expect(each * sum(1 for _ in certificate.leaves()))
+    else:
+        meter.expect(len(model.alphabet) ** len(certificate.split) * (each + at_least(model, certificate.cone)))
+    for path, cone in certificate.leaves():
+        meter.charge(each + len(path) * (2 + model.n // 64))
+        meter.expect(at_least(model, cone))
+        meter.fits(200 * runs if path else 0)
+        free = certificate.free
+        for at in path:
+            free ^= 1 << at
+        run = (certificate.runner or Run)(model, branch_of(certificate.fixed, path), free, cone)
+        yield run.states[model.output], free
 
 
 def label_depends(model: Model, state: State, at: int) -> int:
@@ -501,34 +433,12 @@ def label_depends(model: Model, state: State, at: int) -> int:
     return 0 if model.one_label(state.values(at)) else state.depends((at, at + 1))
 
 
-def branches(certificate: Certificate) -> Iterator[tuple[Fixed, int, Cone]]:
-    """The restriction, its free positions and the cone in every case; each case is charged before it is made."""
-    model, meter = certificate.model, certificate.model.meter
-    each = 2 * NODE * (1 + len(model.variables)) + 12 * len(certificate.fixed.symbols) + model.n // 64
-    if "cases" in certificate.fields:
-        # All cases are read before any is examined.
-        meter.expect(each * sum(1 for _ in certificate.leaves()))
-    else:
-        count = len(model.alphabet) ** len(certificate.split)
-        meter.expect(count * (each + at_least(model, certificate.cone)))
-    for path, cone in certificate.leaves():
-        meter.charge(each + len(path) * (2 + model.n // 64))
-        meter.expect(at_least(model, cone))
-        meter.fits(200 * len(certificate.fixed.symbols) if path else 0)
-        free = certificate.free
-        for at in path:
-            free ^= 1 << at
-        yield branch_of(certificate.fixed, path), free, cone
-
-
 def outcome(certificate: Certificate, at: int) -> Node:
     """Values and dependencies of the output, over all cases (Theorem A')."""
     model, meter = certificate.model, certificate.model.meter
     found, dependencies, before = set[Values](), 0, meter.held
-    for fixed, free, cone in branches(certificate):
-        state = (certificate.runner or Run)(model, fixed, free, cone).states[model.output]
-        values = state.values(at)
-        more = label_depends(model, state, at)
+    for state, free in branches(certificate):
+        values, more = state.values(at), label_depends(model, state, at)
         meter.charge(1 + more.bit_length() // 2048)
         dependencies |= more | (certificate.free ^ free)
         meter.held = before
@@ -540,8 +450,38 @@ def outcome(certificate: Certificate, at: int) -> Node:
     return values, 0 if model.one_label(values) else dependencies
 
 
+def decide(certificate: Certificate) -> None:
+    """Compare what comes out with the claim."""
+    model, place, claimed = certificate.model, certificate.top.key("claim"), certificate.values
+    model.meter.charge(model.n // 64)
+    if certificate.claimed_free != (free := certificate.free.bit_count()):
+        unproved(place.key("free"), f"{free} positions are free, not {certificate.claimed_free}")
+    if (at := certificate.position) is None:
+        decide_all(certificate)
+        return
+    values, more = outcome(certificate, at)
+    model.meter.charge(min(len(values), len(claimed) + 1))
+    for value in values:
+        if (index := bisect_left(claimed, value)) == len(claimed) or claimed[index] != value:
+            unproved(place.key("values"), f"{model.output} at {at} may take the value {value}")
+    if more := more & ~certificate.dependencies:
+        lowest = (more & -more).bit_length() - 1
+        unproved(place.key("dependencies"), f"{model.output} at {at} may depend on position {lowest}")
+
+
+def decide_all(certificate: Certificate) -> None:
+    """The claim for every position: in a segment of equal ``V`` all nodes have equally many dependencies."""
+    model, n = certificate.model, certificate.model.n
+    state, _ = next(branches(certificate))
+    model.meter.charge(state.count(0, n)[0])
+    for at, _, values in state.segments(0, n):
+        if len(values) > 1 and (found := label_depends(model, state, at).bit_count()) > certificate.c:
+            reason = f"{model.output} at {at} depends on {found} free positions"
+            unproved(certificate.top.key("claim").key("c"), reason)
+
+
 def verify(task: Task) -> str:
     """The success line for a ``restrict-certificate/1``."""
-    certificate = read_pair(task, task.document, task.top)
+    certificate = Certificate(task, task.document, task.top)
     decide(certificate)
     return certificate.line()

@@ -11,8 +11,8 @@ is charged before it is done, as in ``kernel``.
 
 from __future__ import annotations
 
-import hashlib
 import math
+import re
 from array import array
 from collections.abc import Iterator, Sequence
 from heapq import nlargest
@@ -20,34 +20,15 @@ from itertools import product
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from .formats import COMBINATIONS, MAX_N, Head, Map, Model, Values, read_digest
+from .account import LARGEST, LEAST, Meter, Place, Task, exhausted, malformed, shown, unproved
+from .formats import COMBINATIONS, MAX_N, Cone, Head, Map, Model, Values, read_model
 from .kernel import NODE, visible
-from .read import (
-    LARGEST,
-    LEAST,
-    Bounds,
-    Maybe,
-    Meter,
-    Place,
-    Task,
-    anything,
-    exhausted,
-    integer,
-    listing,
-    malformed,
-    read_runs,
-    record,
-    runs_of,
-    shown,
-    string,
-    thing,
-    unproved,
-)
-from .rules import function
+from .read import Maybe, anything, digest, integer, listing, read_runs, record, runs_of, string, thing
+from .rules import SCORES
 
 BOUND = {
     "format": Maybe(anything),
-    "model": {"name": string, "sha256": read_digest},
+    "model": {"name": string, "sha256": digest},
     "n": integer(1, MAX_N),
     "target": anything,
     "boxes": listing,
@@ -72,7 +53,7 @@ class Box(NamedTuple):
     """What a box allows, and the nodes to examine."""
 
     symbols: Symbols
-    cone: dict[str, Bounds]
+    cone: Cone
 
 
 # ---------------------------------------------------------------- reading
@@ -97,14 +78,7 @@ def read_box(value: Any, place: Place, model: Model) -> Box:
                 if at in symbols:
                     malformed(inside.item(index), f"position {at} is in only, too")
                 symbols[at] = bits
-    cone: dict[str, Bounds] = {}
-    for name, runs in fields["cone"].items():
-        if name in ("token", "position") or name not in model.domains:
-            malformed(place.key("cone"), "no such map or head: " + shown(name))
-        cone[name] = read_runs(runs, place.key("cone").key(name), model.n)
-        if not cone[name]:
-            malformed(place.key("cone").key(name), "a run list in the cone is not empty")
-    return Box(symbols, cone)
+    return Box(symbols, model.read_cone(fields["cone"], place.key("cone")))
 
 
 def read_bits(value: Any, place: Place, model: Model) -> int:
@@ -126,31 +100,46 @@ def symbols_of(bits: int) -> frozenset[int]:
     return frozenset(at for at, bit in enumerate(reversed(bin(bits)[2:])) if bit == "1")
 
 
+def label_of(model: Model, value: int) -> int:
+    """The number of a value's label."""
+    if model.labels is not None:
+        return model.labels[value]
+    return value if model.accept is None else +(value in model.accept)
+
+
+def label_number(model: Model, name: str) -> int | None:
+    """The number of a label that some value has."""
+    domain = model.domains[model.output]
+    if model.labels is not None:
+        return model.label_names.get(name)
+    if model.accept is not None:
+        there = {"accept": len(model.accept) > 0, "reject": len(model.accept) < domain}
+        return +(name == "accept") if there.get(name) else None
+    number = int(name) if re.fullmatch("0|[1-9][0-9]{0,9}", name) else domain
+    return number if number < domain else None
+
+
+def label_count(model: Model) -> int:
+    """How many labels the values have."""
+    domain = model.domains[model.output]
+    if model.labels is not None:
+        return len(model.label_names)
+    return domain if model.accept is None else (len(model.accept) > 0) + (len(model.accept) < domain)
+
+
 class Bound:
     """A lower bound and its model; ``position`` is the target, ``claims`` are label numbers with their bounds."""
 
     def __init__(self, task: Task) -> None:
         self.top, self.fields = task.top, record(task.document, BOUND, task.top)
-        place = task.top.key("model")
         self.n, self.digest = self.fields["n"], self.fields["model"]["sha256"]
-        if hashlib.sha256(task.model).hexdigest() != self.digest:
-            malformed(place.key("sha256"), "not the SHA-256 of the model file")
-        self.model = model = Model(task, self.n)
-        if self.fields["model"]["name"] != model.name:
-            malformed(place.key("name"), "not the name of the model", self.fields["model"]["name"])
-        self.read_target()
+        self.model = model = read_model(task, self.fields, task.top)
+        self.target = self.fields["target"]
+        self.position = model.read_target(self.target, task.top.key("target"))
         self.read_claim()
         boxes = task.top.key("boxes")
         task.meter.place = boxes
         self.boxes = [read_box(value, boxes.item(at), model) for at, value in enumerate(self.fields["boxes"])]
-
-    def read_target(self) -> None:
-        """Where the output is."""
-        self.target, self.position = self.fields["target"], self.n - 1
-        if self.target != "last":
-            self.position = integer(0, self.n - 1)(self.target, self.top.key("target"))
-            if not self.model.every:
-                malformed(self.top.key("target"), 'expected "last": the model has no output elsewhere', self.target)
 
     def read_claim(self) -> None:
         """The numbers, by label and for the others."""
@@ -161,7 +150,7 @@ class Bound:
         self.model.meter.charge(4 * len(self.named))
         self.claims: dict[int, int] = {}
         for name, value in self.named.items():
-            number = self.model.label_number(name)
+            number = label_number(self.model, name)
             if number is None:
                 malformed(place.key("labels"), "no such label: " + shown(name))
             self.claims[number] = least(value, place.key("labels").key(name))
@@ -170,7 +159,7 @@ class Bound:
 
     def line(self) -> str:
         """With ``at_least``: any label takes so many positions, 0 where a label is not claimed."""
-        rest = [] if len(self.named) == self.model.label_count() else [self.others or 0]
+        rest = [] if len(self.named) == label_count(self.model) else [self.others or 0]
         names = ",".join(f"{quote(name, '', None, 'backslashreplace')}:{value}" for name, value in self.named.items())
         more = (f" labels={names}" if names else "") + (f" others={self.others}" if self.others else "")
         least = min([*self.claims.values(), *rest])
@@ -188,7 +177,7 @@ class Row:
         self.run, self.head = run, head
         self.low, self.high = visible(head.mask, i, run.model.n)
         run.meter.charge(NODE + head.rule.size)
-        self.score = function(head.rule.bind({"n": run.model.n, "i": i, "q": u}, {"j": 0, "k": 1}))
+        self.score = head.rule.bind({"n": run.model.n, "i": i, "q": u}, SCORES)
         self.own = u if head.key and head.key == head.query else -1
         self.i = i
         self.floor: Rank | None = None
@@ -316,8 +305,7 @@ class Evaluator:
             exhausted(variable.place, f"more than 2^24 combinations of arguments at {i}")
         self.meter.charge(count * (1 + variable.price))
         self.meter.fits(100 * min(count, variable.domain))
-        slots = {arg: index for index, arg in enumerate(variable.args)}
-        return frozenset(map(function(variable.rule.bind({"n": self.model.n, "i": i}, slots)), product(*sets)))
+        return frozenset(map(variable.rule.bind({"n": self.model.n, "i": i}, variable.args), product(*sets)))
 
     def attended(self, head: Head, i: int) -> Values:
         """Rule 4, without dependencies."""
@@ -408,7 +396,7 @@ def decide(bound: Bound) -> None:
         if len(values) <= VALUES:
             model.meter.charge(len(values))
             model.meter.hold(300 + 100 * len(values))
-            found.append((box.symbols, frozenset(map(model.label_of, values))))
+            found.append((box.symbols, frozenset(label_of(model, value) for value in values)))
     place = bound.top.key("claim")
     claims: list[tuple[int | None, int, Place]] = []
     for (name, least), label in zip(bound.named.items(), bound.claims, strict=True):

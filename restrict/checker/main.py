@@ -11,7 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from .read import JSON_BYTES, Meter, Place, Reject, Task, read_file, read_json, short
+from .account import Meter, Place, Reject, Task, short
+from .read import JSON_BYTES, read_file, read_json
 
 USAGE = "usage: python -m restrict.checker MODEL CERTIFICATE [--limit STEPS]"
 DEFAULT_LIMIT = 2_000_000_000

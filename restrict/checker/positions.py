@@ -7,21 +7,25 @@ Without slopes it depends on classes only (**finite**). By induction over the ex
 multiply slopes; division by a constant ``c`` multiplies the period by ``c``, and a remainder has no slopes; a
 comparison is finite if the slopes of the difference have one sign, since beyond a bound on the difference over one
 block of classes the sign is that of the slopes; any other operation is finite when its operands are.
+
+``j - i`` is no function of classes, but its comparison with a constant is one of ``d = j - i`` that does not change
+beyond a **reach**; the fifth coordinate is ``d``, and may be cut off at the reach.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from itertools import product
 from math import lcm
 from typing import NamedTuple
 
-from .read import Meter, Place, unproved
-from .rules import APPLY, Tree, bind
+from .account import Meter, Place, unproved
+from .rules import Tree, compiled
 
 MOST = 4096
 POINTS = 1 << 20
-Point = tuple[int, int, int, int]
+Point = tuple[int, int, int, int, int]
 Slopes = tuple[int, ...]
 SIGNS: dict[str, Callable[[int], bool]] = {
     "==": lambda v: v == 0,
@@ -35,7 +39,7 @@ SIGNS: dict[str, Callable[[int], bool]] = {
 
 class Form(NamedTuple):
     """See the module. ``line`` is (i, j, n, constant) where the expression is that sum of multiples; ``uses`` are the
-    coordinates that it reads."""
+    coordinates that it reads; ``slope`` is of the first four."""
 
     threshold: int
     period: int
@@ -43,6 +47,7 @@ class Form(NamedTuple):
     at: Callable[[Point], int]
     uses: frozenset[int]
     line: tuple[int, int, int, int] | None = None
+    reach: int = 0
 
 
 class Analysis:
@@ -56,8 +61,14 @@ class Analysis:
         unproved(self.place, f"positions enter in a way that is not covered: {why}")
 
     def form(self, tree: Tree, known: dict[str, int]) -> Form:
-        """The form of a tree, bottom up."""
+        """The form of a tree, bottom up; what no position enters is a number."""
         self.meter.charge(50)
+        found = self.form_of(tree, known)
+        constant = found.line is None and not found.uses and not any(found.slope)
+        return self.linear(0, 0, 0, found.at((0, 0, 0, 0, 0))) if constant else found
+
+    def form_of(self, tree: Tree, known: dict[str, int]) -> Form:
+        """The same, by the operator."""
         if tree.op == "int":
             return self.linear(0, 0, 0, tree.value)
         if tree.op == "name":
@@ -88,23 +99,7 @@ class Analysis:
             return self.better("max", args[0], self.sum(self.linear(0, 0, 0, 0), args[0], -1))
         if tree.op in ("and", "or", "not"):
             args = [self.test("!=", a) for a in args]
-        return self.finite(args, self.operation(tree))
-
-    @staticmethod
-    def operation(tree: Tree) -> Callable[[list[int]], int]:
-        """The operator on numbers."""
-        if tree.op != "hash":
-            apply = APPLY[tree.op]
-            return lambda values: int(apply(*values))
-        names = [f"x{at}" for at in range(len(tree.args))]
-        bare = Tree("hash", tuple(Tree("name", value=name) for name in names))
-
-        def hashed(values: list[int]) -> int:
-            found = bind(bare, dict(zip(names, values, strict=True)), {})
-            assert isinstance(found, int)
-            return found
-
-        return hashed
+        return self.finite(args, operation(tree.op, len(tree.args)))
 
     def linear(self, i: int, j: int, n: int, constant: int) -> Form:
         """``n`` is read from the side of ``j`` where ``i`` does not occur."""
@@ -112,7 +107,7 @@ class Analysis:
         base = n + constant
 
         def at(point: Point) -> int:
-            return base + sum(a * b for a, b in zip(slope, point, strict=True))
+            return base + sum(a * b for a, b in zip(slope, point, strict=False))
 
         return Form(0, 1, slope, at, frozenset(c for c in range(4) if slope[c]), (i, j, n, constant))
 
@@ -121,7 +116,8 @@ class Analysis:
         threshold, period = max(a.threshold for a in args), lcm(*(a.period for a in args)) * times
         if threshold + period > MOST:
             self.refuse(f"{threshold + period} classes of positions")
-        return Form(threshold, period, slope, at, frozenset().union(*(a.uses for a in args)))
+        uses: frozenset[int] = frozenset().union(*(a.uses for a in args))
+        return Form(threshold, period, slope, at, uses, None, max(a.reach for a in args))
 
     def finite(self, args: list[Form], apply: Callable[[list[int]], int]) -> Form:
         """A function of finite forms."""
@@ -147,14 +143,22 @@ class Analysis:
 
     def division(self, op: str, form: Form, c: int) -> Form:
         """Floor division or remainder by a constant."""
-        times = abs(c) if any(form.slope) else 1
+        times, apply = abs(c) if any(form.slope) else 1, operation(op, 2)
         slope = (0, 0, 0, 0) if op == "%" else tuple(k * abs(c) // c for k in form.slope)
-        return self.joined([form], slope, lambda point: APPLY[op](form.at(point), c), times)
+        return self.joined([form], slope, lambda point: apply([form.at(point), c]), times)
 
     def test(self, sign: str, difference: Form) -> Form:
         """A comparison with 0, as a finite form."""
         threshold, period, slope = difference.threshold, difference.period, difference.slope
+        if difference.line is not None and difference.line[1] == -difference.line[0] != 0 == difference.line[2]:
+            scale, constant = difference.line[1], difference.line[3]
+            reach = abs(constant) // abs(scale) + 1
+            compare = SIGNS[sign]
+            line = (0, 0, 0, 0)
+            return Form(0, 1, line, lambda p: +compare(scale * p[4] + constant), frozenset((4,)), None, reach)
         if any(slope):
+            if difference.reach:
+                self.refuse("j - i and the position itself in one comparison")
             if min(slope) < 0 < max(slope):
                 self.refuse("a comparison of positions with each other or with a share of n")
             size, used = threshold + period, sorted(difference.uses)
@@ -166,7 +170,7 @@ class Analysis:
                 point = [0, 0, 0, 0]
                 for c, value in zip(used, values, strict=True):
                     point[c] = value
-                bound = max(bound, abs(difference.at((point[0], point[1], point[2], point[3]))))
+                bound = max(bound, abs(difference.at((point[0], point[1], point[2], point[3], 0))))
             threshold += period * (bound // min(abs(k) for k in slope if k) + 2)
         told = difference._replace(threshold=threshold, slope=(0, 0, 0, 0), line=None)
         return self.joined([told], (0, 0, 0, 0), lambda point: +SIGNS[sign](difference.at(point)))
@@ -177,9 +181,8 @@ class Analysis:
         pick = max if op == "max" else min
         slope = [pick(a, b) for a, b in zip(*scaled([one, two]), strict=True)]
         times = lcm(one.period, two.period, less.period) // lcm(one.period, two.period)
-        at = APPLY[op]
         slopes = tuple(k * times for k in slope)
-        return self.joined([one, two, less], slopes, lambda point: at(one.at(point), two.at(point)))
+        return self.joined([one, two, less], slopes, lambda point: pick(one.at(point), two.at(point)))
 
     def choice(self, tree: Tree, known: dict[str, int]) -> Form:
         """``yes if condition else no``."""
@@ -194,6 +197,17 @@ class Analysis:
         times = lcm(one.period, two.period, test.period) // lcm(one.period, two.period)
         slopes = tuple(k * times for k in first)
         return self.joined([one, two, test], slopes, lambda p: one.at(p) if test.at(p) else two.at(p))
+
+
+@lru_cache(256)
+def operation(op: str, count: int) -> Callable[[Sequence[int]], int]:
+    """The operator on so many numbers."""
+    names = tuple(Tree("name", value=f"x{at}") for at in range(count))
+    # A name is never negative, as a rest modulo 2^64 of which a hash is made may be.
+    args = tuple(Tree("-", (name, Tree("int"))) for name in names) if op == "hash" else names
+    others = [name.value for name in names]
+    found: Callable[[Sequence[int]], int] = compiled(Tree(op, args), others, others)({})
+    return found
 
 
 def number(form: Form) -> int | None:

@@ -12,24 +12,10 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import product
 from typing import Any
 
-from .formats import read_pair, symbols
+from .account import LARGEST, Place, Task, malformed, unproved
+from .formats import Certificate, symbols
 from .kernel import decide
-from .read import (
-    LARGEST,
-    Maybe,
-    Place,
-    Task,
-    anything,
-    integer,
-    integers,
-    listing,
-    malformed,
-    record,
-    runs_of,
-    string,
-    thing,
-    unproved,
-)
+from .read import Maybe, anything, integer, integers, listing, record, runs_of, string, thing
 
 Word = Sequence[int]
 
@@ -144,6 +130,7 @@ class Language:
             malformed(place, "only the process that has this language can check this")
         fields = record(value, LANGUAGE, place)
         name, self.symbols = fields["name"], fields["alphabet"]
+        self.name = name
         if name in BRACKETS and len(self.symbols) % 2:
             malformed(place.key("alphabet"), "expected an opening and a closing symbol of each kind")
         if name not in (*BRACKETS, "palindromes") and len(self.symbols) != 2:
@@ -185,7 +172,7 @@ class Refutation:
     def __init__(self, task: Task) -> None:
         self.top, self.meter = task.top, task.meter
         self.fields = record(task.document, REFUTATION, self.top)
-        self.certificate = read_pair(task, self.fields["certificate"], self.top.key("certificate"))
+        self.certificate = Certificate(task, self.fields["certificate"], self.top.key("certificate"))
         self.read()
 
     def read(self) -> None:
@@ -213,7 +200,7 @@ class Refutation:
 
     def read_word(self, value: Any, place: Place) -> array[int]:
         """The word as language symbols at the positions without marker, -1 at markers."""
-        fixed = self.certificate.read_symbols(value, place)
+        fixed = self.model.read_fixed(value, place)
         word: array[int] = array("i", [-1]) * self.certificate.n
         for (start, stop), a in zip(runs_of(fixed.bounds), fixed.symbols, strict=True):
             word[start:stop] = array("i", [self.index[a]]) * (stop - start)

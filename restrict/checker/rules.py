@@ -1,8 +1,9 @@
 """What a map or a score is: an expression, a table or a dot product, each with intervals, evaluation and a price.
 
-Expressions are parsed by precedence, analysed by intervals before anything is evaluated (so that no value that occurs
-leaves 64 bits, no divisor is 0 and no root is negative), and evaluated by partial evaluation: known names are replaced
-and folded, what is left is a function of a tuple. The meaning is that of docs/format.md.
+All three are trees. Expressions are parsed by precedence and analysed by intervals before anything is evaluated, so
+that no value that occurs leaves 64 bits, no divisor is 0 and no root is negative. They are evaluated by a Python
+function with one line for each operation, made of the tree alone (names become ``v_NAME``); the operations on names
+that are known beforehand are done once. The meaning is that of docs/format.md.
 """
 
 from __future__ import annotations
@@ -10,53 +11,33 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, product
+from typing import Any, NamedTuple
 
-from .read import LARGEST, LEAST, Meter, Place, anything, malformed, record, short, shown, string
-from .tensors import Files, read_tensor
+from .account import LARGEST, LEAST, Meter, Place, malformed, require, short, shown
+from .read import anything, record, string
+from .tensors import Entries, Files, Span, Tensor, read_tensor
 
 EXPRESSION_CHARACTERS = 10_000
 EXPRESSION_DEPTH = 50
 TABLE = {"table": anything}
 DOT = {"dot": {"query": anything, "key": anything}}
 
-Span = tuple[int, int]
-Fn = Callable[[tuple[int, ...]], int]
-Bound = int | Fn  # an expression after substitution: a number, or a function of the names that are left
-
-
-class Rule(Protocol):
-    """``names`` are those it mentions, ``size`` is the cost of ``bind``."""
-
-    names: set[str]
-    size: int
-
-    def fit(self, sizes: Mapping[str, int]) -> Span:
-        """The values lie in this interval if each name is below its size (and ``n`` is ``n``); refuses overflow."""
-
-    def price(self, moving: Collection[str]) -> int:
-        """The steps of one value, once all names but these are known."""
-
-    def bind(self, known: Mapping[str, int], slots: Mapping[str, int]) -> Bound: ...
-
-
 # ---------------------------------------------------------------- parsing
 
-TOKEN = re.compile(
-    r"[ \t\n]*(?:(?P<int>[0-9]+)|(?P<word>[A-Za-z_][A-Za-z0-9_]*)|(?P<sign>==|!=|<=|>=|//|[-+*%<>(),])|(?P<end>\Z))"
-)
-WORDS = ("and", "or", "not", "if", "else")
+TOKEN = re.compile(r"[0-9]+|[A-Za-z_][A-Za-z0-9_]*|==|!=|<=|>=|//|[^ \t\n]")
+NUMBER = re.compile("0|[1-9][0-9]{0,18}")
 FUNCTIONS = {"min": (2, LARGEST), "max": (2, LARGEST), "abs": (1, 1), "isqrt": (1, 1), "hash": (1, LARGEST)}
-RESERVED = {"n", "i", "j", "q", "k", *WORDS, *FUNCTIONS}
+RESERVED = {"n", "i", "j", "q", "k", "and", "or", "not", "if", "else", *FUNCTIONS}
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 LEVELS = {"if": 0, "or": 1, "and": 2, **dict.fromkeys(COMPARISONS, 4), "+": 5, "-": 5, "*": 6, "//": 6, "%": 6}
 NOT, SUM, UNARY = 3, 5, 7
 
 
 class Tree(NamedTuple):
-    """``op`` is an operator, a function, ``int``, ``name``, ``neg``, ``if`` or ``chain``; ``value`` is the number, the
-    name or the signs of a chain."""
+    """``op`` is an operator, a function, ``int``, ``name``, ``neg``, ``if``, ``chain``, ``table`` or ``dot``; ``value``
+    is the number, the name, the signs of a chain, or the tensors."""
 
     op: str
     args: tuple[Tree, ...] = ()
@@ -68,137 +49,128 @@ class Parser:
     """The grammar of docs/format.md, by precedence."""
 
     def __init__(self, text: str, place: Place, names: Collection[str], meter: Meter) -> None:
-        self.place, self.names = place, names
-        if len(text) > EXPRESSION_CHARACTERS:
-            malformed(place, "an expression has at most 10000 characters")
-        self.tokens = list(self.split(text))
+        self.place, self.names, self.at = place, names, 0
+        short_enough = len(text) <= EXPRESSION_CHARACTERS
+        require(short_enough, place, f"an expression has at most {EXPRESSION_CHARACTERS} characters")
+        self.tokens: list[str] = [*TOKEN.findall(text), ""]
         meter.read(8 * len(self.tokens))
         meter.hold(200 * len(self.tokens))
-        self.at = self.depth = 0
-        self.tree = self.parse(0)
+        self.tree = self.parse(0, 0)
         self.expect("")
 
-    def split(self, text: str) -> Iterator[str]:
-        """The tokens of the text; the last one is empty."""
-        at = 0
-        kind = ""
-        while kind != "end":
-            if not (token := TOKEN.match(text, at)):
-                malformed(self.place, f"no token at character {at}: " + shown(text[at : at + 60]))
-            kind, at = str(token.lastgroup), token.end()
-            yield token[kind]
-
     def take(self) -> str:
-        """The next token, which is then behind us."""
+        """The next token, which is then behind us; the last one is empty."""
         self.at += 1
         return self.tokens[self.at - 1]
 
     def expect(self, text: str) -> None:
         """Take the next token, which must be this one."""
-        if (found := self.take()) != text:
-            malformed(self.place, f"expected {text or 'the end'} but found {shown(found) if found else 'the end'}")
+        found = self.take()
+        require(found == text, self.place, f"expected {text or 'the end'} but found {shown(found)}")
 
-    def level(self, depth: int) -> None:
-        """Refuse what is nested more than 50 deep."""
-        if depth > EXPRESSION_DEPTH:
-            malformed(self.place, "an expression is nested at most 50 deep")
+    def shallow(self, depth: int) -> None:
+        """Refuse what is nested more than 50 deep: the parser's own stack, and the height of the tree."""
+        require(depth <= EXPRESSION_DEPTH, self.place, f"an expression is nested at most {EXPRESSION_DEPTH} deep")
 
     def node(self, op: str, *args: Tree, value: Any = 0) -> Tree:
         """A tree over these arguments, with its height."""
         height = 1 + max(arg.height for arg in args)
-        self.level(height)
+        self.shallow(height)
         return Tree(op, args, value, height)
 
-    def nested(self, level: int) -> Tree:
-        """One level deeper, counted on the way down so that the parser's own stack is bounded."""
-        self.depth += 1
-        self.level(self.depth)
-        tree = self.parse(level)
-        self.depth -= 1
-        return tree
-
-    def parse(self, level: int) -> Tree:
+    def parse(self, level: int, depth: int) -> Tree:
         """An operand and the operators after it that bind at least as tightly as ``level``."""
-        tree = self.operand(level)
+        self.shallow(depth)
+        tree = self.operand(level, depth + 1)
         while (binding := LEVELS.get(self.tokens[self.at], -1)) >= level:
             sign = self.take()
             if sign == "if":
-                condition = self.parse(1)
+                condition = self.parse(1, depth)
                 self.expect("else")
-                tree = self.node("if", tree, condition, self.nested(0))
+                tree = self.node("if", tree, condition, self.parse(0, depth + 1))
             elif sign in COMPARISONS:
-                tree = self.comparison(tree, sign)
+                signs, operands = [sign], [tree, self.parse(SUM, depth)]
+                while self.tokens[self.at] in COMPARISONS:
+                    signs.append(self.take())
+                    operands.append(self.parse(SUM, depth))
+                tree = self.node("chain" if len(signs) > 1 else sign, *operands, value=tuple(signs))
             else:
-                tree = self.node(sign, tree, self.parse(binding + 1))
+                tree = self.node(sign, tree, self.parse(binding + 1, depth))
         return tree
 
-    def comparison(self, first: Tree, sign: str) -> Tree:
-        """One comparison, or a chain of them such as ``a < b < c``."""
-        signs, operands = [sign], [first, self.parse(SUM)]
-        while self.tokens[self.at] in COMPARISONS:
-            signs.append(self.take())
-            operands.append(self.parse(SUM))
-        return self.node("chain" if len(signs) > 1 else sign, *operands, value=tuple(signs))
-
-    def operand(self, level: int) -> Tree:
+    def operand(self, level: int, depth: int) -> Tree:
         """A name, a number, a call, a parenthesis, or a prefix operator with its operand."""
-        text = self.take()
-        if text in self.names:
-            return Tree("name", value=text)
-        if text[:1].isdigit():
-            return Tree("int", value=self.number(text))
-        if text == "-":
-            return self.node("neg", self.nested(UNARY))
-        if text == "not" and level <= NOT:
-            return self.node("not", self.nested(NOT))
-        if text == "(":
-            tree = self.nested(0)
+        token = self.take()
+        if token in self.names:
+            return Tree("name", value=token)
+        if NUMBER.fullmatch(token) and int(token) <= LARGEST:
+            return Tree("int", value=int(token))
+        if token == "-":
+            return self.node("neg", self.parse(UNARY, depth))
+        if token == "not" and level <= NOT:
+            return self.node("not", self.parse(NOT, depth))
+        if token == "(":
+            tree = self.parse(0, depth)
             self.expect(")")
             return tree
-        if text in FUNCTIONS:
-            return self.call(text)
-        if text in WORDS or not text.isidentifier():
-            malformed(self.place, f"expected a value but found {shown(text) if text else 'the end'}")
-        malformed(self.place, "unknown name: " + short(text))
+        found = "the end" if not token else "the unknown name " * token.isidentifier() + shown(token)
+        require(token in FUNCTIONS, self.place, f"expected a value (an integer is at most 2^63-1) but found {found}")
+        return self.call(token, depth)
 
-    def number(self, text: str) -> int:
-        """An integer below 2^63 in decimal digits."""
-        if len(text) > 19 or int(text) > LARGEST or (text[0] == "0" and text != "0"):
-            malformed(self.place, "an integer has no leading zero and is at most 2^63-1: " + short(text))
-        return int(text)
-
-    def call(self, name: str) -> Tree:
+    def call(self, name: str, depth: int) -> Tree:
         """The arguments of a function, in parentheses."""
         self.expect("(")
-        args = [self.nested(0)]
+        args = [self.parse(0, depth)]
         while self.tokens[self.at] == ",":
             self.take()
-            args.append(self.nested(0))
+            args.append(self.parse(0, depth))
         self.expect(")")
         least, most = FUNCTIONS[name]
-        if not least <= len(args) <= most:
-            malformed(self.place, f"wrong number of arguments of {name}")
+        require(least <= len(args) <= most, self.place, f"wrong number of arguments of {name}")
         return self.node(name, *args)
 
 
 def mentioned(tree: Tree) -> set[str]:
-    """The names that occur in a tree."""
-    return {tree.value} if tree.op == "name" else set().union(*map(mentioned, tree.args))
+    """The names that occur in an expression."""
+    return {str(tree.value)} if tree.op == "name" else set[str]().union(*map(mentioned, tree.args))
 
 
 # ---------------------------------------------------------------- intervals
+
+CORNERS: dict[str, Callable[..., int]] = {
+    **{"+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv},
+    **{"neg": operator.neg, "abs": abs, "isqrt": math.isqrt},
+}
+"""What has its extremes at the ends of its arguments' intervals (``abs`` at 0, too)."""
 
 
 def interval(tree: Tree, spans: Mapping[str, Span], place: Place) -> Span:
     """An interval that holds every value of the tree; refuses what might overflow, divide by 0 or have no root."""
     if tree.op == "int":
-        return tree.value, tree.value
+        return int(tree.value), int(tree.value)
     if tree.op == "name":
         return spans[tree.value]
-    low, high = span_of(tree.op, [interval(arg, spans, place) for arg in tree.args], place)
-    if low < LEAST or high > LARGEST:
-        malformed(place, f"{tree.op} overflows 64 bits at this n")
+    if tree.op == "table":
+        return fitted(tree.value[0], spans).span
+    if tree.op == "dot":
+        # Every product is bounded by the largest entries of its column.
+        query, key = (fitted(tensor, spans).columns for tensor in tree.value)
+        high = sum(map(operator.mul, query, key))
+        low = -high
+    else:
+        low, high = span_of(tree.op, [interval(arg, spans, place) for arg in tree.args], place)
+    require(low >= LEAST and high <= LARGEST, place, f"{tree.op} overflows 64 bits at this n")
     return low, high
+
+
+def fitted(tensor: Tensor, spans: Mapping[str, Span]) -> Entries:
+    """The entries of a tensor that has the sizes needed."""
+    for axis, size in tensor.sizes.items():
+        needed = spans[axis][1] + 1 if axis in spans else size
+        reason = f"the axis {short(axis)} has size {size}, but {needed} is needed at this n"
+        # Axes of positions may be longer.
+        require(size == needed or (size > needed and axis in ("i", "j")), tensor.place, reason)
+    return tensor.entries
 
 
 def span_of(op: str, args: list[Span], place: Place) -> Span:
@@ -208,242 +180,167 @@ def span_of(op: str, args: list[Span], place: Place) -> Span:
         malformed(place, f"the divisor of {op} may be 0 at this n")
     if op == "isqrt" and low < 0:
         malformed(place, "the argument of isqrt may be negative at this n")
-    if op in ("+", "-", "*", "//"):
-        ends = [APPLY[op](a, b) for a in args[0] for b in last]
-        return min(ends), max(ends)
+    if op in CORNERS:
+        ends = [CORNERS[op](*point) for point in product(*args)]
+        return 0 if op == "abs" and low <= 0 <= high else min(ends), max(ends)
+    if op == "%" and last[1] < 0:
+        return last[0] + 1, 0
     if op == "%":
-        if last[1] < 0:
-            return last[0] + 1, 0
         return args[0] if low >= 0 and high < last[0] else (0, last[1] - 1)
-    if op in ("min", "max", "isqrt"):
-        return APPLY[op](*(a for a, _ in args)), APPLY[op](*(b for _, b in args))
-    if op == "neg":
-        return -high, -low
-    if op == "abs":
-        return 0 if low <= 0 <= high else min(abs(low), abs(high)), max(abs(low), abs(high))
+    if op in ("min", "max"):
+        best = min if op == "min" else max
+        return best(a for a, _ in args), best(b for _, b in args)
     if op == "if":
         return min(low, last[0]), max(high, last[1])
     return (0, LARGEST) if op == "hash" else (0, 1)
 
 
-# ---------------------------------------------------------------- evaluation by partial evaluation
+# ---------------------------------------------------------------- evaluation
 
 BITS = (1 << 64) - 1
 SEED, MULTIPLIER = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93
+# The plus makes an integer of a truth value.
+LINES = {"neg": "-{}", "not": "+(not {})", "and": "1 if {} and {} else 0", "or": "1 if {} or {} else 0"}
+LINES |= {"if": "{} if {} else {}", **{sign: f"{{}} {sign} {{}}" for sign in ("+", "-", "*", "//", "%")}}
+SCORES = "j", "k"
+"""What is not known of a score while a row of a head is examined."""
 
 
-def absorb(state: int, argument: int) -> int:
-    """One round of ``hash`` (docs/format.md), on 64 bits."""
-    state = ((state ^ (argument & BITS)) * MULTIPLIER) & BITS
-    return state ^ (state >> 32)
+class Code:
+    """A tree as lines of Python, by levels: ``lines[0]`` needs known names alone, ``lines[k]`` the first ``k`` others.
 
-
-APPLY: dict[str, Callable[..., int]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "//": operator.floordiv,
-    "%": operator.mod,
-    "neg": operator.neg,
-    "min": min,
-    "max": max,
-    "abs": abs,
-    "isqrt": math.isqrt,
-    "and": lambda a, b: 1 if a and b else 0,
-    "or": lambda a, b: 1 if a or b else 0,
-    "not": lambda a: 0 if a else 1,
-    # The plus makes an integer of a truth value.
-    "==": lambda a, b: +(a == b),
-    "!=": lambda a, b: +(a != b),
-    "<": lambda a, b: +(a < b),
-    "<=": lambda a, b: +(a <= b),
-    ">": lambda a, b: +(a > b),
-    ">=": lambda a, b: +(a >= b),
-}
-
-
-def bind(tree: Tree, known: Mapping[str, int], slots: Mapping[str, int]) -> Bound:
-    """The tree with the known names replaced by numbers and folded: a function of a tuple that holds the other names.
-
-    Both branches of a conditional are sound to fold: interval analysis has shown that nothing in them can fail.
+    Both branches of a conditional are computed: interval analysis has shown that nothing in them can fail. ``weight``
+    is the time of the lines of all levels but the first, in units of about 30 nanoseconds.
     """
-    if tree.op == "int":
-        return int(tree.value)
-    if tree.op == "name":
-        return known[tree.value] if tree.value in known else operator.itemgetter(slots[tree.value])
-    parts = [bind(arg, known, slots) for arg in tree.args]
-    if tree.op == "if":
-        return bind_choice(*parts)
-    if tree.op == "hash":
-        return bind_hash(parts, [slots.get(arg.value, -1) if arg.op == "name" else -1 for arg in tree.args])
-    if tree.op == "chain":
-        tests = [APPLY[sign] for sign in tree.value]
-        return lift(lambda *v: +all(test(a, b) for test, a, b in zip(tests, v, v[1:], strict=False)), parts)
-    return lift(APPLY[tree.op], parts)
+
+    def __init__(self, tree: Tree, others: Sequence[str]) -> None:
+        self.level = {"v_" + name: 1 + index for index, name in enumerate(others)}
+        self.lines: list[list[str]] = [[] for _ in range(1 + len(others))]
+        self.scope: dict[str, Any] = {"isqrt": math.isqrt, "mul": operator.mul}
+        self.weight = 0
+        self.result = self.emit(tree)
+
+    def line(self, text: str, reads: Sequence[str], weight: int = 1) -> str:
+        """A line that sets a new name, which is returned."""
+        name, level = f"t{len(self.level)}", max(self.level.get(read, 0) for read in reads)
+        self.level[name] = level
+        self.weight += weight + len(reads) if level else 0
+        self.lines[level].append(f"{name} = {text}")
+        return name
+
+    def emit(self, tree: Tree) -> str:
+        """The lines of a tree, and the name or number that is then its value."""
+        if tree.op in ("int", "name"):
+            return str(tree.value) if tree.op == "int" else "v_" + tree.value
+        if tree.op in ("table", "dot"):
+            return self.emit_tensors(tree.op, tree.value)
+        args = [self.emit(arg) for arg in tree.args]
+        if tree.op == "hash":
+            # Neither names nor numbers are negative; all others are taken modulo 2^64.
+            bare = [arg.op in ("int", "name") for arg in tree.args]
+            return self.emit_hash([a if b else f"({a} & {BITS})" for a, b in zip(args, bare, strict=True)], args)
+        if tree.op == "chain" or tree.op in COMPARISONS:
+            text = "+(" + " ".join(chain.from_iterable(zip(args, (*tree.value, ")"), strict=True)))
+        else:
+            text = LINES[tree.op].format(*args) if tree.op in LINES else f"{tree.op}({', '.join(args)})"
+        return self.line(text, args, 8 if tree.op == "isqrt" else 1)
+
+    def emit_hash(self, absorbed: list[str], reads: list[str]) -> str:
+        """``hash`` (docs/format.md): a round for each argument, one for the end, on 64 bits."""
+        state = str(SEED)
+        for text, name in zip([*absorbed, "0"], [*reads, ""], strict=True):
+            state = self.line(f"({state} ^ {text}) * {MULTIPLIER} & {BITS}", (state, name))
+            state = self.line(f"{state} ^ {state} >> 32", (state,))
+        return self.line(f"{state} >> 1", (state,))
+
+    def emit_tensors(self, op: str, tensors: Sequence[Tensor]) -> str:
+        """An entry of the first tensor, or the product of a row of each; ``dim`` is the axis inside a row."""
+        parts, dim = [], tensors[0].sizes.get("dim", 0)
+        for number, tensor in enumerate(tensors):
+            self.scope[f"data{number}"], at = tensor.entries.data, "0"
+            # A variable of a table may be called ``dim``, too.
+            outer = [axis for axis in tensor.strides if op == "table" or axis != "dim"]
+            axes = [(f"v_{axis}", tensor.strides[axis]) for axis in outer]
+            for name, stride in sorted(axes, key=lambda axis: self.level.get(axis[0], 0)):
+                at = self.line(f"{at} + {name} * {stride}", (at, name))
+            index = at if op == "table" else f"{at}:{at} + {dim}"
+            parts.append(self.line(f"data{number}[{index}]", (at,)))
+        return parts[0] if op == "table" else self.line(f"sum(map(mul, {', '.join(parts)}))", parts, 2 * dim)
 
 
-def function(part: Bound) -> Fn:
-    """A number as a constant function; a function as it is."""
-    return (lambda _: part) if isinstance(part, int) else part
+def compiled(tree: Tree, names: Collection[str], others: Sequence[str], scan: bool = False) -> Callable[..., Any]:
+    """A function of the known names, which gives a function of a tuple of the others.
 
-
-def lift(op: Callable[..., int], parts: list[Bound]) -> Bound:
-    """An operation on numbers as one on functions; folded where all arguments are numbers."""
-    if all(isinstance(part, int) for part in parts):
-        return op(*parts)
-    if len(parts) == 2 and isinstance(parts[1], int):
-        first, constant = function(parts[0]), parts[1]
-        return lambda e: op(first(e), constant)
-    functions = [function(part) for part in parts]
-    if len(functions) == 2:
-        first, second = functions
-        return lambda e: op(first(e), second(e))
-    return lambda e: op(*[f(e) for f in functions])
-
-
-def bind_choice(yes: Bound, condition: Bound, no: Bound) -> Bound:
-    """A conditional; folded where its condition is a number."""
-    if isinstance(condition, int):
-        return yes if condition else no
-    then, test, otherwise = function(yes), condition, function(no)
-    return lambda e: then(e) if test(e) else otherwise(e)
-
-
-def bind_hash(parts: list[Bound], slots: list[int]) -> Bound:
-    """``hash`` with its constant prefix absorbed once; ``slots`` says which arguments are bare names (else -1).
-
-    Random models score with ``hash(..., i, q, j, k)``, so a suffix of two bare names is the hot loop of a check.
+    With ``scan``, of a score: it gives a generator of positions, each with the least and the greatest score there, for
+    segments with their keys.
     """
-    state, count = SEED, 0
-    while count < len(parts) and isinstance(part := parts[count], int):
-        state, count = absorb(state, part), count + 1
-    if count == len(parts):
-        return absorb(state, 0) >> 1
-    if len(parts) - count == 2 and min(slots[count:]) >= 0 and not isinstance(parts[-1], int):
-        return hash_two(state, slots[-2], slots[-1])
-    functions = [function(part) for part in parts[count:]]
-
-    def hashed(e: tuple[int, ...]) -> int:
-        h = state
-        for f in functions:
-            h = ((h ^ (f(e) & BITS)) * MULTIPLIER) & BITS
-            h ^= h >> 32
-        return absorb(h, 0) >> 1
-
-    return hashed
+    code = Code(tree, others)
+    known = [f"v_{name} = known[{name!r}]" for name in names if "v_" + name not in code.level]
+    outer = ["def make(known):", *indented(known + code.lines[0])]
+    if scan:
+        ends = [f"if {code.result} {sign} {end}: {end} = {code.result}" for sign, end in (("<", "least"), (">", "top"))]
+        inner = [f"least, top = {LARGEST}, {LEAST}", "for v_k in keys:", *indented([*code.lines[2], *ends])]
+        each = ["for v_j in range(start, stop):", *indented([*code.lines[1], *inner, "yield v_j, v_j + 1, least, top"])]
+        body = ["def function(segments):", *indented(["for start, stop, keys in segments:", *indented(each)])]
+    else:
+        given = [f"v_{name} = e[{index}]" for index, name in enumerate(others) if name in names]
+        value = chain(given, *code.lines[1:], [f"return {code.result}"])
+        body = ["def function(e):", *indented(value)]
+    exec(compile("\n".join([*outer, *indented([*body, "return function"])]), "rule", "exec"), code.scope)
+    make: Callable[..., Any] = code.scope["make"]
+    return make
 
 
-def hash_two(state: int, first: int, second: int) -> Fn:
-    """Two arguments absorbed and the end, written out; names are never negative."""
-
-    def hashed(e: tuple[int, ...]) -> int:
-        h = ((state ^ e[first]) * 0xD6E8FEB86659FD93) & 0xFFFFFFFFFFFFFFFF
-        h = ((h ^ (h >> 32) ^ e[second]) * 0xD6E8FEB86659FD93) & 0xFFFFFFFFFFFFFFFF
-        h = ((h ^ (h >> 32)) * 0xD6E8FEB86659FD93) & 0xFFFFFFFFFFFFFFFF
-        return (h ^ (h >> 32)) >> 1
-
-    return hashed
+def indented(lines: Iterable[str]) -> Iterator[str]:
+    """The lines of a block."""
+    return (" " + line for line in lines)
 
 
-def weigh(tree: Tree, moving: Collection[str]) -> int:
-    """The time of one value, in units of about 50 nanoseconds; 0 for what is folded."""
-    if not tree.args:
-        return +(tree.op == "name" and tree.value in moving)
-    weights = [weigh(arg, moving) for arg in tree.args]
-    if not any(weights):
-        return 0
-    if tree.op == "hash" and not any(weights[:-2]) and weights[-2:] == [1, 1]:
-        return 7
-    each = {"hash": 8, "chain": 5}.get(tree.op, 1)
-    return 3 + each * len(weights) + sum(weights)
+# ---------------------------------------------------------------- rules
 
 
-# ---------------------------------------------------------------- the three kinds
+class Rule:
+    """A map or a score. ``names`` are those it mentions, ``size`` is the cost of :meth:`bind`."""
 
-
-class Expression:
-    """A rule given as an expression."""
-
-    def __init__(self, value: Any, place: Place, names: Collection[str], meter: Meter) -> None:
-        self.place = place
-        parser = Parser(string(value, place), place, names, meter)
-        self.tree, self.size = parser.tree, len(parser.tokens)
-        self.names = mentioned(self.tree)
+    def __init__(self, tree: Tree, place: Place, names: set[str], size: int) -> None:
+        self.tree, self.place, self.names, self.size = tree, place, names, size
+        self.made: dict[tuple[Sequence[str], bool], Callable[..., Any]] = {}
 
     def fit(self, sizes: Mapping[str, int]) -> Span:
-        """The interval of its values (:func:`interval`); refuses overflow."""
+        """The values lie in this interval if each name is below its size (and ``n`` is ``n``); refuses overflow."""
         spans = {name: (sizes[name] if name == "n" else 0, sizes[name] - (name != "n")) for name in self.names}
         return interval(self.tree, spans, self.place)
 
-    def price(self, moving: Collection[str]) -> int:
-        """The steps of one value, by the operations on names that are not known."""
-        return 1 + weigh(self.tree, moving) // 8
+    def price(self, others: Sequence[str]) -> int:
+        """The steps of one value, once all names but these are known."""
+        return max(1, Code(self.tree, others).weight // 16)
 
-    def bind(self, known: Mapping[str, int], slots: Mapping[str, int]) -> Bound:
-        """The expression with the known names folded in (:func:`bind`)."""
-        return bind(self.tree, known, slots)
-
-
-class Table:
-    """A rule given as a tensor with an axis for each name."""
-
-    def __init__(self, value: Any, place: Place, names: Collection[str], files: Files) -> None:
-        fields = record(value, TABLE, place)
-        self.tensor = read_tensor(fields["table"], place.key("table"), files, names)
-        self.names, self.size = set(self.tensor.axes), 1 + len(self.tensor.axes)
-
-    def fit(self, sizes: Mapping[str, int]) -> Span:
-        """The interval of its entries; refuses axes that do not fit the sizes."""
-        self.tensor.fit(sizes)
-        return self.tensor.entries.span
-
-    def price(self, moving: Collection[str]) -> int:
-        """The steps of one look-up."""
-        return 1 + len(self.names.intersection(moving)) // 3
-
-    def bind(self, known: Mapping[str, int], slots: Mapping[str, int]) -> Bound:
-        """The entry, or a look-up by the names that are not known."""
-        data, at = self.tensor.data, self.tensor.locate(known, slots)
-        return data[at] if isinstance(at, int) else lambda e: data[at(e)]
+    def bind(self, known: Mapping[str, int], others: tuple[str, ...], scan: bool = False) -> Any:
+        """The rule with the known names folded in, see :func:`compiled`."""
+        if (others, scan) not in self.made:
+            self.made[others, scan] = compiled(self.tree, self.names, others, scan)
+        return self.made[others, scan](known)
 
 
-class Dot:
-    """A score given as a dot product of a query row and a key row."""
+def expression(value: Any, place: Place, names: Collection[str], meter: Meter) -> Rule:
+    """A rule given as text."""
+    parser = Parser(string(value, place), place, names, meter)
+    return Rule(parser.tree, place, mentioned(parser.tree), len(parser.tokens))
 
-    def __init__(self, value: Any, place: Place, files: Files) -> None:
-        inside = place.key("dot")
-        fields = record(value, DOT, place)["dot"]
-        self.query = read_tensor(fields["query"], inside.key("query"), files, ("q", "i", "dim"))
-        self.key = read_tensor(fields["key"], inside.key("key"), files, ("k", "j", "dim"))
-        for tensor in (self.query, self.key):
-            if tensor.axes[-1:] != ["dim"]:
-                malformed(tensor.place, "the last axis must be dim")
-        if self.query.sizes[-1] != self.key.sizes[-1]:
-            malformed(inside, "query and key differ in the size of dim")
-        self.dim, self.place = self.query.sizes[-1], inside
-        self.names, self.size = {*self.query.axes, *self.key.axes} - {"dim"}, 4 + self.dim // 16
 
-    def fit(self, sizes: Mapping[str, int]) -> Span:
-        """An interval by the largest entries of each column; refuses overflow."""
-        self.query.fit(sizes)
-        self.key.fit(sizes)
-        bound = sum(map(operator.mul, self.query.entries.columns, self.key.entries.columns))
-        if bound > LARGEST:
-            malformed(self.place, "the dot product overflows 64 bits")
-        return -bound, bound
-
-    def price(self, moving: Collection[str]) -> int:
-        """The steps of one dot product."""
-        return 1 + (3 + self.dim) // 8
-
-    def bind(self, known: Mapping[str, int], slots: Mapping[str, int]) -> Bound:
-        """The dot product with the query row picked out; the key row is too where it is known."""
-        row, dim, data, multiply = function(self.query.locate(known, slots))(()), self.dim, self.key.data, operator.mul
-        at, query = self.key.locate(known, slots), self.query.data[row : row + dim]
-        start = function(at)
-
-        def dot(e: tuple[int, ...]) -> int:
-            begin = start(e)
-            return sum(map(multiply, query, data[begin : begin + dim]))
-
-        return dot(()) if isinstance(at, int) else dot
+def read_rule(value: Any, place: Place, names: Collection[str], files: Files) -> Rule:
+    """An expression, a tensor with an axis for each name, or (in a score) a query row times a key row."""
+    if not isinstance(value, dict):
+        return expression(value, place, {"n", *names}, files.meter)
+    if "dot" not in value or "j" not in names:
+        tensor = read_tensor(record(value, TABLE, place)["table"], place.key("table"), files, names)
+        return Rule(Tree("table", value=[tensor]), place, set(tensor.sizes), 1 + len(tensor.sizes))
+    inside, fields = place.key("dot"), record(value, DOT, place)["dot"]
+    axes = {"query": ("q", "i", "dim"), "key": ("k", "j", "dim")}
+    pair = [read_tensor(fields[role], inside.key(role), files, allowed) for role, allowed in axes.items()]
+    for tensor in pair:
+        require([*tensor.sizes][-1:] == ["dim"], tensor.place, "the last axis must be dim")
+    query, key = pair
+    require(query.sizes["dim"] == key.sizes["dim"], inside, "query and key differ in the size of dim")
+    names = {*query.sizes, *key.sizes} - {"dim"}
+    return Rule(Tree("dot", value=pair), inside, names, 4 + query.sizes["dim"] // 16)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from restrict.all_lengths.verify import Automaton
 
 FILE = click.Path(dir_okay=False, path_type=Path)
+LABELS = 8
+"""Of so many labels at most the cost of forcing is computed."""
 DRAWN = 60
 """Automata of more states are not drawn."""
 
@@ -42,10 +44,15 @@ def automaton(
 
     for path in (dot, figure):
         common.check_writable(path)
+    if figure is not None:
+        try:
+            import matplotlib as _  # noqa: F401
+        except ImportError:
+            raise UsageError("--figure needs matplotlib: pip install 'restrict[report]'") from None
     program = load(model)
     with stages_on(program.name[:40]) as tell:
         found = run(program, states=states, progress=tell)
-    if found.moore is None and (output or dot or figure):
+    if found.every and (output or dot or figure):
         raise UsageError("the model has output at every position; only models with output at the last are automata")
     if output is not None:
         write_bytes(output, dfa_bytes(found))
@@ -65,28 +72,29 @@ def automaton(
 
 def facts(found: Automaton) -> dict[str, Any]:
     """Everything that is printed, as JSON."""
+    from restrict.all_lengths.verify import labels_of
+
     out: dict[str, Any] = {"model": found.model.name, "stages": []}
     for record in found.account:
         stage = {"heads": list(record.heads), "before_merging": list(record.grown), "states": list(record.states)}
         out["stages"].append(stage | {"seconds": round(record.seconds, 3)})
-    if found.moore is None:
+    if found.every:
         machine = found.built.machine
         out["bimachine"] = {
             "left": len(machine.left),
             "right": len(machine.right),
-            "labels": list(found.built.program.labels),
+            "labels": labels_of(found),
         }
-        return out
     one = found.moore
-    out["states"], out["labels"] = one.states, list(one.labels)
-    out["shortest"] = {label: list(word) for label, word in one.shortest().items() if label != "undefined"}
-    if set(one.labels) <= {"accept", "reject", "undefined"}:
+    out["states"], out["labels"] = one.states, labels_of(found)
+    out["shortest"] = {label: list(word) for label, word in one.shortest().items() if label}
+    if one.accepts and not found.every:
         dfa = found.dfa()
         out["dfa_states"] = dfa.states
         out["star_free"] = _tried(lambda: _star_free(dfa))
-        for label in ("accept", "reject"):
-            out[f"cost_{label}"] = _tried(partial(_cost, found, label))
-            out[f"pattern_{label}"] = _tried(partial(_pattern, found, label))
+    for label in out["labels"][:LABELS]:
+        out[f"cost_{label}"] = _tried(partial(_cost, found, label))
+        out[f"pattern_{label}"] = _tried(partial(_pattern, found, label))
     return out
 
 
@@ -127,18 +135,18 @@ def lines(content: dict[str, Any]) -> list[str]:
     if "bimachine" in content:
         machine = content["bimachine"]
         out.append(f"  labels  at every position by a bimachine of {machine['left']} and {machine['right']} states")
-        return out
-    out.append(f"  states  {content['states']} with the labels {', '.join(content['labels'])}")
+        out.append("  what follows is about the label at the last position")
+    out.append(f"  states  {content['states']} with the labels {', '.join(content['labels'][:20])}")
     for label, word in content["shortest"].items():
         out.append(f"  shortest word with {label!r}: {shown(tuple(word))}")
     if "star_free" in content:
         out.append(f"  minimal automaton of the accepted words: {content['dfa_states']} states")
         out.append(f"  star-free: {_said(content['star_free'], _star_text)}")
-        for label in ("accept", "reject"):
-            out.append(f"  cost of forcing {label!r}: {_said(content[f'cost_{label}'], lambda c: c['text'])}")
-            pattern = content[f"pattern_{label}"]
-            if pattern is not None and "text" in pattern:
-                out.append(f"    {pattern['text']} forces it at every n >= {pattern['from']}")
+    for label in content["labels"][:LABELS]:
+        out.append(f"  cost of forcing {label!r}: {_said(content[f'cost_{label}'], lambda c: c['text'])}")
+        pattern = content[f"pattern_{label}"]
+        if pattern is not None and "text" in pattern:
+            out.append(f"    {pattern['text']} forces it at every n >= {pattern['from']}")
     return out
 
 
@@ -169,7 +177,6 @@ def dfa_bytes(found: Automaton) -> bytes:
 def dot_text(found: Automaton) -> str:
     """The automaton for Graphviz: one edge for all symbols between two states; double circles accept."""
     one = found.moore
-    assert one is not None
     out = ["digraph automaton {", "  rankdir=LR;", "  start [shape=point];", "  start -> 0;"]
     for q in range(one.states):
         label = one.labels[int(one.label[q])]
@@ -183,7 +190,6 @@ def dot_text(found: Automaton) -> str:
 def edges(found: Automaton) -> dict[tuple[int, int], list[str]]:
     """The symbols between each two states."""
     one = found.moore
-    assert one is not None
     out: dict[tuple[int, int], list[str]] = {}
     for q in range(one.states):
         for x, symbol in enumerate(one.alphabet):
@@ -195,18 +201,14 @@ def _draw(found: Automaton, path: Path) -> None:
     """A drawing on a circle.
 
     Raises:
-        UsageError: matplotlib is missing, or there are too many states.
+        UsageError: there are too many states.
     """
     from restrict.errors import UsageError
 
     one = found.moore
-    assert one is not None
     if one.states > DRAWN:
         raise UsageError(f"an automaton of {one.states} states is not drawn; the limit is {DRAWN}; use -o or --dot")
-    try:
-        import matplotlib
-    except ImportError:
-        raise UsageError("--figure needs matplotlib: pip install 'restrict[report]'") from None
+    import matplotlib
     import networkx as nx
 
     matplotlib.use("Agg")

@@ -12,7 +12,7 @@ import click
 from restrict.cli import common
 from restrict.cli.certificate_words import report
 from restrict.cli.common import check_writable, leave_interrupted, progress_on, result_folder, trusted_line
-from restrict.cli.every_length import STATES, certify_pattern
+from restrict.cli.every_length import STATES, certify_cost, certify_pattern
 from restrict.cli.everywhere import certify_everywhere
 from restrict.errors import UsageError
 
@@ -137,17 +137,28 @@ class Wish:
     help="Also prove how many positions it takes at least, at any length; with -o FILE.json, the proof goes to "
     "FILE.lower.json.",
 )
+@click.option("--label", type=common.Text(), default=None, help="With --all-lengths: the label to force.")
+@click.option(
+    "--cost", is_flag=True, help="With --all-lengths and --label: the exact fewest fixed positions at every length."
+)
 @STATES
 @common.JSON
-def certify(model: str, all_lengths: bool, states: int, **options: Any) -> None:
+def certify(model: str, all_lengths: bool, states: int, label: str | None, cost: bool, **options: Any) -> None:
     """Find a restriction under which MODEL's output depends on at most c inputs, and certify it.
 
-    With --all-lengths: a pattern of fixed symbols that forces the output at every length, with a proof.
+    With --all-lengths: a pattern of fixed symbols that forces the label at the last position at every length, with a
+    proof; or with --cost the exact fewest positions that must be fixed for it, at every length, with a proof.
     """
+    from restrict.errors import UsageError
     from restrict.model.source import load
 
+    if (label is not None or cost) and not all_lengths:
+        raise UsageError("--label and --cost are for --all-lengths")
+    if cost and label is None:
+        raise UsageError("--cost needs --label: the label to force")
     if all_lengths:
-        certify_pattern(load(model), states, options["output"], options["as_json"])
+        which = certify_cost if cost else certify_pattern
+        which(load(model), label, states, options["output"], options["as_json"])
         return
     wish = Wish(**options)
     wish.check()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -14,8 +15,9 @@ from restrict.cli import common
 @common.MODEL
 @click.argument("certificate", type=click.Path(path_type=Path))
 @click.option("--fast", is_flag=True, help="Use the numba twin of the checker: for very large n; not the trusted base.")
+@common.JSON
 @click.option("--limit", type=click.IntRange(min=1), default=None, help="Give up (exit 5) beyond this many steps.")
-def check(model: str, certificate: Path, fast: bool, limit: int | None) -> None:
+def check(model: str, certificate: Path, fast: bool, as_json: bool, limit: int | None) -> None:
     """Verify CERTIFICATE, a refutation or a lower bound against MODEL.
 
     Exit 0 and one line `s VERIFIED ...`, or a reason on standard error.
@@ -31,15 +33,23 @@ def check(model: str, certificate: Path, fast: bool, limit: int | None) -> None:
     # A pipe can be read only once; and the checker is to be the first to read what may be malformed.
     likely = fast and certificate.is_file() and b'"restrict-lower-bound/1"' in read_bytes(certificate)
     if likely and is_lower_bound(certificate):
-        click.echo(verify(load(model), load_any(certificate), fast=True, limit=limit))
+        _print(verify(load(model), load_any(certificate), fast=True, limit=limit), as_json)
         return
     runner = None
     if fast:
         from restrict.certificate.fast import FAST_LIMIT, FastRun
 
         runner, limit = FastRun, limit or FAST_LIMIT
-    if is_there(model):
+    if is_there(model) and not as_json:
         sys.exit(main([model, str(certificate), *(["--limit", str(limit)] if limit else [])], runner))
     program = load(model)
     assert program.content is not None
-    click.echo(trusted_check(program.content, read_bytes(certificate), None, str(certificate), limit, runner))
+    line = trusted_check(program.content, read_bytes(certificate), program.source, str(certificate), limit, runner)
+    _print(line, as_json)
+
+
+def _print(line: str, as_json: bool) -> None:
+    """The checker's line; as JSON with its parts ``name=value``."""
+    parts = dict(part.split("=", 1) for part in line.split() if "=" in part)
+    verified = {"verified": True, "line": line, "digest": line.rsplit(maxsplit=1)[-1], **parts}
+    click.echo(json.dumps(verified) if as_json else line)

@@ -11,6 +11,7 @@ import click
 
 from restrict.cli import common
 from restrict.cli.compile_back import compile_back
+from restrict.cli.compile_soft import SoftOptions, compile_to_soft
 
 if TYPE_CHECKING:
     from restrict.model.program import Model
@@ -26,7 +27,24 @@ if TYPE_CHECKING:
     default=None,
     help="A star-free language instead of a formula.",
 )
-@click.option("--to", "to", type=click.Choice(["ltl"]), default=None, help="FORMULA is a model: a formula for it.")
+@click.option(
+    "--to",
+    "to",
+    type=click.Choice(["ltl", "soft"]),
+    default=None,
+    help="soft: a softmax transformer. ltl: FORMULA is a model; a formula for it.",
+)
+@click.option(
+    "--how",
+    type=click.Choice(["temperature", "positions"]),
+    default="temperature",
+    show_default=True,
+    help="With --to soft: be sharp by temperature scaling, or by unbounded position embeddings.",
+)
+@click.option("--decoder", is_flag=True, help="With --to soft: look at earlier positions only, independent of n.")
+@click.option(
+    "-n", "n", type=click.IntRange(1, common.LONGEST), default=None, help="With --to soft: bounds at this length."
+)
 @click.option(
     "--alphabet",
     type=common.Text(),
@@ -54,6 +72,9 @@ def compile_command(
     formula: str | None,
     spec: str | None,
     to: str | None,
+    how: str,
+    decoder: bool,
+    n: int | None,
     alphabet: str | None,
     at: Any,
     name: str | None,
@@ -71,7 +92,16 @@ def compile_command(
 
     With --language: a model of a star-free language such as 'regex:(ab)*' or dfa:FILE.json, proved right at every
     length before it is written. With --to ltl MODEL: a formula that is true at the last position of what MODEL accepts.
+
+    With --to soft: a softmax transformer for a formula (which may count: "#past 1 > #past 0", "odd(#past 1)") or a
+    star-free language, with certified errors (docs/compile-soft.md).
     """
+    if to == "soft":
+        symbols = None if alphabet is None else _symbols(alphabet)
+        text = None if formula is None else _text(formula)
+        compile_to_soft(text, spec, symbols, SoftOptions(how, decoder, at, name, output, verify, n, as_json))
+        return
+    _without_soft(how, decoder, n)
     if spec is not None or to is not None:
         compile_back(formula, spec, to, name, output, as_json)
         return
@@ -109,6 +139,13 @@ def compile_command(
     )
     if words is not None:
         click.echo(f"  equal to the evaluator on all {words} words of up to {verify} symbols (exact)")
+
+
+def _without_soft(how: str, decoder: bool, n: int | None) -> None:
+    from restrict.errors import UsageError
+
+    if decoder or n is not None or how != "temperature":
+        raise UsageError("--how, --decoder and -n belong to --to soft")
 
 
 def _symbols(text: str) -> list[str]:

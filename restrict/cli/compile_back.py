@@ -39,7 +39,7 @@ def _to_model(spec: str, name: str | None, output: Path | None, as_json: bool) -
     from restrict.languages.regular import Regular
     from restrict.model.program import Head
 
-    language = named(spec)
+    language = named(f"dfa:{spec}" if Path(spec).is_file() else spec)
     if not isinstance(language, Regular):
         raise UsageError(f"{spec} is not a regular language, so no model of this kind recognises it at every length")
     model, proof = compile_language(language, name=name)

@@ -66,20 +66,40 @@ def document(found: Proved | Counterexample) -> dict[str, Any]:
     return out
 
 
-def certify_pattern(program: Model, states: int, output: Path | None, as_json: bool) -> None:
+def certify_pattern(program: Model, label: str | None, states: int, output: Path | None, as_json: bool) -> None:
     """The command `certify --all-lengths`."""
     from restrict.all_lengths.verify import certify_all_lengths
 
     common.check_writable(output)
     with stages_on(program.name[:40]) as tell:
-        pattern, found = certify_all_lengths(program, states=states, progress=tell)
+        pattern, found = certify_all_lengths(program, label=label, states=states, progress=tell)
     lines = write_proof(output, found)
     if as_json:
         content = document(found) | {"pattern": pattern.claim(), "fixed": pattern.cost}
         click.echo(json.dumps(content))
         return
-    click.echo(f"{program.name}: the label {pattern.label!r} is forced at every n >= {pattern.first} by")
-    click.echo(f"  pattern {pattern.text()}   ({pattern.cost} fixed, the rest free)")
+    where = " at the last position" if found.automaton.every else ""
+    click.echo(f"{program.name}: the label {pattern.label!r}{where} is forced at every n >= {pattern.first} by")
+    rest = "the rest free" if not pattern.share else f"and {round(100 * pattern.share)} % of the middle"
+    click.echo(f"  pattern {pattern.text()}   ({pattern.cost} fixed at the ends, {rest})")
+    click.echo(lines)
+
+
+def certify_cost(program: Model, label: str | None, states: int, output: Path | None, as_json: bool) -> None:
+    """The command `certify --all-lengths --cost`."""
+    from restrict.all_lengths.verify import certify_costs
+
+    common.check_writable(output)
+    assert label is not None
+    with stages_on(program.name[:40]) as tell:
+        costs, found = certify_costs(program, label, states=states, progress=tell)
+    lines = write_proof(output, found)
+    if as_json:
+        click.echo(json.dumps(document(found) | {"cost": costs.claim()}))
+        return
+    where = " at the last position" if found.automaton.every else ""
+    click.echo(f"{program.name}: the fewest fixed positions that force {label!r}{where} (exact)")
+    click.echo("\n".join(f"  {line}" for line in costs.table()))
     click.echo(lines)
 
 
@@ -103,9 +123,11 @@ def refute_everywhere(program: Model, spec: str, states: int, output: Path | Non
             click.echo(json.dumps(document(found) | {"immune": True}))
         line = f" ({found.line})" if found.line else ""
         raise NotEstablished(f"immune (proved): {program.name} recognises {language.spec} at every length{line}")
-    one = found.automaton.moore
-    assert one is not None
-    where = wrong_lengths(one, language.dfa, len(program.markers)) if isinstance(language, Regular) else None
+    where = (
+        wrong_lengths(found.automaton.moore, language.dfa, len(program.markers))
+        if isinstance(language, Regular)
+        else None
+    )
     lines = write_proof(output, found)
     word = shown(found.difference.word)
     if as_json:
@@ -114,7 +136,11 @@ def refute_everywhere(program: Model, spec: str, states: int, output: Path | Non
         click.echo(json.dumps(content))
         return
     click.echo(f"{program.name} does not recognise {language.spec}")
-    text = where.text() if where is not None else f"{found.difference.n} is the first; the language is not regular"
+    text = (
+        where.text()
+        if where is not None
+        else f"{found.difference.n}, the first such length (the language is not regular)"
+    )
     click.echo(f"  wrong at n = {text}" if where is None else f"  wrong at exactly these lengths: {text}")
     member = "a member" if found.difference.member else "not a member"
     click.echo(

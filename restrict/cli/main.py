@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import NoReturn
 
 import click
+from click.shell_completion import shell_complete
 
 from restrict.cli.automaton import automaton
 from restrict.cli.bounds import bounds
@@ -16,15 +17,19 @@ from restrict.cli.certify import certify
 from restrict.cli.check import check
 from restrict.cli.common import on_interrupt, say
 from restrict.cli.compile import compile_command
+from restrict.cli.examples import epilog
 from restrict.cli.explain import explain
 from restrict.cli.import_ import import_
 from restrict.cli.language import language
 from restrict.cli.lower_bound import lower_bound
 from restrict.cli.new import new
 from restrict.cli.refute import refute
+from restrict.cli.report import report
 from restrict.cli.run import run
 from restrict.cli.show import show
+from restrict.cli.simulate import simulate
 from restrict.cli.soft import soft
+from restrict.cli.sweep import sweep
 from restrict.cli.tighten import tighten
 from restrict.cli.verify import verify
 from restrict.errors import RestrictError
@@ -42,12 +47,17 @@ COMMANDS = (
     lower_bound,
     new,
     refute,
+    report,
     run,
     show,
+    simulate,
     soft,
+    sweep,
     tighten,
     verify,
 )
+COMPLETION = "_RESTRICT_COMPLETE"
+"""The variable by which a shell asks for completions (docs/command-line.md)."""
 OUT_OF_MEMORY = "out of resources ({}); try a smaller n"
 MEMORY_WORDS = (
     "failed to map segment",
@@ -76,6 +86,8 @@ def main() -> NoReturn:
 def _run(words: list[str]) -> int:
     """Run one command line; its exit code, after its error line."""
     try:
+        if COMPLETION in os.environ:
+            return shell_complete(cli, {}, "restrict", COMPLETION, os.environ[COMPLETION])
         # Not cli(): click's own main() prints an empty line at Ctrl-C and exits 1 at a closed pipe.
         with cli.make_context("restrict", words) as context:
             cli.invoke(context)
@@ -165,4 +177,5 @@ def cli() -> None:
 
 
 for _command in COMMANDS:
+    _command.epilog = epilog(_command.name or "") or _command.epilog
     cli.add_command(_command)

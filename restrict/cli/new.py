@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
@@ -13,7 +14,8 @@ from restrict.cli import common
 @click.argument("generator", required=False, type=common.Text())
 @common.output_option("the model file, instead of printing it,")
 @click.option("--list", "listing", is_flag=True, help="List the generators and their options.")
-def new(generator: str | None, output: Path | None, listing: bool) -> None:
+@common.JSON
+def new(generator: str | None, output: Path | None, listing: bool, as_json: bool) -> None:
     """Write the model file of GENERATOR: a built-in model, or random:layers=2,heads=2,states=4,seed=1."""
     import inspect
 
@@ -21,6 +23,10 @@ def new(generator: str | None, output: Path | None, listing: bool) -> None:
     from restrict.files import write_bytes
     from restrict.model.source import GENERATORS, document_bytes
 
+    if listing and as_json:
+        known = {name: inspect.signature(build).parameters.values() for name, build in sorted(GENERATORS.items())}
+        click.echo(json.dumps({name: {p.name: p.default for p in options} for name, options in known.items()}))
+        return
     if listing:
         for name, build in sorted(GENERATORS.items()):
             options = ",".join(f"{p.name}={p.default}" for p in inspect.signature(build).parameters.values())
@@ -38,4 +44,5 @@ def new(generator: str | None, output: Path | None, listing: bool) -> None:
         click.echo(content, nl=False)
     else:
         write_bytes(output, content)
-        click.echo(f"{output}: {len(content)} bytes")
+        told = {"file": str(output), "bytes": len(content)}
+        click.echo(json.dumps(told) if as_json else f"{output}: {len(content)} bytes")

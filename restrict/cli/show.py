@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from restrict.cli import common
 
 if TYPE_CHECKING:
     from restrict.certificate.lower_bound import LowerBound
@@ -17,8 +20,13 @@ EXAMINED = 1_000_000
 @click.command()
 @click.argument("certificate", type=click.Path(path_type=Path))
 @click.option("--model", default=None, metavar="MODEL", help="Also show what each examined node comes to.")
-def show(certificate: Path, model: str | None) -> None:
-    """Draw a certificate, a refutation or a lower bound: the witnesses, the restriction and the cone; the boxes."""
+@common.JSON
+def show(certificate: Path, model: str | None, as_json: bool) -> None:
+    """Draw a certificate, a refutation or a lower bound: the witnesses, the restriction and the cone; the boxes.
+
+    Other files that `restrict report` knows (automata, proofs for all lengths, soft certificates, influence tables)
+    are printed as facts and tables.
+    """
     from restrict.certificate.certificate import read_certificate
     from restrict.certificate.lower_bound import LowerBound, is_lower_bound
     from restrict.certificate.outline import read_outline
@@ -28,6 +36,12 @@ def show(certificate: Path, model: str | None) -> None:
     from restrict.report.text import certificate_picture, witness_lines
     from restrict.strictjson import Node, parse
 
+    if as_json or _has_page(certificate):
+        from restrict.report.source import page_of
+
+        page = page_of(certificate, model)
+        click.echo(json.dumps(page.document()) if as_json else page.text())
+        return
     if is_lower_bound(certificate):
         _show_bound(certificate, LowerBound.load(certificate), model)
         return
@@ -52,6 +66,17 @@ def show(certificate: Path, model: str | None) -> None:
     if refutation is not None:
         click.echo("\n".join([f"refutation of {refutation.language}", *witness_lines(refutation)]))
     click.echo(certificate_picture(outline, program, found))
+
+
+def _has_page(path: Path) -> bool:
+    """Whether a file is of a kind that has no drawing in letters."""
+    from restrict.files import read_bytes
+
+    content = read_bytes(path)
+    kinds = (b'"restrict-dfa/1"', b'"restrict-automaton/1"', b'"restrict-soft-certificate/1"')
+    if b'"restrict-refutation/1"' in content:
+        return False
+    return any(kind in content for kind in kinds) or (b'"format"' not in content and b'"rows"' in content)
 
 
 def _show_bound(path: Path, bound: LowerBound, model: str | None) -> None:

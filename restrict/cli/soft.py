@@ -14,6 +14,7 @@ import click
 from restrict.cli.common import check_writable, progress_on, say
 
 if TYPE_CHECKING:
+    from restrict.soft.claim import SoftCertificate
     from restrict.soft.cross_entropy import CrossEntropy
     from restrict.soft.influence import Influence
 
@@ -91,7 +92,14 @@ def influence_command(
     fits = {name: fit_decay(rows, name, which) for name in ("sharp", "measured")}
     if as_json:
         click.echo(
-            json.dumps({"model": loaded.name, "sha256": loaded.digest, "rows": [_finite(vars(r)) for r in rows]})
+            json.dumps(
+                {
+                    "model": loaded.name,
+                    "sha256": loaded.digest,
+                    "rows": [_finite(vars(r)) for r in rows],
+                    "fits": {name: None if fit is None else _finite(vars(fit)) for name, fit in fits.items()},
+                }
+            )
         )
         return
     what = "largest change of a logit difference" if logit else "norm of the change of the output's activation"
@@ -100,7 +108,7 @@ def influence_command(
     click.echo(_influence_table(rows, which))
     for name, fit in fits.items():
         if fit is not None:
-            click.echo(f"fit (estimate): {name} ~ {fit.constant:.3g} n^{fit.exponent:.2f}")
+            click.echo(f"fit (estimate): {'sets' if name == 'sharp' else name} ~ {fit}")
 
 
 def _influence_table(rows: Sequence[Influence], which: int) -> str:
@@ -150,8 +158,8 @@ def cross_entropy_command(
     model: str, language: str, lengths: str, p: str, samples: int, seed: int, figure: Path | None, as_json: bool
 ) -> None:
     """Theorem 6: optimum, certified lower bound and measured cross-entropy of MODEL on a source, in bits."""
+    from restrict.soft.claim import read_epsilon
     from restrict.soft.cross_entropy import cross_entropy
-    from restrict.soft.restriction import read_epsilon
     from restrict.soft.source import load
 
     check_writable(figure)
@@ -194,6 +202,9 @@ def _entropy_table(rows: Sequence[CrossEntropy]) -> str:
 @click.option(
     "--time", "seconds", type=float, default=30.0, show_default=True, help="Stop improving after this many s."
 )
+@click.option(
+    "--no-recheck", is_flag=True, help="Leave out the re-check in exact arithmetic: a bound, not called certified."
+)
 @SEED
 @OUTPUT
 @JSON
@@ -205,11 +216,16 @@ def certify_command(
     fix: str | None,
     position: int | None,
     seconds: float,
+    no_recheck: bool,
     seed: int,
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """Fix few tokens so that all the others together move the output by at most epsilon, and certify it."""
+    """Fix few tokens so that all the others together move the output by at most epsilon, and certify it.
+
+    What is found is checked again by a separate program in exact arithmetic (as `soft check` does) before it is called
+    certified. That is slow: seconds at n = 50, minutes at several hundred with two layers or more.
+    """
     from restrict.soft.restriction import certify_soft
     from restrict.soft.source import load
 
@@ -220,23 +236,33 @@ def certify_command(
         show = None if progress is None else lambda what: progress(what, None)
         found = certify_soft(
             loaded, n, epsilon, quantity="margin" if quantity == "margin" else "probability", position=position,
-            fixed=fixed, seed=seed, seconds=seconds, progress=show,
+            fixed=fixed, seed=seed, seconds=seconds, check=not no_recheck, progress=show,
         )  # fmt: skip
     if output is not None:
         found.save(output)
     if as_json:
-        click.echo(json.dumps(json.loads(found.to_bytes()) | {"bound": found.bound, "free": found.free}))
+        extra = {"bound": found.bound, "free": found.free, "verified": found.verified}
+        click.echo(json.dumps(json.loads(found.to_bytes()) | extra))
     else:
-        tokens = " ".join(f"{i}:{s}" for i, s in list(found.fixed.items())[:20])
-        more = " ..." if len(found.fixed) > 20 else ""
-        click.echo(f"{loaded.name} at n = {n}: fixed {len(found.fixed)}, free {found.free}")
-        click.echo(f"the {quantity} moves by at most {found.bound:.6g} (certified), whatever the free tokens are")
-        click.echo(f"fixed: {tokens}{more}" if tokens else "nothing has to be fixed")
-        if output is not None:
-            click.echo(f"certificate in {output}")
+        _show_restriction(found, output)
     if found.provenance.get("stopped") == "interrupted":
         where = f"; it is in {output}" if output else "; use -o FILE to keep it"
-        sys.exit(say(f"interrupted; the restriction above is the best so far and is valid{where}", 130))
+        state = "is valid" if found.verified else "was not re-checked"
+        sys.exit(say(f"interrupted; the restriction above is the best so far and {state}{where}", 130))
+
+
+def _show_restriction(found: SoftCertificate, output: Path | None) -> None:
+    tokens = " ".join(f"{i}:{s}" for i, s in list(found.fixed.items())[:20])
+    more = " ..." if len(found.fixed) > 20 else ""
+    click.echo(f"{found.model} at n = {found.n}: fixed {len(found.fixed)}, free {found.free}")
+    if found.verified is None:
+        click.echo(f"the {found.quantity} moves by at most {found.bound:.6g} by the propagation (not re-checked)")
+    else:
+        click.echo(f"the {found.quantity} moves by at most {found.epsilon} (certified), whatever the free tokens are")
+        click.echo(f"the propagation's own bound is {found.bound:.6g}; the re-check confirms {found.epsilon}")
+    click.echo(f"fixed: {tokens}{more}" if tokens else "nothing has to be fixed")
+    if output is not None:
+        click.echo(f"certificate in {output}")
 
 
 def fixed_of(text: str) -> dict[int, str]:

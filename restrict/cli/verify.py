@@ -59,9 +59,16 @@ def verify(
     wrong = found.difference
     if as_json:
         content = document(found) | {"proved": False, "word": list(wrong.word), "n": wrong.n, "said": wrong.said}
-        click.echo(json.dumps(content | {"member": wrong.member}))
+        more = {"member": wrong.member} if wrong.other is None else {"other": wrong.other, "position": wrong.position}
+        click.echo(json.dumps(content | more))
     else:
         click.echo(lines)
+    if wrong.other is not None:
+        where = "" if wrong.position is None else f", position {wrong.position}"
+        raise NotEstablished(
+            f"{program.name} and {other.name if other else ''} differ on {shown(wrong.word)} (n = {wrong.n}{where}, "
+            f"a shortest one): the labels are {wrong.said!r} and {wrong.other!r}"
+        )
     member = "in" if wrong.member else "not in"
     raise NotEstablished(
         f"{program.name} is wrong on {shown(wrong.word)} (n = {wrong.n}, a shortest one): it is {member} the "

@@ -121,7 +121,7 @@ class Openness:
         if self.reach is not None:
             return self.reach.open(fixed)
         if self.heights is not None:
-            # Which brackets match hardly ever matters where few of many positions are fixed.
+            # Which brackets match matters rarely where few of many positions are fixed.
             return self.heights.open(fixed) and (self.instance.n > SHORT or self._by_pool(fixed, i))
         return self._by_pool(fixed, i)
 

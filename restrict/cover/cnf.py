@@ -57,14 +57,13 @@ def encode(problem: CoverProblem, budget: int | None, encoding: str) -> tuple[li
 
 
 def _at_most_one(literals: I64, symbols: int) -> list[list[int]]:
-    """No two of the (ascending) literals of one input."""
-    owner, out = (literals // symbols).tolist(), []
-    for a in range(len(owner)):
-        for b in range(a + 1, len(owner)):
-            if owner[b] != owner[a]:
-                break
-            out.append([-(a + 1), -(b + 1)])
-    return out
+    """No two of the (ascending) literals of one input, pair by pair."""
+    from pysat.card import CardEnc, EncType
+
+    _, first = np.unique(literals // symbols, return_index=True)
+    groups = np.split(np.arange(1, len(literals) + 1), first[1:])
+    several = (group.tolist() for group in groups if len(group) > 1)
+    return [pair for group in several for pair in CardEnc.atmost(group, encoding=EncType.pairwise).clauses]
 
 
 def assignment_of(problem: CoverProblem, literals: I64, model: Iterable[int]) -> I64:

@@ -11,7 +11,7 @@ from restrict.cover.lower_bound import lower_bound
 from restrict.cover.problem import CoverProblem
 from restrict.cover.sat import SOLVER, sat
 from restrict.cover.solution import CoverSolution, solution_of
-from restrict.sat.alarm import alarm
+from restrict.sat.limit import alarm
 
 
 def maxsat(problem: CoverProblem, budget: int | None = None, *, time: float | None = None) -> CoverSolution:

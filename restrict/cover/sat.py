@@ -10,7 +10,7 @@ from restrict.cover.problem import CoverProblem
 from restrict.cover.solution import CoverSolution, Statistics, solution_of
 from restrict.cover.workspace import Workspace
 from restrict.errors import NotEstablished, ResourceLimit
-from restrict.sat.alarm import alarm
+from restrict.sat.limit import alarm
 
 SOLVER = "glucose4"
 

@@ -40,14 +40,17 @@ ETAS = tuple(Fraction(x, 100) for x in (45, 35, 25, 15, 10, 5, 2, 1))
 """Shares that Stage 1 may use up, tried from the largest on."""
 DELTA = Fraction(1, 10)
 """The tolerance of the event X0."""
-FIRST_SHARES = (0.2, 0.35, 0.5, 0.65, 0.8)
-"""Shares of the inputs left that a layer below the last one may use."""
+FIRST_SHARES = (0.8, 0.65, 0.5, 0.35, 0.2)
+"""Shares of the inputs left that a layer below the last one may use, tried until one is worse than the one before: the
+smaller they are, the more inputs a layer keeps and the more the next one costs."""
 MEASURE_AT = 1200
 """The split is measured at this length, where n is longer."""
 ROUNDS = 20
 """Rounds of decimation before the local search: more is slower and hardly better."""
 CLOSER = 0.94
 """Local search is asked for a smaller k by this factor, as long as it succeeds."""
+ROUGHLY = 8
+"""While the split is measured k is found to one part in so many, and not improved by local search."""
 LEAST_SHARE = Fraction(1, 1000)
 """The least share that resampling sets at random."""
 
@@ -100,12 +103,14 @@ def by_lemma(task: Task, start: CTransformer, budget: int, seed: int) -> Lemma:
     return _run(task, start, budget, shares, seed)
 
 
-def _run(task: Task, start: CTransformer, budget: int, shares: tuple[float, ...], seed: int) -> Lemma:
+def _run(
+    task: Task, start: CTransformer, budget: int, shares: tuple[float, ...], seed: int, *, rough: bool = False
+) -> Lemma:
     """Remove layer after layer with the given split."""
     t, left, found = start, budget, []
     for layer, share in enumerate(shares, 1):
         task.tell(f"layer {layer} of {len(shares)}: Stages 1 to 3")
-        step = remove_layer(task, t, round(share * left), seed=seed)
+        step = remove_layer(task, t, round(share * left), seed=seed, rough=rough)
         left -= t.restriction.free - step.restriction.free
         found.append(step)
         t = step.transformer
@@ -122,11 +127,13 @@ def _split(task: Task, start: CTransformer, budget: int, seed: int) -> tuple[flo
     for shares in _candidates(layers):
         task.tell(f"measuring the split {shares[0]:.2f}")
         try:
-            depends = _run(task, short, allowed, shares, seed).layers[-1].transformer.output_depends()
+            depends = _run(task, short, allowed, shares, seed, rough=True).layers[-1].transformer.output_depends()
         except NotEstablished:
             continue
         worth = int(depends.max(initial=0)), float(depends.mean())
-        best = min(best, (worth, shares)) if best is not None else (worth, shares)
+        if best is not None and worth > best[0]:
+            break
+        best = worth, shares
         if task.deadline.passed:
             break
     return best[1] if best is not None else next(_candidates(layers))
@@ -154,7 +161,7 @@ def _shorter(start: CTransformer, budget: int) -> tuple[CTransformer, int]:
 # ---------------------------------------------------------------- one layer
 
 
-def remove_layer(task: Task, t: CTransformer, budget: int, *, seed: int = 0) -> Reduction:
+def remove_layer(task: Task, t: CTransformer, budget: int, *, seed: int = 0, rough: bool = False) -> Reduction:
     """Lemma 4 with eta and k measured: fix at most ``budget`` inputs, and collapse the first layer.
 
     Args:
@@ -162,6 +169,7 @@ def remove_layer(task: Task, t: CTransformer, budget: int, *, seed: int = 0) -> 
         t: a c-transformer with at least one layer.
         budget: how many free inputs may be fixed.
         seed: same seed, same answer (where the deadline never comes).
+        rough: take a k that greedy covering shows to do, without local search for a smaller one.
 
     Returns:
         The reduced transformer with the records of the three stages; ``stage3.status`` is always "captured".
@@ -173,15 +181,16 @@ def remove_layer(task: Task, t: CTransformer, budget: int, *, seed: int = 0) -> 
     t1 = t.restrict(rho1) if first.fixed else t
     left = budget - len(first.fixed)
     ranks = Ranks.of(t1, _first_k(t1, left))
-    k = _least_k(task, t1, ranks, left, seed)
+    k = _least_k(task, t1, ranks, left, seed, rough)
     while True:
         chosen, rho2, second = thinned(t1, ranks.at_most(t1, k), eta=first.eta, C=first.C, budget=left)
         t2, remaining = t1.restrict(rho2) if second.fixed else t1, left - len(second.fixed)
         q = Fraction(remaining, max(1, rho2.free)) / (1 + DELTA)
         setting = Setting(min(max(q, LEAST_SHARE), 1 - LEAST_SHARE), DELTA, first.eta, first.C)
         rho3, third = settled(
-            t2, chosen, remaining, setting, seed=seed, time=task.deadline.left, attempts=1, rounds=ROUNDS
-        )
+            t2, chosen, remaining, setting, method="greedy" if rough else "auto", seed=seed, time=task.deadline.left,
+            attempts=1, rounds=ROUNDS,
+        )  # fmt: skip
         if third.status == "captured":
             break
         k = min(t.n, k + max(1, k // 16))
@@ -226,23 +235,25 @@ def _first_k(t: CTransformer, budget: int) -> int:
     return min(t.n, max(8, math.ceil(3 * len(t.symbols) * t.restriction.free / max(1, budget))))
 
 
-def _least_k(task: Task, t: CTransformer, ranks: Ranks, budget: int, seed: int) -> int:
-    """The least k, to a thirtieth, at which greedy covering keeps to the budget; then less by local search."""
+def _least_k(task: Task, t: CTransformer, ranks: Ranks, budget: int, seed: int, rough: bool) -> int:
+    """The least k, to a thirtieth, at which greedy covering keeps to the budget; then, unless a rough answer will do,
+    less by local search."""
     low, high = 0, min(ranks.chosen.k, t.n)
+    below = None
     while (needed := _needed(t, ranks.at_most(t, high)[1])) is None or needed > budget:
         if high == t.n:
             return high
-        low, high = high, min(t.n, 2 * high)
-    while high - low > max(1, high // 30):
-        likely = round(high * (max(1, needed) / max(1, budget)) ** 1.2)  # the share set falls a little slower than 1/k
-        middle = min(max(likely, low + max(1, (high - low) // 8)), high - max(1, (high - low) // 8))
+        low, high, below = high, min(t.n, 2 * high), needed
+    while high - low > max(1, high // (ROUGHLY if rough else 30)):
+        step = max(1, (high - low) // 8)
+        middle = min(max(_likely_k(low, below, high, needed, budget), low + step), high - step)
         task.tell(f"k = {middle}")
         found = _needed(t, ranks.at_most(t, middle)[1])
         if found is None or found > budget:
-            low = middle
+            low, below = middle, found
         else:
             high, needed = middle, found
-    while (closer := math.floor(CLOSER * high)) >= 1 and not task.deadline.passed:
+    while not rough and (closer := math.floor(CLOSER * high)) >= 1 and not task.deadline.passed:
         task.tell(f"k = {closer}")
         chosen = ranks.at_most(t, closer)[1]
         problem, _ = cover_problem(t, chosen)
@@ -253,6 +264,15 @@ def _least_k(task: Task, t: CTransformer, ranks: Ranks, budget: int, seed: int) 
             break
         high = closer
     return high
+
+
+def _likely_k(low: int, below: int | None, high: int, needed: int, budget: int) -> int:
+    """Where the number of inputs that greedy sets meets the budget: a power of k through what is known of both ends, or
+    through the upper end alone (then the number falls a little slower than 1/k)."""
+    exponent = 1.2
+    if below is not None and low > 0 and below > needed > 0:
+        exponent = math.log(high / low) / math.log(below / needed)
+    return round(high * math.pow(max(1, needed) / max(1, budget), exponent))
 
 
 def _needed(t: CTransformer, chosen: Selection) -> int | None:

@@ -118,12 +118,12 @@ def _primes(source: Truth, i: int, value: int, symbols: int, fixed: I64) -> Iter
     table = table.reshape((symbols,) * len(free))
     known: list[frozenset[tuple[int, int]]] = []
     for size in range(len(free) + 1):
-        for where in combinations(range(len(free)), size):
+        for places in combinations(range(len(free)), size):
             for chosen in product(range(symbols), repeat=size):
                 index: list[slice | int] = [slice(None)] * len(free)
-                for a, symbol in zip(where, chosen, strict=True):
+                for a, symbol in zip(places, chosen, strict=True):
                     index[a] = symbol
-                cube = frozenset((free[a], symbol) for a, symbol in zip(where, chosen, strict=True))
+                cube = frozenset((free[a], symbol) for a, symbol in zip(places, chosen, strict=True))
                 if np.all(table[tuple(index)] == value) and not any(other <= cube for other in known):
                     known.append(cube)
                     yield tuple(sorted(cube))

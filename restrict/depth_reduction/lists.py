@@ -195,7 +195,8 @@ def _joined(parts: list[Parts]) -> Parts:
         return np.empty((2, 0), np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
     offsets = np.cumsum([0, *(int(ends[-1]) if len(ends) else 0 for _, ends, _ in parts)])
     ends = np.concatenate([ends + offset for (_, ends, _), offset in zip(parts, offsets[:-1], strict=True)])
-    return np.concatenate([p for p, _, _ in parts], axis=1), ends, np.concatenate([c for _, _, c in parts])
+    pairs = np.ascontiguousarray(np.concatenate([p for p, _, _ in parts], axis=1))  # numpy may keep columns together
+    return pairs, ends, np.concatenate([c for _, _, c in parts])
 
 
 def _each(

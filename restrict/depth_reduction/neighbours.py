@@ -34,7 +34,14 @@ def dependents(t: CTransformer, chosen: Selection) -> I64:
         int64, shape (n,). Cost linear in the selections.
     """
     counts, last = np.zeros(t.n, np.int64), np.zeros(t.n, np.int64)
-    kernels.dependents(chosen.ends, chosen.chosen, chosen.captured, chosen.head * t.n + chosen.position, counts, last)
+    kernels.dependents(
+        chosen.ends,
+        np.ascontiguousarray(chosen.chosen),
+        chosen.captured,
+        chosen.head * t.n + chosen.position,
+        counts,
+        last,
+    )
     return counts
 
 

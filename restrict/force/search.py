@@ -303,7 +303,7 @@ class Search:
         """Minimise what the search found and offer it."""
         state = self.state
         if self.guard is not None and state.fixed > MANY:
-            # To free the many positions of a refused restriction one by one is dear, and hardly ever mends it.
+            # To free the many positions of a refused restriction one by one costs much and rarely helps.
             tokens = {i: v[0] for i, v in state.tokens.items() if i not in state.pinned}
             if not fresh and not self.guard.accepts(tokens):
                 self.refused += 1

@@ -13,6 +13,7 @@ from restrict.kernels.hashing import (
     I64,
     assign,
     hash_row,
+    longer,
     longer64,
     mix,
     power,
@@ -196,11 +197,17 @@ def meetings(m: Meeting, rights: int, limit: int) -> tuple[I64, int]:
 
 
 @kernel
-def signatures(m: Meeting, rights: int, pairs: I64, label: I32, mirror: bool) -> I64:
-    """A hash, for each new left state (``mirror``: right state), of its labels at all ``(x, new state opposite)``."""
+def behaviours(m: Meeting, rights: int, pairs: I64, label: I32, mirror: bool) -> I32:
+    """What each new left state (``mirror``: right state) does, as numbers that are equal exactly for equal labels.
+
+    Returns ``(S, X * B)``: for each letter and old state ``b`` opposite, the number of the vector of labels at all new
+    states of ``b``; -1 where none is a position. Vectors are kept and compared; hashes only save time. Cost
+    O(S X B + the labels at every different ``(a, x, b, row)``).
+    """
     keys, ids = rehash_keys(pairs, len(pairs), power(len(pairs)))
     mine, theirs = (m.right, m.left) if mirror else (m.left, m.right)
-    base, of, off = (m.base_r, m.of_l, m.off_l) if mirror else (m.base_l, m.of_r, m.off_r)
+    of, off = (m.of_l, m.off_l) if mirror else (m.of_r, m.off_r)
+    order, own = (m.of_r, m.off_r) if mirror else (m.of_l, m.off_l)
     count, letters, opposite = mine.shape
     top = 0
     for t in range(count):
@@ -208,13 +215,19 @@ def signatures(m: Meeting, rights: int, pairs: I64, label: I32, mirror: bool) ->
             for b in range(opposite):
                 top = max(top, mine[t, x, b] + 1)
     stamp = np.full(top, -1, dtype=np.int64)
-    known = np.empty(top, dtype=np.int64)
-    out = np.zeros(count, dtype=np.int64)
-    order, own = (m.of_r, m.off_r) if mirror else (m.of_l, m.off_l)
+    known = np.empty(top, dtype=np.int32)
+    out = np.full((count, letters * opposite), -1, dtype=np.int32)
+    kept = Vectors(np.empty(1024, dtype=np.int32), np.zeros(257, dtype=np.int64), np.full(1024, -1, dtype=np.int32))
+    number = 0
     cell = 0
-    for a in range(len(own) - 1):
-        for x in range(letters):
-            for b in range(opposite):
+    for x in range(letters):
+        for b in range(opposite):
+            # Vectors of other letters and states opposite are never compared with these: the table starts afresh.
+            fresh = number
+            for s in range(len(kept.slots)):
+                kept.slots[s] = -1
+            size = off[b + 1] - off[b]
+            for a in range(len(own) - 1):
                 cell += 1
                 for e in range(own[a], own[a + 1]):
                     t = order[e]
@@ -223,14 +236,93 @@ def signatures(m: Meeting, rights: int, pairs: I64, label: I32, mirror: bool) ->
                         continue
                     if stamp[v] != cell:
                         stamp[v] = cell
-                        h = 0
-                        for f in range(off[b], off[b + 1]):
-                            w = theirs[of[f], x, base[t]]
+                        kept = roomy(kept, number, fresh, size)
+                        start = kept.start[number]
+                        some = False
+                        for f in range(size):
+                            w = theirs[of[off[b] + f], x, a]
+                            said = -1
                             if w >= 0:
                                 k = np.int64(w) * rights + v if mirror else np.int64(v) * rights + w
-                                h ^= mix(mix(x + 1, of[f]), label[ids[slot(keys, k)]])
-                        known[v] = h
-                    out[t] ^= known[v]
+                                said = label[ids[slot(keys, k)]]
+                                some = True
+                            kept.pool[start + f] = said
+                        known[v] = -1
+                        if some:
+                            known[v] = found_or_new(kept, number, size)
+                            number += known[v] == number
+                    out[t, x * opposite + b] = known[v]
+    return out
+
+
+class Vectors(NamedTuple):
+    """Different vectors of labels: vector ``v`` is ``pool[start[v] : start[v + 1]]``; ``slots`` is an open table."""
+
+    pool: I32
+    start: I64
+    slots: I32
+
+
+@kernel
+def roomy(kept: Vectors, number: int, fresh: int, size: int) -> Vectors:
+    """The same with room for one more vector of this size; ``fresh``: the first that is in the table."""
+    pool, start, slots = kept
+    while start[number] + size > len(pool):
+        pool = longer(pool, 2 * len(pool))
+    if number + 2 > len(start):
+        start = longer64(start, 2 * len(start))
+    if 2 * (number - fresh) + 2 > len(slots):
+        slots = np.full(2 * len(slots), -1, dtype=np.int32)
+        for v in range(fresh, number):
+            slots[vector_slot(Vectors(pool, start, slots), v, start[v + 1] - start[v])] = v
+    return Vectors(pool, start, slots)
+
+
+@kernel
+def vector_slot(kept: Vectors, v: int, size: int) -> int:
+    """The slot of an equal vector, or the empty one where vector ``v`` belongs."""
+    low = kept.start[v]
+    h = 5
+    for f in range(size):
+        h = mix(h, kept.pool[low + f])
+    at = h & (len(kept.slots) - 1)
+    while kept.slots[at] >= 0:
+        other = kept.start[kept.slots[at]]
+        same = True
+        for f in range(size):
+            if kept.pool[other + f] != kept.pool[low + f]:
+                same = False
+                break
+        if same:
+            return at
+        at = (at + 1) & (len(kept.slots) - 1)
+    return at
+
+
+@kernel
+def found_or_new(kept: Vectors, number: int, size: int) -> int:
+    """The number of the vector behind the last one; ``number`` itself if it is new, and then it is kept."""
+    at = vector_slot(kept, number, size)
+    if kept.slots[at] < 0:
+        kept.slots[at] = number
+        kept.start[number + 1] = kept.start[number] + size
+    return kept.slots[at]  # type: ignore[no-any-return]
+
+
+@kernel
+def equal_rows(rows: I32) -> I32:
+    """For each row the number of the first equal one, numbered by first occurrence. Cost O(cells)."""
+    out = np.empty(len(rows), dtype=np.int32)
+    slots = np.full(power(len(rows)), -1, dtype=np.int32)
+    count = 0
+    for t in range(len(rows)):
+        at = row_slot(slots, rows, rows[t], hash_row(rows[t]))
+        if slots[at] < 0:
+            slots[at] = t
+            out[t] = count
+            count += 1
+        else:
+            out[t] = out[slots[at]]
     return out
 
 

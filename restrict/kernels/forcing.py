@@ -233,17 +233,18 @@ def head_cubes(h: HeadArrays, values: SetArrays, cubes: CubeArrays) -> None:
     longest = cubes.literal.shape[2]
     before, found = np.zeros(longest, np.int64), np.zeros(longest, np.int64)
     whole = np.zeros(longest, np.int64)
+    nothing = 0 * longest  # a literal 0 would have each callee compiled once more, for that literal
     for i in range(cubes.length.shape[0]):
         if h.lists.row_ptr[i] == h.lists.row_ptr[i + 1]:
             cubes.length[i, values.flat[values.ptr[i]]] = 0
             continue
         for p in range(values.ptr[i], values.ptr[i + 1]):
             v = values.flat[p]
-            every = 0
+            every = nothing
             for r in range(h.lists.row_ptr[i], h.lists.row_ptr[i + 1]):
                 u = h.lists.row_u[r]
                 if h.query.length.shape[0] > 0 and h.query.length[i, u] >= 0:
-                    count = merge(before, 0, h.query.literal[i, u], h.query.length[i, u], h.symbols)
+                    count = merge(before, nothing, h.query.literal[i, u], h.query.length[i, u], h.symbols)
                     if count >= 0:
                         count = row_cube(v, i, r, h, before, count, found)
                     if count >= 0:

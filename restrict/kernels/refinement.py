@@ -1,6 +1,7 @@
 """Partition refinement (Moore): of the triples cell by cell, and of the states of any automaton.
 
-Signatures are hashed; the partition that comes out is compared, node by node, with the first node of each class.
+Signatures are hashed, so equal ones stay together; the partition that comes out is compared, node by node, with the
+first node of each class. A wrong merge is therefore never an answer: the caller tries again with another seed.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def _group(sig: I64, size: int, table: I32, first: I32) -> int:
 
 
 @kernel
-def refine_cells(side: Side, tr: Triples, out: I32) -> tuple[I32, bool]:
+def refine_cells(side: Side, tr: Triples, out: I32, seed: int) -> tuple[I32, bool]:
     """The coarsest partition of the triples, within cells, that agrees on ``out`` and is stable: ``(class, verified)``.
 
     A class is named by a triple number in its cell. Only cells are done again behind which something changed.
@@ -74,7 +75,7 @@ def refine_cells(side: Side, tr: Triples, out: I32) -> tuple[I32, bool]:
             if not due:
                 continue
             for t in range(low, high):
-                h = mix(11, cls[t])
+                h = mix(seed, cls[t])
                 for k in range(offset[t], offset[t + 1]):
                     h = mix(h, out[k])
                     h = mix(h, cls[succ[k]] if succ[k] >= 0 else -1)
@@ -105,17 +106,15 @@ def _stable_cells(tr: Triples, cls: I32, out: I32) -> bool:
 
 
 @kernel
-def refine(first: I32, offset: I32, succ: I32, out: I32) -> tuple[I32, int]:
+def refine(first: I32, offset: I32, succ: I32, out: I32, seed: int) -> tuple[I32, int]:
     """The coarsest partition that refines ``first``, agrees on ``out`` edge by edge and is stable under ``succ``.
 
     Moore's algorithm on hashed signatures. Classes are numbered by first occurrence. Cost O(edges) a round. The result
-    is verified by comparing every node with the first of its class: with 63 bits a wrong merge has not been seen, and
-    one would be returned as class count -1, not as an answer.
+    is verified by comparing every node with the first of its class; after a wrong merge the class count is -1.
     """
     nodes = len(first)
     cls = first.copy()
     classes = -1
-    seed = 7
     fresh = np.empty(nodes, dtype=np.int32)
     while True:
         size = 1024

@@ -113,87 +113,30 @@ class Majority:
     exact: bool = True
 
     def contains(self, word: Sequence[str]) -> bool:
-        """By counting.
-
-        Args:
-            word: symbols of the alphabet, without markers, at any length.
-
-        Returns:
-            Whether the word is a member.
-
-        Raises:
-            UsageError: a symbol outside the alphabet.
-        """
+        """By counting."""
         check_word(self.alphabet, word)
         return 2 * sum(s == "1" for s in word) > len(word)
 
     def complete(self, restriction: Restriction, values: Mapping[int, str], member: bool) -> Word | None:
-        """All free cells to the wanted side.
-
-        Args:
-            restriction: positions with the symbols that they are fixed to; pinned positions are markers.
-            values: further symbols, by position of the restriction (markers counted); they may not contradict it.
-            member: whether the word is to be a member (true) or a non-member (false).
-
-        Returns:
-            The word, one symbol for each unpinned position; ``None`` is a proof that there is none.
-
-        Raises:
-            UsageError: a symbol outside the alphabet, or a value at a marker, out of range or against the restriction.
-        """
+        """All free cells to the wanted side."""
         pattern = pattern_of(self.alphabet, restriction, values)
         word = tuple(("1" if member else "0") if s is None else s for s in pattern)
         return word if self.contains(word) == member else None
 
     def count(self, restriction: Restriction) -> int | None:
-        """A sum of binomial coefficients; ``None`` beyond 30 000 free cells.
-
-        Args:
-            restriction: positions with the symbols that they are fixed to; pinned positions are markers.
-
-        Returns:
-            The exact number of members among the completions, or ``None``.
-
-        Raises:
-            UsageError: the restriction fixes a symbol outside the alphabet.
-        """
+        """A sum of binomial coefficients; ``None`` beyond 30 000 free cells."""
         pattern = pattern_of(self.alphabet, restriction)
         free, ones = sum(s is None for s in pattern), sum(s == "1" for s in pattern)
         return None if free > 30_000 else sum(_binomials(free)[max(0, len(pattern) // 2 + 1 - ones) :])
 
     def sample(self, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
-        """Uniform, by rejection: at least a quarter of the words is on either side, except at ``n`` = 0.
-
-        Args:
-            n: the length of the word in symbols, without markers, at least 0.
-            rng: the source of randomness; the same state gives the same word.
-            member: whether the word is to be a member (true) or a non-member (false).
-
-        Returns:
-            A word of ``n`` symbols; ``None`` is a proof that there is none.
-
-        Raises:
-            UsageError: a negative length.
-        """
+        """Uniform, by rejection: at least a quarter of the words is on either side, except at ``n`` = 0."""
         return uniform_sample(self.alphabet, n, rng, lambda w: self.contains(w) == member, "member")
 
     def forcing_cost(self, n: int, member: bool, pre: Restriction | None = None) -> Forcing | None:
         """See the class.
 
         Cost: O(n).
-
-        Args:
-            n: the length of the words in symbols, without markers, at least 0.
-            member: whether to force membership (true) or non-membership (false).
-            pre: a restriction with ``n`` unpinned positions that is given beforehand and costs nothing; none by
-                default.
-
-        Returns:
-            A cheapest forcing restriction with its exact cost in symbols; ``None`` is a proof that nothing forces it.
-
-        Raises:
-            UsageError: a negative length, a pre-restriction of another length, or one with a symbol outside the
-                alphabet.
         """
         cells, start = start_of(self.alphabet, n, pre)
         symbol, needed = ("1", n // 2 + 1) if member else ("0", (n + 1) // 2)
@@ -217,34 +160,12 @@ class AnBn:
     exact: bool = True
 
     def contains(self, word: Sequence[str]) -> bool:
-        """By comparison with the one member of that length.
-
-        Args:
-            word: symbols of the alphabet, without markers, at any length.
-
-        Returns:
-            Whether the word is a member.
-
-        Raises:
-            UsageError: a symbol outside the alphabet.
-        """
+        """By comparison with the one member of that length."""
         check_word(self.alphabet, word)
         return len(word) % 2 == 0 and all((s == "b") == (2 * p >= len(word)) for p, s in enumerate(word))
 
     def complete(self, restriction: Restriction, values: Mapping[int, str], member: bool) -> Word | None:
-        """The one member, or anything with a wrong symbol.
-
-        Args:
-            restriction: positions with the symbols that they are fixed to; pinned positions are markers.
-            values: further symbols, by position of the restriction (markers counted); they may not contradict it.
-            member: whether the word is to be a member (true) or a non-member (false).
-
-        Returns:
-            The word, one symbol for each unpinned position; ``None`` is a proof that there is none.
-
-        Raises:
-            UsageError: a symbol outside the alphabet, or a value at a marker, out of range or against the restriction.
-        """
+        """The one member, or anything with a wrong symbol."""
         return self._fill(pattern_of(self.alphabet, restriction, values), member)
 
     def _fill(self, pattern: Pattern, member: bool) -> Word | None:
@@ -258,33 +179,11 @@ class AnBn:
         return _filled(word, {free: "a" if word[free] == "b" else "b"})
 
     def count(self, restriction: Restriction) -> int | None:
-        """None or one.
-
-        Args:
-            restriction: positions with the symbols that they are fixed to; pinned positions are markers.
-
-        Returns:
-            0 or 1: the exact number of members among the completions.
-
-        Raises:
-            UsageError: the restriction fixes a symbol outside the alphabet.
-        """
+        """None or one."""
         return int(self._fill(pattern_of(self.alphabet, restriction), True) is not None)
 
     def sample(self, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
-        """Uniform.
-
-        Args:
-            n: the length of the word in symbols, without markers, at least 0.
-            rng: the source of randomness; the same state gives the same word.
-            member: whether the word is to be a member (true) or a non-member (false).
-
-        Returns:
-            A word of ``n`` symbols; ``None`` is a proof that there is none.
-
-        Raises:
-            UsageError: a negative length.
-        """
+        """Uniform."""
         if not member:
             return uniform_sample(self.alphabet, n, rng, lambda w: not self.contains(w), "non-member")
         if n < 0:
@@ -295,19 +194,6 @@ class AnBn:
         """See the class.
 
         Cost: O(n).
-
-        Args:
-            n: the length of the words in symbols, without markers, at least 0.
-            member: whether to force membership (true) or non-membership (false).
-            pre: a restriction with ``n`` unpinned positions that is given beforehand and costs nothing; none by
-                default.
-
-        Returns:
-            A cheapest forcing restriction with its exact cost in symbols; ``None`` is a proof that nothing forces it.
-
-        Raises:
-            UsageError: a negative length, a pre-restriction of another length, or one with a symbol outside the
-                alphabet.
         """
         cells, start = start_of(self.alphabet, n, pre)
         whole = self._fill(cells, True)
@@ -357,34 +243,12 @@ class Palindromes:
         return True
 
     def contains(self, word: Sequence[str]) -> bool:
-        """By comparison with the reverse.
-
-        Args:
-            word: symbols of the alphabet, without markers, at any length.
-
-        Returns:
-            Whether the word is a member.
-
-        Raises:
-            UsageError: a symbol outside the alphabet.
-        """
+        """By comparison with the reverse."""
         check_word(self.alphabet, word)
         return list(word) == list(word)[::-1]
 
     def complete(self, restriction: Restriction, values: Mapping[int, str], member: bool) -> Word | None:
-        """Pair by pair.
-
-        Args:
-            restriction: positions with the symbols that they are fixed to; pinned positions are markers.
-            values: further symbols, by position of the restriction (markers counted); they may not contradict it.
-            member: whether the word is to be a member (true) or a non-member (false).
-
-        Returns:
-            The word, one symbol for each unpinned position; ``None`` is a proof that there is none.
-
-        Raises:
-            UsageError: a symbol outside the alphabet, or a value at a marker, out of range or against the restriction.
-        """
+        """Pair by pair."""
         return self._fill(pattern_of(self.alphabet, restriction, values), member)
 
     def _fill(self, pattern: Pattern, member: bool) -> Word | None:
@@ -398,17 +262,7 @@ class Palindromes:
         return _filled(word, {spare: next(c for c in self.letters if c != word[spare])})
 
     def count(self, restriction: Restriction) -> int | None:
-        """A power of the number of letters, or 0.
-
-        Args:
-            restriction: positions with the symbols that they are fixed to; pinned positions are markers.
-
-        Returns:
-            The exact number of members among the completions.
-
-        Raises:
-            UsageError: the restriction fixes a symbol outside the alphabet.
-        """
+        """A power of the number of letters, or 0."""
         pattern = pattern_of(self.alphabet, restriction)
         if self._fill(pattern, True) is None:
             return 0
@@ -417,20 +271,7 @@ class Palindromes:
         return int(len(self.letters) ** open_)
 
     def sample(self, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
-        """Uniform.
-
-        Args:
-            n: the length of the word in symbols, without markers, at least 0.
-            rng: the source of randomness; the same state gives the same word.
-            member: whether the word is to be a member (true) or a non-member (false).
-
-        Returns:
-            A word of ``n`` symbols; ``None`` is a proof that there is none.
-
-        Raises:
-            UsageError: a negative length.
-            ResourceLimit: no non-member was found by rejection, and there are too many words to list.
-        """
+        """Uniform."""
         if not member:
             return uniform_sample(self.alphabet, n, rng, lambda w: not self.contains(w), "non-member")
         if n < 0:
@@ -442,19 +283,6 @@ class Palindromes:
         """See the class.
 
         Cost: O(n).
-
-        Args:
-            n: the length of the words in symbols, without markers, at least 0.
-            member: whether to force membership (true) or non-membership (false).
-            pre: a restriction with ``n`` unpinned positions that is given beforehand and costs nothing; none by
-                default.
-
-        Returns:
-            A cheapest forcing restriction with its exact cost in symbols; ``None`` is a proof that nothing forces it.
-
-        Raises:
-            UsageError: a negative length, a pre-restriction of another length, or one with a symbol outside the
-                alphabet.
         """
         cells, start = start_of(self.alphabet, n, pre)
         whole = self._fill(cells, True)

@@ -85,17 +85,7 @@ class Dyck(Brackets):
         return self.spec_of("dyck")
 
     def contains(self, word: Sequence[str]) -> bool:
-        """By a stack.
-
-        Args:
-            word: symbols of the alphabet, without markers, at any length.
-
-        Returns:
-            Whether the word is a member.
-
-        Raises:
-            UsageError: a symbol outside the alphabet.
-        """
+        """By a stack."""
         check_word(self.alphabet, word)
         code, stack = code_of(self.alphabet), list[int]()
         for symbol in word:
@@ -107,20 +97,7 @@ class Dyck(Brackets):
         return not stack
 
     def complete(self, restriction: Restriction, values: Mapping[int, str], member: bool) -> Word | None:
-        """By height for one type; greedy, then a chart for several. O(n), or O(N^2) set operations, N reduced.
-
-        Args:
-            restriction: positions with the symbols that they are fixed to; pinned positions are markers.
-            values: further symbols, by position of the restriction (markers counted); they may not contradict it.
-            member: whether the word is to be a member (true) or a non-member (false).
-
-        Returns:
-            The word, one symbol for each unpinned position; ``None`` is a proof that there is none.
-
-        Raises:
-            UsageError: a symbol outside the alphabet, or a value at a marker, out of range or against the restriction.
-            ResourceLimit: several types, and the reduced pattern is too long for the chart.
-        """
+        """By height for one type; greedy, then a chart for several. O(n), or O(N^2) set operations, N reduced."""
         pattern = pattern_of(self.alphabet, restriction, values)
         return self._fill(pattern) if member else unbalance(self.alphabet, self.contains, pattern)
 
@@ -138,17 +115,7 @@ class Dyck(Brackets):
         return None if pairs is None else symbols(self.alphabet, typed(codes, pairs))
 
     def count(self, restriction: Restriction) -> int | None:
-        """Catalan numbers where all is free; heights for one type; a chart for several; ``None`` where too long.
-
-        Args:
-            restriction: positions with the symbols that they are fixed to; pinned positions are markers.
-
-        Returns:
-            The exact number of members among the completions, or ``None``.
-
-        Raises:
-            UsageError: the restriction fixes a symbol outside the alphabet.
-        """
+        """Catalan numbers where all is free; heights for one type; a chart for several; ``None`` where too long."""
         codes = self._codes(pattern_of(self.alphabet, restriction))
         n = len(codes)
         if n % 2:
@@ -160,19 +127,7 @@ class Dyck(Brackets):
         return count_pairs(codes, self.k) if n <= COUNT_LIMIT else None
 
     def sample(self, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
-        """Uniform. O(n).
-
-        Args:
-            n: the length of the word in symbols, without markers, at least 0.
-            rng: the source of randomness; the same state gives the same word.
-            member: whether the word is to be a member (true) or a non-member (false).
-
-        Returns:
-            A word of ``n`` symbols; ``None`` is a proof that there is none.
-
-        Raises:
-            UsageError: a negative length.
-        """
+        """Uniform. O(n)."""
         if not member:
             return uniform_sample(self.alphabet, n, rng, lambda w: not self.contains(w), "non-member")
         if n < 0:
@@ -187,22 +142,7 @@ class Dyck(Brackets):
         return symbols(self.alphabet, out)
 
     def forcing_cost(self, n: int, member: bool, pre: Restriction | None = None) -> Forcing | None:
-        """In: everything. Out: see the module; exact, ``ResourceLimit`` only for odd pre-restrictions of Dyck-k.
-
-        Args:
-            n: the length of the words in symbols, without markers, at least 0.
-            member: whether to force membership (true) or non-membership (false).
-            pre: a restriction with ``n`` unpinned positions that is given beforehand and costs nothing; none by
-                default.
-
-        Returns:
-            A cheapest forcing restriction with its exact cost in symbols; ``None`` is a proof that nothing forces it.
-
-        Raises:
-            UsageError: a negative length, a pre-restriction of another length, or one with a symbol outside the
-                alphabet.
-            ResourceLimit: several types, and the pattern is too long for the chart or has too many symbols to try.
-        """
+        """In: everything. Out: see the module; exact, ``ResourceLimit`` only for odd pre-restrictions of Dyck-k."""
         cells, start = start_of(self.alphabet, n, pre)
         if member:
             return fix_all(self._fill(cells), cells, start)

@@ -9,9 +9,11 @@ completions are few and search beyond, and then ``ResourceLimit`` says that noth
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import NoReturn
 
 import numpy as np
 
@@ -21,6 +23,7 @@ from restrict.languages.protocol import Forcing, Pattern, Word, check_word, forc
 from restrict.languages.regular import below
 from restrict.languages.search import cheapest_pattern
 from restrict.restriction import Restriction
+from restrict.scanner import Token, scan
 
 CHART_BUDGET = 40_000_000
 DERIVATION_BUDGET = 5_000_000
@@ -99,16 +102,12 @@ def normal_form(rules: Sequence[Rule], alphabet: Sequence[str]) -> NormalForm:
 
 def _closure(units: set[tuple[int, int]], count: int) -> list[set[int]]:
     """For each symbol, those that derive it by unit steps, itself included."""
-    above = [{p} for p in range(count)]
-    for p in range(count):
-        stack = [p]
-        while stack:
-            q = stack.pop()
-            for a, b in units:
-                if b == q and a not in above[p]:
-                    above[p].add(a)
-                    stack.append(a)
-    return above
+    import networkx as nx
+
+    graph: nx.DiGraph[int] = nx.DiGraph()
+    graph.add_nodes_from(range(count))
+    graph.add_edges_from(units)
+    return [{p, *nx.ancestors(graph, p)} for p in range(count)]
 
 
 @dataclass(frozen=True)
@@ -214,36 +213,12 @@ class ContextFree:
         return False
 
     def contains(self, word: Sequence[str]) -> bool:
-        """By the chart of the word.
-
-        Args:
-            word: symbols of the alphabet, without markers, at any length.
-
-        Returns:
-            Whether the word is a member.
-
-        Raises:
-            UsageError: a symbol outside the alphabet.
-            ResourceLimit: the word is too long for the chart.
-        """
+        """By the chart of the word."""
         check_word(self.alphabet, word)
         return chart(self.form, tuple(word)).member()
 
     def complete(self, restriction: Restriction, values: Mapping[int, str], member: bool) -> Word | None:
-        """A member by the chart, exact; a non-member by enumeration or search.
-
-        Args:
-            restriction: positions with the symbols that they are fixed to; pinned positions are markers.
-            values: further symbols, by position of the restriction (markers counted); they may not contradict it.
-            member: whether the word is to be a member (true) or a non-member (false).
-
-        Returns:
-            The word, one symbol for each unpinned position; ``None`` is a proof that there is none.
-
-        Raises:
-            UsageError: a symbol outside the alphabet, or a value at a marker, out of range or against the restriction.
-            ResourceLimit: too long for the chart, or the search for a non-member found none.
-        """
+        """A member by the chart, exact; a non-member by enumeration or search."""
         return self._fill(pattern_of(self.alphabet, restriction, values), member)
 
     def _fill(self, pattern: Pattern, member: bool) -> Word | None:
@@ -252,38 +227,14 @@ class ContextFree:
         return look_for(self.alphabet, pattern, lambda w: not self.contains(w), "non-member", tries=60)
 
     def count(self, restriction: Restriction) -> int | None:
-        """By enumeration; ``None`` where there are many completions (a chart counts derivations, not words).
-
-        Args:
-            restriction: positions with the symbols that they are fixed to; pinned positions are markers.
-
-        Returns:
-            The exact number of members among the completions, or ``None``.
-
-        Raises:
-            UsageError: the restriction fixes a symbol outside the alphabet.
-            ResourceLimit: too long for the chart.
-        """
+        """By enumeration; ``None`` where there are many completions (a chart counts derivations, not words)."""
         pattern = pattern_of(self.alphabet, restriction)
         if not chart(self.form, pattern).member():
             return 0
         return sum(map(self.contains, completions(self.alphabet, pattern))) if few(self.alphabet, pattern) else None
 
     def sample(self, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
-        """Uniform; see the class.
-
-        Args:
-            n: the length of the word in symbols, without markers, at least 0.
-            rng: the source of randomness; the same state gives the same word.
-            member: whether the word is to be a member (true) or a non-member (false).
-
-        Returns:
-            A word of ``n`` symbols; ``None`` is a proof that there is none.
-
-        Raises:
-            ResourceLimit: too many derivations for a uniform sample, or ``n`` is too large.
-            UsageError: a negative length.
-        """
+        """Uniform; see the class."""
         if not member:
             return uniform_sample(self.alphabet, n, rng, lambda w: not self.contains(w), "non-member")
         if n < 0:
@@ -300,22 +251,7 @@ class ContextFree:
         raise ResourceLimit(f"members of length {n} have too many derivations for a uniform sample")
 
     def forcing_cost(self, n: int, member: bool, pre: Restriction | None = None) -> Forcing | None:
-        """By enumeration, or implicit hitting sets: exact where completions are; else ``ResourceLimit``.
-
-        Args:
-            n: the length of the words in symbols, without markers, at least 0.
-            member: whether to force membership (true) or non-membership (false).
-            pre: a restriction with ``n`` unpinned positions that is given beforehand and costs nothing; none by
-                default.
-
-        Returns:
-            A cheapest forcing restriction with its exact cost in symbols; ``None`` is a proof that nothing forces it.
-
-        Raises:
-            UsageError: a negative length, a pre-restriction of another length, or one with a symbol outside the
-                alphabet.
-            ResourceLimit: too long for the chart, a completion is not known, or too many rounds.
-        """
+        """By enumeration, or implicit hitting sets: exact where completions are; else ``ResourceLimit``."""
         cells, start = start_of(self.alphabet, n, pre)
         found, method = cheapest_pattern(self.alphabet, cells, member, self.contains, self._fill)
         return None if found is None else forcing(member, cells, found, start, method)
@@ -406,22 +342,7 @@ def read_grammar(text: str, spec: str) -> ContextFree:
         line = line.strip()
         if not line or line.startswith("#"):
             continue
-        head, arrow, right = line.partition("->")
-        if not arrow or len(head.split()) != 1:
-            raise ModelError(f"line {number}: expected NONTERMINAL -> SYMBOLS | SYMBOLS, not {quote(line)}")
-        for alternative in right.split("|"):
-            words = alternative.split()
-            if any(word.startswith("#") for word in words):
-                raise ModelError(
-                    f"line {number}: a comment has a line of its own, and the symbol # is written '#', with the quotes"
-                )
-            body = tuple(s.strip("'") if s.startswith("'#") else s for s in words if s != "ε")
-            if "*" in body or "->" in body:
-                raise ModelError(
-                    f"line {number}: '*' (which means a free position) and '->' cannot be symbols of a grammar; "
-                    "give the symbol another name, such as 'times'"
-                )
-            rules.append((head.strip(), body))
+        rules += _rules_in(line, number)
     if not rules:
         raise ModelError("line 1: the grammar has no rules; write for instance S -> ( S ) S |")
     if len(rules) + sum(len(body) for _, body in rules) > MAX_RULES:
@@ -431,3 +352,34 @@ def read_grammar(text: str, spec: str) -> ContextFree:
     if not alphabet:
         raise ModelError("line 1: the grammar has no terminal symbol")
     return ContextFree(spec, spec, normal_form(rules, alphabet))
+
+
+TOKEN = re.compile(r"(?P<arrow>->)|(?P<bar>\|)|(?P<quoted>'#[^\s|]*)|(?P<symbol>(?:(?!->)[^\s|])+)")
+"""The tokens of a line of a grammar."""
+
+
+def _rules_in(line: str, number: int) -> Iterator[Rule]:
+    """The rules of one line, an alternative each."""
+
+    def bad(token: Token) -> NoReturn:  # pragma: no cover (every character starts a token)
+        raise ModelError(f"line {number}: {quote(token.text)} is no symbol")
+
+    head, *rest = scan(line, TOKEN, bad)
+    if head.kind != "symbol" or rest[0].kind != "arrow":
+        raise ModelError(f"line {number}: expected NONTERMINAL -> SYMBOLS | SYMBOLS, not {quote(line)}")
+    body: list[str] = []
+    for token in rest[1:]:
+        if token.kind in ("bar", "end"):
+            yield head.text, tuple(body)
+            body = []
+        elif token.kind == "symbol" and token.text.startswith("#"):
+            raise ModelError(
+                f"line {number}: a comment has a line of its own, and the symbol # is written '#', with the quotes"
+            )
+        elif token.kind == "arrow" or token.text == "*":
+            raise ModelError(
+                f"line {number}: '*' (which means a free position) and '->' cannot be symbols of a grammar; "
+                "give the symbol another name, such as 'times'"
+            )
+        elif token.text != "ε":
+            body.append(token.text.strip("'") if token.kind == "quoted" else token.text)

@@ -157,91 +157,30 @@ class Predicate:
         return False
 
     def contains(self, word: Sequence[str]) -> bool:
-        """What the predicate says.
-
-        Args:
-            word: symbols of the alphabet, without markers, at any length.
-
-        Returns:
-            Whether the word is a member.
-
-        Raises:
-            UsageError: a symbol outside the alphabet.
-        """
+        """What the predicate says."""
         check_word(self.alphabet, word)
         return bool(self.test(tuple(word)))
 
     def complete(self, restriction: Restriction, values: Mapping[int, str], member: bool) -> Word | None:
-        """By enumeration or random search; see the module.
-
-        Args:
-            restriction: positions with the symbols that they are fixed to; pinned positions are markers.
-            values: further symbols, by position of the restriction (markers counted); they may not contradict it.
-            member: whether the word is to be a member (true) or a non-member (false).
-
-        Returns:
-            The word, one symbol for each unpinned position; ``None`` is a proof that there is none.
-
-        Raises:
-            UsageError: a symbol outside the alphabet, or a value at a marker, out of range or against the restriction.
-            ResourceLimit: too many completions to enumerate, and the search found none.
-        """
+        """By enumeration or random search; see the module."""
         return self._fill(pattern_of(self.alphabet, restriction, values), member)
 
     def _fill(self, pattern: Pattern, member: bool) -> Word | None:
         return look_for(self.alphabet, pattern, lambda w: bool(self.test(w)) == member, _what(member))
 
     def count(self, restriction: Restriction) -> int | None:
-        """By enumeration, ``None`` beyond ``MAX_WORDS`` completions.
-
-        Args:
-            restriction: positions with the symbols that they are fixed to; pinned positions are markers.
-
-        Returns:
-            The exact number of members among the completions, or ``None``.
-
-        Raises:
-            UsageError: the restriction fixes a symbol outside the alphabet.
-        """
+        """By enumeration, ``None`` beyond ``MAX_WORDS`` completions."""
         pattern = pattern_of(self.alphabet, restriction)
         if not few(self.alphabet, pattern):
             return None
         return sum(bool(self.test(w)) for w in completions(self.alphabet, pattern))
 
     def sample(self, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
-        """Uniform, by rejection; ``ResourceLimit`` where such words are too rare.
-
-        Args:
-            n: the length of the word in symbols, without markers, at least 0.
-            rng: the source of randomness; the same state gives the same word.
-            member: whether the word is to be a member (true) or a non-member (false).
-
-        Returns:
-            A word of ``n`` symbols; ``None`` is a proof that there is none.
-
-        Raises:
-            UsageError: a negative length.
-            ResourceLimit: such words are too rare to be found by rejection, and too many to be listed.
-        """
+        """Uniform, by rejection; ``ResourceLimit`` where such words are too rare."""
         return uniform_sample(self.alphabet, n, rng, lambda w: bool(self.test(w)) == member, _what(member))
 
     def forcing_cost(self, n: int, member: bool, pre: Restriction | None = None) -> Forcing | None:
-        """By enumeration at small ``n``, else implicit hitting sets, else ``ResourceLimit``.
-
-        Args:
-            n: the length of the words in symbols, without markers, at least 0.
-            member: whether to force membership (true) or non-membership (false).
-            pre: a restriction with ``n`` unpinned positions that is given beforehand and costs nothing; none by
-                default.
-
-        Returns:
-            A cheapest forcing restriction with its exact cost in symbols; ``None`` is a proof that nothing forces it.
-
-        Raises:
-            UsageError: a negative length, a pre-restriction of another length, or one with a symbol outside the
-                alphabet.
-            ResourceLimit: a completion is not known, or too many rounds.
-        """
+        """By enumeration at small ``n``, else implicit hitting sets, else ``ResourceLimit``."""
         cells, start = start_of(self.alphabet, n, pre)
         found, method = cheapest_pattern(self.alphabet, cells, member, self.contains, self._fill)
         return None if found is None else forcing(member, cells, found, start, method)

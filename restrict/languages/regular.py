@@ -52,34 +52,12 @@ class Regular:
         return True
 
     def contains(self, word: Sequence[str]) -> bool:
-        """Whether the automaton accepts.
-
-        Args:
-            word: symbols of the alphabet, without markers, at any length.
-
-        Returns:
-            Whether the word is a member.
-
-        Raises:
-            UsageError: a symbol outside the alphabet.
-        """
+        """Whether the automaton accepts."""
         check_word(self.alphabet, word)
         return self.dfa.run(word) in self.dfa.accept
 
     def complete(self, restriction: Restriction, values: Mapping[int, str], member: bool) -> Word | None:
-        """The first such word in the order of the alphabet. Cost O(n) set operations on states, most of them cached.
-
-        Args:
-            restriction: positions with the symbols that they are fixed to; pinned positions are markers.
-            values: further symbols, by position of the restriction (markers counted); they may not contradict it.
-            member: whether the word is to be a member (true) or a non-member (false).
-
-        Returns:
-            The word, one symbol for each unpinned position; ``None`` is a proof that there is none.
-
-        Raises:
-            UsageError: a symbol outside the alphabet, or a value at a marker, out of range or against the restriction.
-        """
+        """The first such word in the order of the alphabet. Cost O(n) set operations on states, most of them cached."""
         cells = self._cells(pattern_of(self.alphabet, restriction, values))
         good = self._viable(cells, self.dfa.target(member))
         if not good[0][0]:
@@ -110,17 +88,7 @@ class Regular:
         return good[::-1]
 
     def count(self, restriction: Restriction) -> int | None:
-        """Dynamic programming over (position, state) with exact integers; ``None`` beyond ``COUNT_BUDGET``.
-
-        Args:
-            restriction: positions with the symbols that they are fixed to; pinned positions are markers.
-
-        Returns:
-            The exact number of members among the completions, or ``None``.
-
-        Raises:
-            UsageError: the restriction fixes a symbol outside the alphabet.
-        """
+        """Dynamic programming over (position, state) with exact integers; ``None`` beyond ``COUNT_BUDGET``."""
         cells = self._cells(pattern_of(self.alphabet, restriction))
         dfa = self.dfa
         powers = dfa.states <= POWERS_UP_TO
@@ -142,19 +110,7 @@ class Regular:
         return sum(ways[q] for q in dfa.accept)
 
     def sample(self, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
-        """See the class for uniformity. Cost O(n S k) the first time at a length.
-
-        Args:
-            n: the length of the word in symbols, without markers, at least 0.
-            rng: the source of randomness; the same state gives the same word.
-            member: whether the word is to be a member (true) or a non-member (false).
-
-        Returns:
-            A word of ``n`` symbols; ``None`` is a proof that there is none.
-
-        Raises:
-            UsageError: a negative length.
-        """
+        """See the class for uniformity. Cost O(n S k) the first time at a length."""
         if n < 0:
             raise UsageError(f"the length {n} is negative")
         if not self._viable([None] * n, self.dfa.target(member))[0][0]:
@@ -169,22 +125,7 @@ class Regular:
         return tuple(word)
 
     def forcing_cost(self, n: int, member: bool, pre: Restriction | None = None) -> Forcing | None:
-        """Shortest path in the subset automaton, exact (:mod:`restrict.languages.subset`).
-
-        Args:
-            n: the length of the words in symbols, without markers, at least 0.
-            member: whether to force membership (true) or non-membership (false).
-            pre: a restriction with ``n`` unpinned positions that is given beforehand and costs nothing; none by
-                default.
-
-        Returns:
-            A cheapest forcing restriction with its exact cost in symbols; ``None`` is a proof that nothing forces it.
-
-        Raises:
-            UsageError: a negative length, a pre-restriction of another length, or one with a symbol outside the
-                alphabet.
-            ResourceLimit: the subset construction is too large and the search by antichains did not finish.
-        """
+        """Shortest path in the subset automaton, exact (:mod:`restrict.languages.subset`)."""
         cells, start = start_of(self.alphabet, n, pre)
         found, method = cheapest(self.dfa, member, self._cells(cells))
         if found is None:

@@ -89,17 +89,7 @@ class ShuffleDyck(Brackets):
         return self.spec_of("shuffle-dyck")
 
     def contains(self, word: Sequence[str]) -> bool:
-        """One counter a type.
-
-        Args:
-            word: symbols of the alphabet, without markers, at any length.
-
-        Returns:
-            Whether the word is a member.
-
-        Raises:
-            UsageError: a symbol outside the alphabet.
-        """
+        """One counter a type."""
         check_word(self.alphabet, word)
         code, heights = code_of(self.alphabet), [0] * (self.k + 1)
         for symbol in word:
@@ -110,19 +100,7 @@ class ShuffleDyck(Brackets):
         return not any(heights)
 
     def complete(self, restriction: Restriction, values: Mapping[int, str], member: bool) -> Word | None:
-        """By pairing. O(n).
-
-        Args:
-            restriction: positions with the symbols that they are fixed to; pinned positions are markers.
-            values: further symbols, by position of the restriction (markers counted); they may not contradict it.
-            member: whether the word is to be a member (true) or a non-member (false).
-
-        Returns:
-            The word, one symbol for each unpinned position; ``None`` is a proof that there is none.
-
-        Raises:
-            UsageError: a symbol outside the alphabet, or a value at a marker, out of range or against the restriction.
-        """
+        """By pairing. O(n)."""
         return self._fill(pattern_of(self.alphabet, restriction, values), member)
 
     def _fill(self, pattern: Pattern, member: bool = True) -> Word | None:
@@ -134,17 +112,7 @@ class ShuffleDyck(Brackets):
         return None if pairs is None else symbols(self.alphabet, typed(codes, pairs))
 
     def count(self, restriction: Restriction) -> int | None:
-        """Dynamic programming over all heights; ``None`` beyond ``COUNT_BUDGET`` states in all.
-
-        Args:
-            restriction: positions with the symbols that they are fixed to; pinned positions are markers.
-
-        Returns:
-            The exact number of members among the completions, or ``None``.
-
-        Raises:
-            UsageError: the restriction fixes a symbol outside the alphabet.
-        """
+        """Dynamic programming over all heights; ``None`` beyond ``COUNT_BUDGET`` states in all."""
         pattern = pattern_of(self.alphabet, restriction)
         n, code = len(pattern), code_of(self.alphabet)
         if n % 2:
@@ -167,20 +135,7 @@ class ShuffleDyck(Brackets):
         return ways.get((0,) * self.k, 0)
 
     def sample(self, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
-        """Uniform: first how many brackets each type has, by exact counts, then where, then a path for each.
-
-        Args:
-            n: the length of the word in symbols, without markers, at least 0.
-            rng: the source of randomness; the same state gives the same word.
-            member: whether the word is to be a member (true) or a non-member (false).
-
-        Returns:
-            A word of ``n`` symbols; ``None`` is a proof that there is none.
-
-        Raises:
-            ResourceLimit: a member of over ``2 * SPLIT_LIMIT`` symbols and several types.
-            UsageError: a negative length.
-        """
+        """Uniform: first how many brackets each type has, by exact counts, then where, then a path for each."""
         if not member:
             return uniform_sample(self.alphabet, n, rng, lambda w: not self.contains(w), "non-member")
         if n < 0:
@@ -200,22 +155,7 @@ class ShuffleDyck(Brackets):
         return symbols(self.alphabet, out.tolist())
 
     def forcing_cost(self, n: int, member: bool, pre: Restriction | None = None) -> Forcing | None:
-        """In: everything. Out: one symbol, wherever one is enough; else implicit hitting sets.
-
-        Args:
-            n: the length of the words in symbols, without markers, at least 0.
-            member: whether to force membership (true) or non-membership (false).
-            pre: a restriction with ``n`` unpinned positions that is given beforehand and costs nothing; none by
-                default.
-
-        Returns:
-            A cheapest forcing restriction with its exact cost in symbols; ``None`` is a proof that nothing forces it.
-
-        Raises:
-            UsageError: a negative length, a pre-restriction of another length, or one with a symbol outside the
-                alphabet.
-            ResourceLimit: implicit hitting sets did not finish.
-        """
+        """In: everything. Out: one symbol, wherever one is enough; else implicit hitting sets."""
         if self.k == 1:
             return Dyck(1, self.letters).forcing_cost(n, member, pre)
         cells, start = start_of(self.alphabet, n, pre)

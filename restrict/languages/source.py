@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from restrict.errors import UsageError, quote
+from restrict.errors import UsageError, did_you_mean, quote
 from restrict.languages.protocol import Language
 
 Reader = Callable[[str, str], Language]
@@ -39,7 +39,9 @@ def language(spec: str | Language) -> Language:
     letters = listed[2] if listed else ""
     key = ALIASES.get(head.lower(), head.lower())
     if key not in READERS or (listed and not letters.strip()):
-        raise UsageError(f"{quote(text)} is not a language; there are {', '.join(form for form, _ in listing())}")
+        near = did_you_mean(head, [*READERS, *ALIASES])
+        known = ", ".join(form for form, _ in listing())
+        raise UsageError(f"{quote(text)} is not a language{near}; there are {known}")
     _form, _about, options, read = READERS[key]
     if options == bool(colon and rest):
         return read(rest, letters)

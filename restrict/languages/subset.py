@@ -96,7 +96,7 @@ def bits(flags: npt.NDArray[np.bool_]) -> int:
 
 
 def _pairs(dfa: Dfa, target: npt.NDArray[np.bool_]) -> list[int] | None:
-    """For each state, the states that some one word takes into the target together with it; ``None`` if too dear."""
+    """For each state, the states that some one word takes into the target together with it; ``None`` if too many."""
     together = np.outer(target, target)
     size, work = int(together.sum()), 0
     while True:

@@ -316,7 +316,7 @@ def compile_formula(
         The model, with the bytes of its file.
 
     Raises:
-        UsageError: a malformed formula.
+        UsageError: a malformed formula, or one that counts.
         ModelError: a symbol or name that the format does not allow.
         ResourceLimit: beyond 4096 variables.
     """
@@ -328,6 +328,11 @@ def compile_formula(
     if unknown:
         raise UsageError(
             f"the formula names {quote(unknown[0])}, which is not in the alphabet {' '.join(alphabet)[:80]}"
+        )
+    if formula.counting:
+        raise UsageError(
+            "the formula counts, and attention to one position cannot (Hahn 2020); softmax attention can (Theorems 20 "
+            "to 23 of Yang et al. 2024): compile it with --to soft"
         )
     program = Program(alphabet)
     signals: list[Signal] = []

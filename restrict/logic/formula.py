@@ -17,11 +17,12 @@ root last. So there is no recursion anywhere in this package: a formula may be n
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from restrict.errors import UsageError, quote
-from restrict.logic.operators import ARITY, MIRROR, NULLARY, OPERATORS, SYMBOL, Node
+from restrict.logic.counting import Inequality, Predicate, mirrored
+from restrict.logic.operators import ARITY, COUNTING, MIRROR, NULLARY, OPERATORS, SYMBOL, Node
 from restrict.logic.printer import to_text
 
 
@@ -48,11 +49,17 @@ class Formula:
 
     @cached_property
     def depth(self) -> int:
-        """The largest number of temporal operators on a path (``first`` and ``last`` count as one)."""
+        """The largest number of temporal and counting operators on a path (``first`` and ``last`` count as one)."""
         depths: list[int] = []
         for node in self.nodes:
-            depths.append((node.op in MIRROR) + max((depths[a] for a in node.args), default=0))
+            own = node.op in MIRROR or node.op in COUNTING
+            depths.append(own + max((depths[a] for a in node.args), default=0))
         return depths[-1]
+
+    @cached_property
+    def counting(self) -> int:
+        """The number of different inequalities of counts and numerical predicates."""
+        return sum(node.op in COUNTING for node in self.nodes)
 
     def mirror(self) -> Formula:
         """The formula that holds at position ``n-1-i`` of the reversed word where this one holds at ``i``.
@@ -60,7 +67,12 @@ class Formula:
         Returns:
             A new formula, with past and future exchanged. Linear.
         """
-        return Formula(tuple(Node(MIRROR.get(v.op, v.op), v.args, v.symbol) for v in self.nodes))
+        return Formula(
+            tuple(
+                replace(v, op=MIRROR.get(v.op, v.op), detail=None if v.detail is None else mirrored(v.detail))
+                for v in self.nodes
+            )
+        )
 
     def __invert__(self) -> Formula:
         return apply("not", self)
@@ -92,18 +104,25 @@ class Builder:
         self.nodes: list[Node] = []
         self._index: dict[Node, int] = {}
 
-    def add(self, op: str, args: Iterable[int] = (), symbol: str = "") -> int:
+    def add(
+        self,
+        op: str,
+        args: Iterable[int] = (),
+        symbol: str = "",
+        detail: Inequality | Predicate | None = None,
+    ) -> int:
         """The index of a node, new or known.
 
         Args:
             op: an operator's full name, or ``SYMBOL``.
             args: indices of nodes made before.
             symbol: the symbol, for ``SYMBOL`` only.
+            detail: for ``COMPARE`` and ``PREDICATE`` what is asked of the counts.
 
         Returns:
             Its index in ``nodes``.
         """
-        node = Node(op, tuple(args), symbol)
+        node = Node(op, tuple(args), symbol, detail)
         if node not in self._index:
             self._index[node] = len(self.nodes)
             self.nodes.append(node)
@@ -120,7 +139,7 @@ class Builder:
         """
         at: list[int] = []
         for node in formula.nodes:
-            at.append(self.add(node.op, (at[a] for a in node.args), node.symbol))
+            at.append(self.add(node.op, (at[a] for a in node.args), node.symbol, node.detail))
         return at[-1]
 
     def formula(self, root: int) -> Formula:
@@ -142,7 +161,7 @@ class Builder:
                 stack.append((index, True))
                 stack.extend((a, False) for a in reversed(self.nodes[index].args))
         nodes = [self.nodes[index] for index in order]
-        return Formula(tuple(Node(v.op, tuple(order[a] for a in v.args), v.symbol) for v in nodes))
+        return Formula(tuple(replace(v, args=tuple(order[a] for a in v.args)) for v in nodes))
 
 
 def atom(symbol: str) -> Formula:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from restrict.logic.counting import RELATIONS, Inequality, Predicate
+
 NULLARY = ("true", "false", "first", "last")
 BOOLEAN = ("and", "or", "implies", "iff", "xor")
 _MIRRORED = {
@@ -28,6 +30,9 @@ MIRROR = _MIRRORED | {future: past for past, future in _MIRRORED.items()} | {"fi
 PAST = frozenset(_MIRRORED)
 """The temporal operators that look left."""
 SYMBOL = "symbol"
+COMPARE, PREDICATE = "compare", "predicate"
+COUNTING = (COMPARE, PREDICATE)
+"""The nodes that count: they take as many operands as they count formulas, and have a ``detail``."""
 ARITY = {
     SYMBOL: 0,
     **dict.fromkeys(NULLARY, 0),
@@ -40,11 +45,13 @@ OPERATORS = tuple(ARITY)[1:]
 
 @dataclass(frozen=True)
 class Node:
-    """An operator, the indices of its operands in the formula, and for an atom the symbol."""
+    """An operator, the indices of its operands in the formula, and for an atom the symbol; for a node that counts, what
+    is asked of the counts."""
 
     op: str
     args: tuple[int, ...] = ()
     symbol: str = ""
+    detail: Inequality | Predicate | None = None
 
 
 MAX_TEXT = 4_000_000
@@ -55,6 +62,7 @@ ALIASES = {
     **{"^": "xor", "->": "implies", "→": "implies", "<->": "iff", "↔": "iff", "⊤": "true", "⊥": "false"},
     **{"Y": "previous", "Z": "weak previous", "O": "once", "H": "historically", "S": "since", "B": "weak since"},
     **{"X": "next", "N": "weak next", "F": "eventually", "G": "always", "U": "until", "W": "weak until"},
+    **{"==": "=", "≤": "<=", "≥": ">=", "≠": "!=", "#": "#past"},
     **{"T": "trigger", "R": "release", "M": "strong release"},
 }
 """Short forms; the letters are those of the literature."""
@@ -63,6 +71,10 @@ LEVEL = {"iff": 1, "implies": 2, "or": 3, "xor": 3, "and": 4, **dict.fromkeys(BI
 """How tightly binary operators bind; unary ones bind tighter than all."""
 TIGHTEST = 6
 """How tightly unary operators bind."""
+COUNTS = ("#past", "#future", "#all")
+NUMERIC = {**dict.fromkeys(RELATIONS, 7), "+": 8, "-": 8, "*": 9, "mod": 9}
+"""Between numbers and counts, all tighter than what stands between formulas; no word here is reserved."""
+NUMERIC_UNARY = {"negate": 10, **dict.fromkeys((*COUNTS, "predicate of"), 11)}
 _ENDINGS = {op.rpartition(" ")[2] for op in ARITY}
 RESERVED = frozenset((*ALIASES, *MODIFIERS, *_ENDINGS)) - {SYMBOL}
 """Words that are operators unless they are quoted."""

@@ -6,8 +6,15 @@
     and      = temporal { ("and" | "&" | "&&") temporal }
     temporal = unary [ binary-temporal unary ]                         no chains: a since (b since c)
     unary    = ("not" | "!" | "~" | unary-temporal) unary | atom
-    atom     = "true" | "false" | "first" | "last" | word | quoted | "(" formula ")"
+    atom     = "true" | "false" | "first" | "last" | word | quoted | "(" formula ")" | counting
+    counting = sum ("<=" | "<" | ">=" | ">" | "=" | "!=") sum
+             | sum "mod" number ("=" | "!=") number | ("{" predicate "}" | "odd" | "even") "(" sum ")"
+    sum      = ["-"] product { ("+" | "-") product }       product = factor { "*" factor }
+    factor   = number | "position" | "length" | ("#past" | "#future" | "#all" | "#") counted | "(" sum ")"
+    counted  = a constant, word, quoted, or "(" formula ")"
 
+Numbers, "position", "length", "mod", "odd" and "even" are no reserved words: what stands beside them tells them apart
+from symbols. What reads sums and counts is in :mod:`restrict.logic.numbers`.
 It is read by descent with the pending operators on an explicit stack, not on Python's, so that nesting is bounded by
 the length of the text only. Binary temporal operators do not chain because other tools disagree on how they group.
 """
@@ -15,31 +22,36 @@ the length of the text only. Binary temporal operators do not chain because othe
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from restrict.errors import ResourceLimit, UsageError, quote
+from restrict.logic.counting import CountingError, Remainder, Sum
 from restrict.logic.formula import Builder, Formula
-from restrict.logic.operators import ALIASES, ARITY, LEVEL, MAX_TEXT, MODIFIERS, NULLARY, RESERVED, SYMBOL, TIGHTEST
+from restrict.logic.numbers import NUMBERS, Piece, combined, constant, numeric
+from restrict.logic.operators import (
+    ALIASES,
+    ARITY,
+    COUNTS,
+    LEVEL,
+    MAX_TEXT,
+    MODIFIERS,
+    NULLARY,
+    NUMERIC,
+    NUMERIC_UNARY,
+    RESERVED,
+    SYMBOL,
+    TIGHTEST,
+)
 from restrict.logic.printer import quoted
 from restrict.scanner import Token, scan
 
 _TOKEN = re.compile(
-    r"(?P<word>\w+)|(?P<quoted>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")|(?P<sign><->|->|&&|\|\||[!~&|^()¬∧∨→↔⊤⊥])",
+    r"(?P<word>\w+)|(?P<quoted>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")|"
+    r"(?P<predicate>\{[^{}]*\})|(?P<sign>#\w*|<->|->|&&|\|\||<=|>=|!=|==|[!~&|^()¬∧∨→↔⊤⊥<>=≤≥≠+*-])",
     re.DOTALL,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class _Token:
-    """A piece of the text, from ``start`` to ``stop``; ``op`` is an operator's full name, a bracket, "" at the end, or
-    ``symbol``."""
-
-    op: str
-    text: str
-    start: int
-    stop: int
+_TIGHTNESS = LEVEL | NUMERIC | NUMERIC_UNARY
 
 
 def parse(text: str, alphabet: Sequence[str] | None = None) -> Formula:
@@ -70,40 +82,42 @@ class _Parser:
         self.text, self.alphabet = text, alphabet
         self.known = None if alphabet is None else frozenset(alphabet)
         self.builder = Builder()
-        self.operands: list[int] = []
-        self.pending: list[_Token] = []
+        self.operands: list[int | Sum | Remainder] = []
+        self.pending: list[Piece] = []
 
     def run(self) -> Formula:
         tokens = self.tokens()
         if tokens[0].op == "":
             raise UsageError("the formula is empty; write for example 'historically 1' or 'true'")
-        before: _Token | None = None
+        before: Piece | None = None
         for token in tokens:
-            if before is None or before.op == "(" or (ARITY.get(before.op, 0) and before.op != ")"):
+            if before is None or before.op == "(" or ARITY.get(before.op, 0) or before.op in _TIGHTNESS:
                 self.operand(token, before)
             else:
                 self.operator(token)
             before = token
-        return self.builder.formula(self.operands[0])
+        return self.builder.formula(self.formula(self.operands[0], tokens[-1]))
 
     # ------------------------------------------------------------ tokens
 
-    def tokens(self) -> list[_Token]:
-        return self.joined([self.token(piece) for piece in scan(self.text, _TOKEN, self.bad_character)])
+    def tokens(self) -> list[Piece]:
+        return numeric(self.joined([self.token(piece) for piece in scan(self.text, _TOKEN, self.bad_character)]))
 
-    def token(self, piece: Token) -> _Token:
+    def token(self, piece: Token) -> Piece:
         """A piece with its meaning."""
         text, start, stop = piece.text, piece.start, piece.stop
         if piece.kind == "quoted":
-            return _Token(SYMBOL, re.sub(r"\\(.)", r"\1", text[1:-1], flags=re.DOTALL), start, stop)
+            return Piece(SYMBOL, re.sub(r"\\(.)", r"\1", text[1:-1], flags=re.DOTALL), start, stop)
         if piece.kind == "word" and text not in RESERVED:
-            return _Token(SYMBOL, text, start, stop)
-        return _Token(ALIASES.get(text, text), text, start, stop)
+            return Piece(SYMBOL, text, start, stop)
+        if piece.kind == "predicate":
+            return Piece("predicate of", text, start, stop)
+        return Piece(ALIASES.get(text, text), text, start, stop)
 
-    def joined(self, tokens: list[_Token]) -> list[_Token]:
+    def joined(self, tokens: list[Piece]) -> list[Piece]:
         """Modifiers joined with the operator that they belong to."""
-        out: list[_Token] = []
-        waiting: list[_Token] = []
+        out: list[Piece] = []
+        waiting: list[Piece] = []
         for token in tokens:
             if token.op in MODIFIERS:
                 waiting.append(token)
@@ -111,19 +125,23 @@ class _Parser:
             if waiting:
                 op = " ".join(t.op for t in (*waiting, token))
                 start, stop = waiting[0].start, token.stop if token.op else waiting[-1].stop
-                token = _Token(op, self.text[start:stop], start, stop)
+                token = Piece(op, self.text[start:stop], start, stop)
                 waiting = []
-            if token.op not in ARITY and token.op not in ("(", ")", ""):
+            if token.op not in ARITY and token.op not in _TIGHTNESS and token.op not in ("(", ")", ""):
                 self.fail(token, f"there is no operator {quote(' '.join(token.text.split()))}")
             out.append(token)
         return out
 
     # ------------------------------------------------------------ the two states
 
-    def operand(self, token: _Token, before: _Token | None) -> None:
+    def operand(self, token: Piece, before: Piece | None) -> None:
         """Where a formula must start."""
-        if token.op == "(" or ARITY.get(token.op) == 1:
+        if before is not None and before.op in NUMERIC_UNARY:
+            self.counted(token, before)
+        if token.op == "(" or ARITY.get(token.op) == 1 or token.op in NUMERIC_UNARY:
             self.pending.append(token)
+        elif token.op in NUMBERS:
+            self.operands.append(self.guarded(token, lambda: constant(token, self.builder)))
         elif token.op == SYMBOL:
             self.operands.append(self.builder.add(SYMBOL, (), self.symbol(token)))
         elif token.op in NULLARY:
@@ -139,9 +157,15 @@ class _Parser:
             after = f"after {_shown(before)}" if before is not None else "at the start"
             self.fail(token, f"a formula is expected {after}, but {found} there{self.hint(token, before)}")
 
-    def operator(self, token: _Token) -> None:
+    def counted(self, token: Piece, before: Piece) -> None:
+        """What may stand after the name of a count or a predicate."""
+        allowed = (SYMBOL, *NULLARY, "(") if before.op in COUNTS else ("(",)
+        if before.op != "negate" and token.op not in allowed and token.op:
+            self.fail(token, f"what {_shown(before)} is about needs parentheses")
+
+    def operator(self, token: Piece) -> None:
         """Where an operator, a closing bracket or the end must stand."""
-        if token.op in LEVEL:
+        if token.op in LEVEL or token.op in NUMERIC:
             self.reduce(token)
             self.pending.append(token)
         elif token.op in (")", ""):
@@ -155,23 +179,44 @@ class _Parser:
         else:
             self.fail(token, f"an operator or the end is expected before {_shown(token)}{self.hint(token, None)}")
 
-    def reduce(self, token: _Token) -> None:
+    def reduce(self, token: Piece) -> None:
         """Apply the pending operators that bind at least as tightly as ``token``."""
-        level = LEVEL.get(token.op, 0)
+        level = LEVEL.get(token.op, NUMERIC.get(token.op, 0))
         while self.pending and self.pending[-1].op != "(":
             top = self.pending[-1]
-            tightness = LEVEL.get(top.op, TIGHTEST)
+            tightness = _TIGHTNESS.get(top.op, TIGHTEST)
             if tightness < level or (top.op == token.op == "implies"):
                 return
-            if tightness == level and (level == LEVEL["since"] or top.op != token.op):
+            chains = top.op == token.op if level < TIGHTEST else level > NUMERIC["="]
+            if tightness == level and (level == LEVEL["since"] or not chains):
                 self.fail(token, f"{_shown(top)} and {_shown(token)} need parentheses to say which goes first")
             self.pending.pop()
-            count = ARITY[top.op]
+            count = ARITY.get(top.op, 1 if top.op in NUMERIC_UNARY else 2)
             args = self.operands[-count:]
             del self.operands[-count:]
-            self.operands.append(self.builder.add(top.op, args))
+            self.operands.append(self.applied(top, args))
 
-    def symbol(self, token: _Token) -> str:
+    def applied(self, top: Piece, args: list[int | Sum | Remainder]) -> int | Sum | Remainder:
+        """An operator on what was read for it."""
+        if top.op in NUMERIC or top.op in NUMERIC_UNARY:
+            return self.guarded(top, lambda: combined(top, args, self.builder))
+        return self.builder.add(top.op, [self.formula(a, top) for a in args])
+
+    def formula(self, value: int | Sum | Remainder, token: Piece) -> int:
+        """A formula's index; a number is refused."""
+        if isinstance(value, int):
+            return value
+        at = token if token.op else Piece("", self.text, 0, len(self.text))
+        self.fail(at, "a number is no formula; compare it with another one, as in '#past a > 2'")
+
+    def guarded(self, token: Piece, make: Callable[[], int | Sum | Remainder]) -> int | Sum | Remainder:
+        """``make()``, its error with the place."""
+        try:
+            return make()
+        except CountingError as error:
+            self.fail(token, str(error))
+
+    def symbol(self, token: Piece) -> str:
         if not token.text:
             self.fail(token, "an empty symbol")
         if self.known is not None and token.text not in self.known:
@@ -182,7 +227,7 @@ class _Parser:
 
     # ------------------------------------------------------------ messages
 
-    def hint(self, *tokens: _Token | None) -> str:
+    def hint(self, *tokens: Piece | None) -> str:
         """How to write a symbol that looks like an operator."""
         for token in tokens:
             if token is not None and token.op != SYMBOL and self.known is not None and token.text in self.known:
@@ -195,9 +240,9 @@ class _Parser:
         reason = (
             "this quote is never closed" if char in "'\"" else f"{quote(char)} is no operator; quote it as a symbol"
         )
-        self.fail(_Token(char, char, piece.start, piece.stop), reason)
+        self.fail(Piece(char, char, piece.start, piece.stop), reason)
 
-    def fail(self, token: _Token, reason: str) -> NoReturn:
+    def fail(self, token: Piece, reason: str) -> NoReturn:
         before, after = self.text[: token.start], self.text[token.stop :]
         left = ("..." if len(before) > 20 else "") + before[-20:]
         right = after[:20] + ("..." if len(after) > 20 else "")
@@ -207,7 +252,7 @@ class _Parser:
         raise UsageError(f"formula, column {token.start + 1}: {reason}: {place}")
 
 
-def _shown(token: _Token) -> str:
+def _shown(token: Piece) -> str:
     return quote(token.text)
 
 

@@ -6,7 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from restrict.errors import ResourceLimit
-from restrict.logic.operators import BOOLEAN, LEVEL, MAX_TEXT, RESERVED, SYMBOL, TIGHTEST, Node
+from restrict.logic.counting import Inequality, Predicate
+from restrict.logic.operators import BOOLEAN, LEVEL, MAX_TEXT, NULLARY, RESERVED, SYMBOL, TIGHTEST, Node
 
 if TYPE_CHECKING:
     from restrict.logic.formula import Formula
@@ -62,6 +63,11 @@ def to_text(formula: Formula) -> str:
 
 def _pieces(formula: Formula, node: Node) -> list[int | str]:
     """A node as words, with operands still to be written."""
+    if isinstance(node.detail, Inequality):
+        return _inequality(formula, node, node.detail)
+    if isinstance(node.detail, Predicate):
+        argument = _count(formula, node.args[0], node.detail.direction) if node.args else ["position"]
+        return [f"{{{node.detail.text}}}(", *argument, ")"]
     if not node.args:
         return [written(node.symbol) if node.op == SYMBOL else node.op]
     operands = [_bracketed(formula, node, side) for side in range(len(node.args))]
@@ -78,11 +84,40 @@ def _bracketed(formula: Formula, node: Node, side: int) -> list[int | str]:
     return [index] if level > outer or (level == outer == TIGHTEST) or chains else ["(", index, ")"]
 
 
+def _count(formula: Formula, index: int, direction: str) -> list[int | str]:
+    """A count; the grammar takes a symbol, a constant or parentheses after its name."""
+    bare = formula.nodes[index].op in (SYMBOL, *NULLARY)
+    return [f"#{direction} ", *((index,) if bare else ("(", index, ")"))]
+
+
+def _inequality(formula: Formula, node: Node, detail: Inequality) -> list[int | str]:
+    """Positive weights to the left of the sign, negative ones to the right."""
+    sides: tuple[list[int | str], list[int | str]] = ([], [])
+    for argument, weight, direction in zip(node.args, detail.weights, detail.directions, strict=True):
+        side = sides[weight < 0]
+        side += [" + "] if side else []
+        side += [f"{abs(weight)} * "] if abs(weight) > 1 else []
+        side += _count(formula, argument, direction)
+    left = detail.constant > 0 or (detail.constant == 0 and not sides[0])
+    for number, side in enumerate(sides):
+        if number == (not left) and (detail.constant or not side):
+            side += [f"{' + ' if side else ''}{abs(detail.constant)}"]
+        elif not side:
+            side += ["0"]
+    return [*sides[0], f" {detail.relation} ", *sides[1]]
+
+
 def _check_length(formula: Formula) -> None:
     lengths: list[int] = []
     for node in formula.nodes:
-        lengths.append(len(node.op) + 2 + len(node.symbol) + sum(2 + lengths[a] for a in node.args))
+        own = len(node.op) + len(node.symbol) + (0 if node.detail is None else _detail_length(node.detail))
+        lengths.append(own + 2 + sum(2 + lengths[a] for a in node.args))
     if lengths[-1] > MAX_TEXT:
         raise ResourceLimit(
             f"the formula would have more than {MAX_TEXT} characters written out; its size is in 'nodes'"
         )
+
+
+def _detail_length(detail: Inequality | Predicate) -> int:
+    """At least the characters that a node adds to its operands'."""
+    return len(detail.text) + 20 if isinstance(detail, Predicate) else 30 * (len(detail.weights) + 1)

@@ -3,7 +3,8 @@
 Everything is reduced to reflexive ``since``. Let ``p`` be the last ``j <= i`` with psi and ``q`` the last ``j <= i``
 with not phi (-1 if there is none): ``phi since psi`` holds exactly if ``p >= 0`` and ``q <= p``, as phi must hold on
 ``(p, i]`` and a later witness is easier than an earlier one. A strict operator at ``i`` is the reflexive one at
-``i - 1``; a future operator is the past one on the reversed word. The compiler uses none of this.
+``i - 1``; a future operator is the past one on the reversed word. The compiler uses none of this. Counts are running
+sums (:mod:`restrict.logic.counting`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restrict.errors import UsageError, quote
+from restrict.logic import counting
 from restrict.logic.formula import Formula
 from restrict.logic.operators import ARITY, MIRROR, PAST, SYMBOL, Node
 from restrict.logic.parser import parse
@@ -84,7 +86,7 @@ def evaluate_tokens(formula: Formula, tokens: npt.NDArray[np.integer], alphabet:
         bool, the shape of ``tokens``. Memory: one byte per entry and node that is still needed.
 
     Raises:
-        UsageError: a formula with other symbols.
+        UsageError: a formula with other symbols, or a numerical predicate that divides by zero.
     """
     index = {symbol: at for at, symbol in enumerate(alphabet)}
     unknown = [symbol for symbol in formula.symbols if symbol not in index]
@@ -108,6 +110,8 @@ def _apply(node: Node, args: list[Truth], shape: tuple[int, ...]) -> Truth:
         return _BOOLEAN[op](*args)
     if op in ("true", "false"):
         return np.full(shape, op == "true")
+    if node.detail is not None:
+        return counting.holds(node.detail, args, shape)
     if op in PAST or op == "first":
         return _past(op, args, shape)
     return _past(MIRROR[op], [a[..., ::-1] for a in args], shape)[..., ::-1]

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from restrict.errors import ModelError, UsageError, quote
+from restrict.htmltable import grid_table
 from restrict.model.graph import depths, program_graph
 from restrict.model.instance import Instance
 from restrict.model.rules import SCORE_NAMES, Callback, Formula, Rule, formula
@@ -173,6 +174,16 @@ class Model:
                     + " ".join(self.alphabet)[:80]
                 )
         return [index[symbol] for symbol in word]
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for v in self.variables:
+            read = ", ".join(f"{role} {name}" for role, name in references(v))
+            rows.append(
+                (v.name, "head", read, v.mask, v.ties) if isinstance(v, Head) else (v.name, "map", read, "", "")
+            )
+        title = f"{self.name}: {len(self.alphabet)} symbols, output {self.output.variable} ({self.output.position})"
+        return grid_table(title, ("variable", "kind", "reads", "mask", "ties"), rows)
 
     def __repr__(self) -> str:
         return f"Model({self.name!r}, {len(self.alphabet)} symbols, {len(self.variables)} variables)"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from restrict.errors import UsageError, quote
+from restrict.errors import UsageError, did_you_mean, quote
 from restrict.model.examples.builtin import BUILTINS
 from restrict.model.examples.hard import HARD
 from restrict.model.examples.random import random_model
@@ -49,7 +49,8 @@ def load(source: str | Path) -> Model:
     name = text.partition(":")[0]
     if name not in GENERATORS:
         raise UsageError(
-            f"{quote(text)} is neither a file nor a built-in model; built in are {', '.join(sorted(GENERATORS))}"
+            f"{quote(text)} is neither a file nor a built-in model{did_you_mean(name, GENERATORS)}; "
+            f"built in are {', '.join(sorted(GENERATORS))}"
         )
     return loads(document_bytes(text), text)
 
@@ -83,7 +84,10 @@ def document_bytes(text: str) -> bytes:
     """
     name, _, rest = text.partition(":")
     if name not in GENERATORS:
-        raise UsageError(f"{quote(name)} is not a built-in model; built in are {', '.join(sorted(GENERATORS))}")
+        raise UsageError(
+            f"{quote(name)} is not a built-in model{did_you_mean(name, GENERATORS)}; "
+            f"built in are {', '.join(sorted(GENERATORS))}"
+        )
     build = GENERATORS[name]
     known = inspect.signature(build).parameters
     options: dict[str, int] = {}

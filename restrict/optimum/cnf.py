@@ -238,6 +238,7 @@ class _Encoder:
             for a, b in itertools.combinations(literals, 2):
                 self.add(-a, -b)
         else:
+            # PySAT's counters leave some of their variables open; here every input has exactly one model.
             passed = literals[0]  # passed: one of the literals so far holds
             for a in literals[1:]:
                 self.add(-passed, -a)

@@ -303,16 +303,9 @@ class _Search:
 
 
 def exact(
-    model: Model,
-    n: int,
-    *,
-    target: Target = "last",
-    c: int = 0,
-    time: float | None = None,
-    seed: int = 0,
-    start: Certificate | None = None,
-    progress: Progress | None = None,
-) -> Exact:
+    model: Model, n: int, *, target: Target = "last", c: int = 0, time: float | None = None, seed: int = 0,
+    start: Certificate | None = None, progress: Progress | None = None,
+) -> Exact:  # fmt: skip
     """The fewest fixed positions under which the label at one position depends on at most ``c`` inputs.
 
     Where the optimum found is not confirmed by the abstract run, other optimal restrictions are tried for one that is.

@@ -6,8 +6,8 @@ exact cone as by the abstract run: value sets and candidate lists only shrink wh
 
 - **Minimal** (default): the abstract run on ``x`` itself reads few tokens, at any length; these suffice. Deletion
   makes them subset-minimal for the abstract run, so every such explanation has a certificate. Several orders are
-  tried, and the goal-directed search restricted to the symbols of ``x``. On short inputs SAT gives up more, where
-  the abstract run confirms the rest, where necessary by cases.
+  tried, and the goal-directed search restricted to the symbols of ``x``. On short inputs SAT frees further
+  positions, as long as the abstract run confirms the rest, by cases where it must.
 - **Minimum** (``exact``): an explanation must fix a position of every sensitive block of ``x``; a minimum-weight
   hitting set of the blocks found (RC2) is an explanation or misses another block (implicit hitting sets).
 - **Enumeration** (``all``): the same in order of weight when exact; else MARCO (Liffiton et al., Constraints 2016):

@@ -85,9 +85,9 @@ def input_of(model: Model, x: str | Sequence[str]) -> tuple[Instance, Cube]:
     n = len(symbols) + len(model.markers)
     if n < 1:
         raise UsageError("the input is empty")
-    at = model.at(n)
-    pinned = at.pinned
-    return at, dict(zip((i for i in range(n) if i not in pinned), symbols, strict=True))
+    instance = model.at(n)
+    pinned = instance.pinned
+    return instance, dict(zip((i for i in range(n) if i not in pinned), symbols, strict=True))
 
 
 def label_on(full: OnDemandState, position: int, changes: Mapping[int, int]) -> str:
@@ -161,25 +161,25 @@ def sensitivity(
     Raises:
         UsageError: a bad word or target.
     """
-    at, word = input_of(model, x)
-    where = position_of(at, target)
-    if where is None:
+    instance, word = input_of(model, x)
+    position = position_of(instance, target)
+    if position is None:
         raise UsageError("sensitivity is for one position, not for the target all")
     deadline = Deadline.after(the_time(time))
-    full = OnDemandState.of(at, word)
-    label = label_on(full, where, {})
+    full = OnDemandState.of(instance, word)
+    label = label_on(full, position, {})
     found: Iterator[Cube] | None = None
-    if at.n <= SAT_LENGTH:
+    if instance.n <= SAT_LENGTH:
         try:
-            code = encode(at, Restriction.of(at), [where])
-            found = _by_sat(Oracle(code, where, deadline), word, label)
+            code = encode(instance, Restriction.of(instance), [position])
+            found = _by_sat(Oracle(code, position, deadline), word, label)
         except ResourceLimit:
             pass
     exhausted = found is not None
     blocks = []
     try:
-        for changes in found or _by_search(full, where, word, label, seed, deadline):
-            blocks.append(_checked(full, where, label, word, changes))  # noqa: PERF401 (those before a timeout count)
+        for changes in found or _by_search(full, position, word, label, seed, deadline):
+            blocks.append(_checked(full, position, label, word, changes))  # noqa: PERF401 (those before a timeout count)
     except OutOfTime:
         exhausted = False
     return Sensitivity(label, tuple(blocks), exhausted)
@@ -249,9 +249,9 @@ def _other_label(
     full: OnDemandState, position: int, word: Cube, used: set[int], label: str, rng: np.random.Generator
 ) -> Cube | None:
     """Changes off ``used`` that, laid over the input, give another label; found by goal-directed search."""
-    at, name = full.instance, full.instance.model.output.variable
-    wanted = frozenset(v for v in range(at.domains[name]) if at.label(v) != label)
-    found = force(at, Goal(name, position, wanted), {i: word[i] for i in used}, at.n, rng)
+    instance, name = full.instance, full.instance.model.output.variable
+    wanted = frozenset(v for v in range(instance.domains[name]) if instance.label(v) != label)
+    found = force(instance, Goal(name, position, wanted), {i: word[i] for i in used}, instance.n, rng)
     return None if found is None else {i: a for i, a in found.items() if a != word[i]}
 
 

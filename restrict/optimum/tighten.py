@@ -123,16 +123,16 @@ def tighten(
         raise UsageError("tighten is for the claim of one position, not for the target all")
     if certificate.sha256 != model.digest:
         raise ModelError(f"model.sha256: the certificate is for another model ({certificate.model_name!r})")
-    at = model.at(certificate.n)
-    where = position_of(at, certificate.target)
-    assert where is not None
-    code = encode(at, Restriction.of(at, certificate.restriction.fixed), [where])
+    instance = model.at(certificate.n)
+    position = position_of(instance, certificate.target)
+    assert position is not None
+    code = encode(instance, Restriction.of(instance, certificate.restriction.fixed), [position])
     deadline = Deadline.after(the_time(time))
     needed: dict[int, tuple[list[str], list[str]]] = {}
     proofs: list[Proof] = []
     for p in certificate.claim.dependencies:
         try:
-            found = _decide(code, where, p, deadline)
+            found = _decide(code, position, p, deadline)
         except OutOfTime:
             break
         if isinstance(found, Proof):

@@ -36,20 +36,20 @@ def ask(solver: Any, assumptions: Sequence[int], deadline: Deadline) -> bool:
 
 
 @contextmanager
-def alarm(deadline: Deadline, ring: Callable[[], None]) -> Iterator[None]:
-    """Call ``ring`` at the deadline: for searches of PySAT (RC2) that can only be interrupted from another thread.
+def alarm(time: float | None, ring: Callable[[], None]) -> Iterator[None]:
+    """Within the block, call ``ring`` after ``time`` seconds: for searches that only another thread can interrupt.
 
     Args:
-        deadline: the moment; the search goes on without limit where it has none.
-        ring: called on another thread, such as the solver's ``interrupt``.
+        time: seconds; ``None``: never.
+        ring: called on another thread, such as a solver's ``interrupt``.
 
     Returns:
         A context manager; the timer is cancelled at the end of the block.
     """
-    if deadline.left is None:
+    if time is None:
         yield
         return
-    timer = Timer(deadline.left, ring)
+    timer = Timer(time, ring)
     timer.daemon = True
     timer.start()
     try:

@@ -35,8 +35,9 @@ from restrict.soft.influence import exchangeable
 from restrict.soft.lemma5 import gap_norm, recursion
 from restrict.soft.model import Floats, SoftModel
 from restrict.soft.parts import Parts, logit_gap, prepare
+from restrict.soft.scores import Rows
 from restrict.soft.sources import BRACKETS, Dyck2, Parity
-from restrict.soft.values import Rows, allowed_tokens
+from restrict.soft.values import allowed_tokens
 
 EXHAUSTIVE = 2**14
 """Prefixes that are all evaluated; beyond, samples."""

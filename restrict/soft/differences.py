@@ -13,7 +13,7 @@ import numpy.typing as npt
 from restrict.soft.enclosure import Enclosure, U, above, add, hull, norms, stack
 from restrict.soft.model import Floats, LayerNorm
 from restrict.soft.parts import FeedForward
-from restrict.soft.values import centred, normed, scale_bounds
+from restrict.soft.positionwise import centred, normed, scale_bounds
 
 
 def merge(values: tuple[Enclosure, ...]) -> Enclosure:

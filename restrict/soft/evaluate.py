@@ -18,8 +18,8 @@ from restrict.soft.model import Floats, LayerNorm, SoftFeedForward, SoftHead, So
 Words = npt.NDArray[np.int64]
 Real = npt.NDArray[Any]
 """Float64 or float32, as asked."""
-BLOCK = 2**23
-"""Scores held at once."""
+BLOCK = 2**18
+"""Scores held at once: what fits into the processor's cache."""
 _GELU = 0.7978845608028654
 """sqrt(2 / pi)"""
 
@@ -96,9 +96,11 @@ def labels(model: SoftModel, found: Real) -> npt.NDArray[np.int64]:
 def softmax(x: Real) -> Real:
     """Softmax along the last axis; zero where every entry is minus infinity."""
     top = x.max(axis=-1, keepdims=True)
-    weights = np.exp(x - np.where(np.isfinite(top), top, 0))
+    weights = x - np.where(np.isfinite(top), top, 0)
+    np.exp(weights, out=weights)
     total = weights.sum(axis=-1, keepdims=True)
-    return weights / np.where(total > 0, total, 1)
+    weights /= np.where(total > 0, total, 1)
+    return weights
 
 
 def embedded(model: SoftModel, words: Words) -> Floats:
@@ -152,10 +154,12 @@ def attended(head: SoftHead, queries: Real, keys: Real, rows: npt.NDArray[np.int
         average = v.mean(axis=1, keepdims=True) @ head.output.T.astype(kind)
         return np.broadcast_to(average, (*q.shape[:2], average.shape[2]))
     out = np.empty((*q.shape[:2], v.shape[2]), dtype=kind)
+    scale = kind.type(head.scale.value(0, n))
     step = max(1, BLOCK // (n * len(q) * (1 if head.score == "dot" else q.shape[2])))
     for start in range(0, len(rows), step):
         part = slice(start, start + step)
-        scores = scored(head, q[:, part], k) * kind.type(head.scale.value(0, n))
+        scores = scored(head, q[:, part], k)
+        scores *= scale
         if head.mask != "none":
             scores = np.where(visible(head.mask, rows[part], n), scores, kind.type(-np.inf))
         out[:, part] = softmax(scores) @ v

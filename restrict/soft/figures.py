@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
 from restrict.errors import UsageError
 from restrict.soft.cross_entropy import CrossEntropy
 from restrict.soft.influence import Influence
+
+COLUMNS = (
+    ("closed", "(a) closed form", "C3^-"),
+    ("layerwise", "(b) layer by layer", "C1s-"),
+    ("sharp", "(b) propagated sets", "C0o-"),
+    ("measured", "(c) measured", "kx-"),
+)
+"""What is drawn, and how; a column has the same colour in every figure."""
+GREATEST = 1e30
+"""A bound above this is not drawn; the legend says so."""
+MAX_TICKS = 12
 
 
 def _pyplot() -> Any:
@@ -37,19 +49,20 @@ def influence_figure(rows: Sequence[Influence], title: str, path: str) -> None:
     """
     plot = _pyplot()
     figure, axes = plot.subplots(figsize=(6, 4))
-    columns = (("closed", "(a) closed form", "^"), ("layerwise", "(b) layer by layer", "s"),
-               ("sharp", "(b) propagated sets", "o"), ("measured", "(c) measured", "x"))  # fmt: skip
-    for name, label, marker in columns:
-        points = [(row.n, getattr(row, name)) for row in rows]
-        kept = [(n, v[0]) for n, v in points if v is not None and 0 < v[0] < 1e30]
-        if kept:
-            axes.plot(*zip(*kept, strict=True), marker=marker, label=label)
+    lengths = [row.n for row in rows]
     first = next((row for row in rows if row.measured[0] > 0), None)
     if first is not None:
-        lengths = [row.n for row in rows]
-        axes.plot(lengths, [first.measured[0] * first.n / n for n in lengths], "k:", label="slope -1")
-    axes.set(xscale="log", yscale="log", xlabel="n", ylabel="change of the output's activation", title=title[:60])
-    _finish(plot, figure, axes, path)
+        steady = [first.measured[0] * first.n / n for n in lengths]
+        axes.plot(lengths, steady, color="0.7", linewidth=4, label="1/n, through the first measured")
+    for name, label, style in COLUMNS:
+        points = [(row.n, getattr(row, name)) for row in rows]
+        kept = [(n, v[0]) for n, v in points if v is not None and 0 < v[0] < GREATEST]
+        if kept:
+            axes.plot(*zip(*kept, strict=True), style, label=label)
+        if len(kept) < len(points):
+            axes.plot([], [], style, label=f"{label}: {len(points) - len(kept)} of {len(points)} not drawn")
+    axes.set(yscale="log", ylabel="change of the output's activation")
+    _finish(plot, figure, axes, lengths, title, path)
 
 
 def cross_entropy_figure(rows: Sequence[CrossEntropy], title: str, path: str) -> None:
@@ -61,11 +74,17 @@ def cross_entropy_figure(rows: Sequence[CrossEntropy], title: str, path: str) ->
         axes.plot(lengths, [getattr(row, name) for row in rows], style, label=name)
     margins = [row.margin if math.isfinite(row.margin) else 0.0 for row in rows]
     axes.errorbar(lengths, [row.measured for row in rows], yerr=margins, fmt="C1x", label="measured")
-    axes.set(xscale="log", xlabel="n", ylabel="cross-entropy (bits)", title=title[:60])
-    _finish(plot, figure, axes, path)
+    axes.set(ylabel="cross-entropy (bits)")
+    _finish(plot, figure, axes, lengths, title, path)
 
 
-def _finish(plot: Any, figure: Any, axes: Any, path: str) -> None:
+def _finish(plot: Any, figure: Any, axes: Any, lengths: Sequence[int], title: str, path: str) -> None:
+    """Lengths as ticks, the title in as many lines as it needs, and the file."""
+    axes.set(xscale="log", xlabel="n")
+    axes.set_xticks(lengths if len(lengths) <= MAX_TICKS else lengths[:: -(-len(lengths) // MAX_TICKS)])
+    axes.get_xaxis().set_major_formatter("{x:.0f}")
+    axes.minorticks_off()
+    axes.set_title("\n".join(textwrap.wrap(title.replace(",", ", "), 70)[:3]), fontsize=9)
     axes.legend(fontsize=8)
     figure.tight_layout()
     try:

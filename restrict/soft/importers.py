@@ -139,15 +139,10 @@ def from_torch(
     """
     source = str(state) if isinstance(state, str | Path) else "state dict"
     tensors = _Named(read_arrays(state) if isinstance(state, str | Path) else state, source)
-    matches = [m for m in (ENCODER.fullmatch(key) for key in tensors.arrays) if m]
-    if not matches:
-        raise ModelError(f"{source}: no tensor '...layers.0.self_attn.in_proj_weight': not an nn.TransformerEncoder")
-    stem = f"{matches[0]['prefix']}." if matches[0]["prefix"] else ""
-    d = tensors.arrays[f"{stem}layers.0.self_attn.in_proj_weight"].shape[-1]
+    stem, d, count = _encoder(tensors)
     if heads < 1 or d % heads:
         raise UsageError(f"{heads} heads do not divide the width {d}")
     mask: Mask = "past" if causal else "none"
-    count = 1 + max(int(m["layer"]) for m in matches)
     kind = "pre" if norm_first else "post"
     layers = tuple(
         _torch_layer(tensors, f"{stem}layers.{at}", d, heads, mask, activation, kind, eps) for at in range(count)
@@ -155,17 +150,8 @@ def from_torch(
     final = _norm(tensors, f"{stem}norm", d, eps) if f"{stem}norm.weight" in tensors.arrays else None
     symbols = len(alphabet) + (start_marker is not None) + (end_marker is not None)
     embed = tensors.take(_find(tensors, names, "embedding", (symbols, d), ("embed", "emb", "wte")), (symbols, d))
-    unembed_name = _find(
-        tensors, names, "unembedding", (None, d), ("head", "out", "classifier", "fc", "unembed", "linear")
-    )
-    unembed = tensors.take(unembed_name, (None, d))
-    bias = tensors.maybe(f"{unembed_name.removesuffix('weight')}bias", len(unembed))
-    positions = Positions()
-    if len(tensors.unused) == 1 or (names and "position" in names):
-        at_name = names["position"] if names and "position" in names else min(tensors.unused)
-        table = np.squeeze(tensors.arrays[at_name])
-        tensors.arrays[at_name] = table
-        positions = Positions("table", "add", (), tensors.take(at_name, (None, d)))
+    unembed, bias = _unembedding(tensors, names, d)
+    positions = _position_table(tensors, names, d)
     tensors.finish()
     return SoftModel(
         name=name,
@@ -179,6 +165,39 @@ def from_torch(
         final_norm=final,
         description="imported from an nn.TransformerEncoder state dict",
     )
+
+
+def _encoder(tensors: _Named) -> tuple[str, int, int]:
+    """The prefix of the encoder's names, its width and its layers."""
+    matches = [m for m in (ENCODER.fullmatch(key) for key in tensors.arrays) if m]
+    if not matches:
+        raise ModelError(
+            f"{tensors.source}: no tensor '...layers.0.self_attn.in_proj_weight': not an nn.TransformerEncoder"
+        )
+    stem = f"{matches[0]['prefix']}." if matches[0]["prefix"] else ""
+    first = f"{stem}layers.0.self_attn.in_proj_weight"
+    if first not in tensors.arrays or tensors.arrays[first].ndim != 2:
+        raise ModelError(f"{tensors.source}: the tensor {first!r} is missing or no matrix")
+    return stem, int(tensors.arrays[first].shape[1]), 1 + max(int(m["layer"]) for m in matches)
+
+
+def _unembedding(tensors: _Named, names: Mapping[str, str] | None, d: int) -> tuple[Floats, Floats]:
+    """The read-out's matrix and bias."""
+    hints = ("head", "out", "classifier", "fc", "unembed", "linear")
+    name = _find(tensors, names, "unembedding", (None, d), hints)
+    unembed = tensors.take(name, (None, d))
+    return unembed, tensors.maybe(f"{name.removesuffix('weight')}bias", len(unembed))
+
+
+def _position_table(tensors: _Named, names: Mapping[str, str] | None, d: int) -> Positions:
+    """The table of positions: the tensor so named, or the only one left."""
+    given = (names or {}).get("position")
+    if given is None and len(tensors.unused) != 1:
+        return Positions()
+    name = given if given is not None else min(tensors.unused)
+    if name in tensors.arrays:
+        tensors.arrays[name] = np.squeeze(tensors.arrays[name])
+    return Positions("table", "add", (), tensors.take(name, (None, d)))
 
 
 def _find(

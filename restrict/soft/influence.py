@@ -24,7 +24,8 @@ from restrict.soft.exchange import run_exchange
 from restrict.soft.lemma5 import ROOM, activation_norm, closed_form, gap_norm, recursion
 from restrict.soft.model import Floats, SoftModel
 from restrict.soft.parts import Parts, logit_gap, prepare
-from restrict.soft.values import Rows, allowed_tokens
+from restrict.soft.scores import Rows
+from restrict.soft.values import allowed_tokens
 
 Progress = Callable[[str], None]
 EXHAUSTIVE = 2**16
@@ -250,10 +251,20 @@ def _chosen(model: SoftModel, n: int, positions: Sequence[int] | None) -> Rows:
 
 @dataclass(frozen=True)
 class Fit:
-    """``value ~ constant * n^exponent``, least squares in the logarithms; an estimate, no bound."""
+    """``value ~ constant * n^exponent``, least squares in the logarithms; an estimate, no bound.
+
+    ``least`` and ``most`` are the ends of ``n * value``, which would be one number if the decay were exactly ``1/n``.
+    """
 
     exponent: float
     constant: float
+    least: float
+    most: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.constant:.3g} n^{self.exponent:.2f}; against 1/n: n times it is {self.least:.4g} .. {self.most:.4g}"
+        )
 
 
 def fit_decay(rows: Sequence[Influence], which: str = "sharp", quantity: int = 0) -> Fit | None:
@@ -264,4 +275,5 @@ def fit_decay(rows: Sequence[Influence], which: str = "sharp", quantity: int = 0
         return None
     x, y = np.log([float(n) for n, _ in pairs]), np.log([v for _, v in pairs])
     slope, offset = np.polyfit(x, y, 1)
-    return Fit(float(slope), float(np.exp(offset)))
+    scaled = [n * v for n, v in pairs]
+    return Fit(float(slope), float(np.exp(offset)), min(scaled), max(scaled))

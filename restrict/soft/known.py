@@ -6,7 +6,8 @@ self-attention" (ACL 2022), sections 3 and 5; ``random`` has independent Gaussia
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import dataclass
+from typing import Literal, cast
 
 import numpy as np
 
@@ -168,50 +169,62 @@ def random(
     Raises:
         UsageError: a value out of range.
     """
-    rng = np.random.default_rng([seed, layers, heads, width, hidden, symbols])
     if norm > 2:
         raise UsageError(f"norm={norm} must be 0 (none), 1 (post) or 2 (pre)")
-    small = percent / 100
-
-    def weights(rows: int, columns: int) -> Floats:
-        return rng.normal(0.0, small / np.sqrt(columns), (rows, columns))
-
-    size = max(1, width // heads)
-    kinds: tuple[Norm, ...] = ("none", "post", "pre")
-    kind = kinds[norm]
-    mask: Mask = "past" if causal else "none"
-    score: Literal["dot", "additive"] = "additive" if additive else "dot"
-
-    def layernorm() -> Normalisation | None:
-        return Normalisation(np.ones(width), zeros(width), Term("0.00001")) if norm else None
-
-    def head() -> SoftHead:
-        return SoftHead(
-            weights(size, width), weights(size, width), weights(size, width), weights(width, size),
-            zeros(size), zeros(size), zeros(size), mask, Term(f"1/sqrt({size})"), score,
-            rng.normal(size=size) if additive else None,
-        )  # fmt: skip
-
-    def layer() -> SoftLayer:
-        made = tuple(head() for _ in range(heads))
-        ffn = SoftFeedForward(weights(hidden, width), rng.normal(size=hidden) * small, weights(width, hidden),
-                              zeros(width), "gelu" if gelu else "relu")  # fmt: skip
-        return SoftLayer(made, zeros(width), ffn, kind, layernorm(), layernorm())
-
-    terms = tuple(Term(f"{f}pi(2*i/{p})") for p in (3, 7, 16, 50) for f in ("cos", "sin"))
-    embed, positions = rng.normal(size=(symbols, width)), rng.normal(size=(len(terms), width)) / np.sqrt(len(terms))
-    made = tuple(layer() for _ in range(layers))
     options = {
         "layers": layers, "heads": heads, "width": width, "hidden": hidden, "symbols": symbols, "labels": labels,
         "seed": seed, "percent": percent, "causal": causal, "norm": norm, "gelu": gelu, "additive": additive,
     }  # fmt: skip
+    draw = _Draw(np.random.default_rng([seed, layers, heads, width, hidden, symbols]), percent / 100, width)
+    terms = tuple(Term(f"{f}pi(2*i/{p})") for p in (3, 7, 16, 50) for f in ("cos", "sin"))
+    embed = draw.rng.normal(size=(symbols, width))
+    positions = draw.rng.normal(size=(len(terms), width)) / np.sqrt(len(terms))
+    made = tuple(draw.layer(heads, hidden, options) for _ in range(layers))
     return SoftModel(
         name="random:" + ",".join(f"{k}={v}" for k, v in options.items()),
         alphabet=tuple(str(a) if symbols <= 10 else f"s{a}" for a in range(symbols)),
         embed=embed,
         positions=Positions("terms", "add", terms, positions),
         layers=made,
-        output=SoftOutput(weights(labels, width), zeros(labels), tuple(f"label{a}" for a in range(labels))),
+        output=SoftOutput(draw.weights(labels, width), zeros(labels), tuple(f"label{a}" for a in range(labels))),
         description="independent Gaussian weights",
-        final_norm=layernorm() if norm == 2 else None,
+        final_norm=_plain_norm(width) if norm == 2 else None,
     )
+
+
+def _plain_norm(width: int) -> Normalisation:
+    return Normalisation(np.ones(width), zeros(width), Term("0.00001"))
+
+
+@dataclass(frozen=True)
+class _Draw:
+    """Gaussian matrices with entries of standard deviation ``small / sqrt(columns)``, in the order of the calls."""
+
+    rng: np.random.Generator
+    small: float
+    width: int
+
+    def weights(self, rows: int, columns: int) -> Floats:
+        """A matrix."""
+        return self.rng.normal(0.0, self.small / np.sqrt(columns), (rows, columns))
+
+    def head(self, size: int, causal: bool, additive: bool) -> SoftHead:
+        """A head with ``size`` dimensions."""
+        mask: Mask = "past" if causal else "none"
+        score: Literal["dot", "additive"] = "additive" if additive else "dot"
+        return SoftHead(
+            self.weights(size, self.width), self.weights(size, self.width), self.weights(size, self.width),
+            self.weights(self.width, size), zeros(size), zeros(size), zeros(size), mask, Term(f"1/sqrt({size})"), score,
+            self.rng.normal(size=size) if additive else None,
+        )  # fmt: skip
+
+    def layer(self, heads: int, hidden: int, options: dict[str, int]) -> SoftLayer:
+        """A layer of heads and a network."""
+        size, kinds = max(1, self.width // heads), cast(tuple[Norm, ...], ("none", "post", "pre"))
+        made = tuple(self.head(size, bool(options["causal"]), bool(options["additive"])) for _ in range(heads))
+        ffn = SoftFeedForward(
+            self.weights(hidden, self.width), self.rng.normal(size=hidden) * self.small,
+            self.weights(self.width, hidden), zeros(self.width), "gelu" if options["gelu"] else "relu",
+        )  # fmt: skip
+        norms = (_plain_norm(self.width), _plain_norm(self.width)) if options["norm"] else (None, None)
+        return SoftLayer(made, zeros(self.width), ffn, kinds[options["norm"]], *norms)

@@ -32,7 +32,8 @@ import numpy as np
 from restrict.soft.enclosure import Enclosure, linear, norms
 from restrict.soft.model import Floats, LayerNorm
 from restrict.soft.parts import Head, Layer, Parts, eps_range
-from restrict.soft.values import Rows, start
+from restrict.soft.scores import Rows
+from restrict.soft.values import start
 
 ROOM = 1 + 1e-10
 

@@ -18,7 +18,7 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,8 @@ MAX_POWER = 64
 MAX_BITS = 4096
 """Bits of an exact intermediate value."""
 LIBRARY_ULPS = 4
+MAX_KEPT = 2**16
+"""Positions up to which a term's column is kept for the next call."""
 
 
 @dataclass(frozen=True)
@@ -80,20 +82,24 @@ class Term:
         Raises:
             ModelError: where the term has no value there (a division by zero, a root of a negative number).
         """
+        return _enclosed(self._exact(i, n), self.text)
+
+    def exact(self, i: int, n: int) -> Fraction | None:
+        """The exact value, or ``None`` where only an enclosure is known (a root, a logarithm).
+
+        Args:
+            i: position, ``0 .. n-1``.
+            n: length, at least 1.
+
+        Raises:
+            ModelError: where the term has no value there.
+        """
         found = self._exact(i, n)
-        if isinstance(found, Span):
-            return found
-        near = _nearest(found, self.text)
-        exact = Fraction(near)
-        low = near if exact <= found else math.nextafter(near, -math.inf)
-        return Span(low, near if exact >= found else math.nextafter(near, math.inf))
+        return found if isinstance(found, Fraction) else None
 
     def value(self, i: int, n: int) -> float:
         """The double that the evaluator uses: nearest to an exact value, else the middle of the enclosure."""
-        found = self._exact(i, n)
-        if isinstance(found, Fraction):
-            return _nearest(found, self.text)
-        return min(max((found.low + found.high) / 2, found.low), found.high)
+        return _middle(self._exact(i, n), self.text)
 
     def column(self, n: int) -> npt.NDArray[np.float64]:
         """The values at every position.
@@ -104,16 +110,11 @@ class Term:
         Returns:
             Shape (n,), float64. Cost: one exact evaluation per position (about 2 microseconds per operation).
         """
-        if not self.uses_i:
-            return np.full(n, self.value(0, n))
-        return np.array([self.value(i, n) for i in range(n)], dtype=np.float64)
+        return _columns(self, n)[0]
 
     def errors(self, n: int) -> npt.NDArray[np.float64]:
         """Bounds on ``|value - exact value|`` at every position, shape (n,)."""
-        spans = [self.enclose(i, n) for i in range(n if self.uses_i else 1)]
-        values = [self.value(i, n) for i in range(len(spans))]
-        found = [max(up(v - s.low), up(s.high - v)) for v, s in zip(values, spans, strict=True)]
-        return np.array(found * (1 if self.uses_i else n), dtype=np.float64)
+        return _columns(self, n)[1]
 
     def _exact(self, i: int, n: int) -> Number:
         try:
@@ -124,6 +125,48 @@ class Term:
             raise ModelError(f"the term {quote(self.text)} is too large for a double at i = {i}, n = {n}") from None
         except ModelError as error:
             raise ModelError(f"the term {quote(self.text)} at i = {i}, n = {n}: {error}") from None
+
+
+Columns = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
+
+
+def _columns(term: Term, n: int) -> Columns:
+    """The values at every position, and bounds on their errors: (n,) each."""
+    return _kept_columns(term, n) if n <= MAX_KEPT else _made_columns(term, n)
+
+
+def _made_columns(term: Term, n: int) -> Columns:
+    exact = [term._exact(i, n) for i in range(n if term.uses_i else 1)]
+    spans = [_enclosed(x, term.text) for x in exact]
+    values = [_middle(x, term.text) for x in exact]
+    errors = [max(up(v - s.low), up(s.high - v)) for v, s in zip(values, spans, strict=True)]
+    times = 1 if term.uses_i else n
+    return np.array(values * times, dtype=np.float64), np.array(errors * times, dtype=np.float64)
+
+
+@lru_cache(maxsize=128)
+def _kept_columns(term: Term, n: int) -> Columns:
+    made = _made_columns(term, n)
+    for column in made:
+        column.setflags(write=False)
+    return made
+
+
+def _enclosed(x: Number, text: str) -> Span:
+    """Two doubles around a value."""
+    if isinstance(x, Span):
+        return x
+    near = _nearest(x, text)
+    exact = Fraction(near)
+    low = near if exact <= x else math.nextafter(near, -math.inf)
+    return Span(low, near if exact >= x else math.nextafter(near, math.inf))
+
+
+def _middle(x: Number, text: str) -> float:
+    """The double that stands for a value."""
+    if isinstance(x, Fraction):
+        return _nearest(x, text)
+    return min(max((x.low + x.high) / 2, x.low), x.high)
 
 
 def up(x: float) -> float:
@@ -318,10 +361,14 @@ def _exp(x: Number) -> Number:
 def _cospi(x: Number) -> Number:
     """``cos(pi x)`` for rational ``x``, reduced exactly to ``0 < x < 1/2`` first."""
     r = _rational(x) % 2
-    if r > 1:
-        r = 2 - r
+    return _cospi_reduced(2 - r if r > 1 else r)
+
+
+@lru_cache(maxsize=4096)
+def _cospi_reduced(r: Fraction) -> Number:
+    """``cos(pi r)`` for ``0 <= r <= 1``; kept, as positions repeat it."""
     if r > Fraction(1, 2):
-        return _negative(_cospi(1 - r))
+        return _negative(_cospi_reduced(1 - r))
     if r in (0, Fraction(1, 2), Fraction(1, 3)):
         return {0: Fraction(1), Fraction(1, 2): Fraction(0), Fraction(1, 3): Fraction(1, 2)}[r]
     angle = _spans(ast.Mult, Span(math.pi, up(math.pi)), _span(r))

@@ -6,6 +6,7 @@ Every score and every map value is a ``hash`` of its arguments, so a model of an
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from restrict.errors import UsageError
@@ -52,20 +53,7 @@ def random_model(
         raise UsageError(
             f"random: layers * (heads + 1) = {size} may be at most {MOST_VARIABLES}, symbols at most {MOST_SYMBOLS}"
         )
-    variables: list[dict[str, Any]] = []
-    below = "token"
-    for layer in range(1, layers + 1):
-        names = [f"a{layer}_{h}" for h in range(heads)]
-        for h, name in enumerate(names):
-            score = f"hash({seed}, {2 * layer}, {h}, i, q, j, k)"
-            variables.append(
-                {"name": name, "kind": "head", "query": below, "key": below, "value": below, "score": score}
-            )
-        size = classes if layer == layers else states
-        args = [below, *names]
-        rule = f"hash({seed}, {2 * layer + 1}, i, {', '.join(args)}) % {size}"
-        below = f"y{layer}"
-        variables.append({"name": below, "kind": "map", "args": args, "domain": size, "map": rule})
+    variables = list(_layers(layers, heads, states, seed, classes))
     alphabet = [str(a) for a in range(symbols)] if symbols <= 10 else [f"s{a}" for a in range(symbols)]
     kind = f"symbols={symbols},classes={classes}"
     if brackets:
@@ -78,5 +66,24 @@ def random_model(
         "description": "a random hard-attention transformer with independent hashed scores",
         "alphabet": alphabet,
         "variables": variables,
-        "output": {"variable": below, "position": position, **({"accept": [1]} if classes == 2 else {})},
-    }
+        "output": {
+            "variable": variables[-1]["name"],
+            "position": position,
+            **({"accept": [1]} if classes == 2 else {}),
+        },
+    }  # fmt: skip
+
+
+def _layers(layers: int, heads: int, states: int, seed: int, classes: int) -> Iterator[dict[str, Any]]:
+    """The variables of all layers, heads before the map that reads them."""
+    below = "token"
+    for layer in range(1, layers + 1):
+        names = [f"a{layer}_{h}" for h in range(heads)]
+        for h, name in enumerate(names):
+            score = f"hash({seed}, {2 * layer}, {h}, i, q, j, k)"
+            yield {"name": name, "kind": "head", "query": below, "key": below, "value": below, "score": score}
+        size = classes if layer == layers else states
+        args = [below, *names]
+        rule = f"hash({seed}, {2 * layer + 1}, i, {', '.join(args)}) % {size}"
+        below = f"y{layer}"
+        yield {"name": below, "kind": "map", "args": args, "domain": size, "map": rule}

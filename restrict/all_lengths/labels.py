@@ -1,0 +1,146 @@
+"""Two models compared by their labels, at the last position or at every one: where no ``accept`` makes a language.
+
+The labels of a model are given by an automaton with a label for each state, or (output at every position) by a
+bimachine. Both are compared on the pairs of states that words reach; a shortest difference is found by breadth-first
+search, at every position from both ends: the shortest word with a given pair of left states before a position and a
+given pair of right states behind it is the shortest prefix, the letter and the shortest suffix.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+from restrict.all_lengths.bimachine import Bimachine
+from restrict.all_lengths.compare import Difference
+from restrict.all_lengths.moore import Moore
+from restrict.all_lengths.program import I32, UNDEFINED, Program
+from restrict.all_lengths.stages import Built
+from restrict.errors import UsageError
+
+Pair = tuple[int, int]
+Reached = dict[Pair, tuple[Pair, int] | None]
+
+
+def comparable(one: Program, two: Program) -> None:
+    """Refuse two models whose labels are at different positions or of different words.
+
+    Raises:
+        UsageError: with what differs.
+    """
+    if set(one.alphabet) != set(two.alphabet):
+        raise UsageError("the two models have different alphabets")
+    if one.every != two.every:
+        raise UsageError("one of the models has its output at the last position, the other at every position")
+    if one.every and (one.start, one.end) != (two.start, two.end):
+        raise UsageError("with output at every position both models must have the same markers")
+
+
+def named_labels(program: Program, labels: tuple[str, ...]) -> list[str]:
+    """The labels with a name of its own for lengths at which the model is not defined."""
+    name = "undefined"
+    while name in program.labels:
+        name += "_"
+    return [name if label == UNDEFINED else label for label in labels]
+
+
+def automaton_document(program: Program, one: Moore) -> dict[str, Any]:
+    """An automaton with labels, as the checker reads it."""
+    out = {"alphabet": list(one.alphabet), "labels": named_labels(program, one.labels)}
+    return out | {"transitions": one.delta.tolist(), "output": one.label.tolist()}
+
+
+def bimachine_document(built: Built) -> dict[str, Any]:
+    """A bimachine of labels, as the checker reads it."""
+    program, machine = built.program, built.machine
+    label = np.append(machine.column("@label"), -1)
+    out: dict[str, Any] = {"alphabet": list(program.alphabet), "labels": named_labels(program, program.labels)}
+    out |= {"left": machine.left.tolist(), "right": machine.right.tolist()}
+    return out | {"table": label[machine.lab].tolist()}
+
+
+def difference_at_the_end(one: Moore, two: Moore, markers: tuple[int, int], first: int) -> Difference | None:
+    """A shortest word of at least ``first`` positions (markers of the first model counted) with different labels."""
+    order = [two.alphabet.index(a) for a in one.alphabet]
+    todo, low = deque([(0, 0, markers[0])]), max(first, 1)
+    back: dict[tuple[int, int, int], tuple[tuple[int, int, int], str] | None] = {(0, 0, min(markers[0], low)): None}
+    while todo:
+        a, b, n = todo.popleft()
+        here = (a, b, min(n, low))
+        said, other = one.labels[int(one.label[a])], two.labels[int(two.label[b])]
+        if n >= low and said not in (other, UNDEFINED):
+            word: list[str] = []
+            while (step := back[here]) is not None:
+                here, symbol = step
+                word.append(symbol)
+            return Difference(tuple(reversed(word)), n, said, other=other or "undefined")
+        for x, y in enumerate(order):
+            to = (int(one.delta[a, x]), int(two.delta[b, y]), n + 1)
+            key = (*to[:2], min(n + 1, low))
+            if key not in back:
+                back[key] = (here, one.alphabet[x])
+                todo.append(to)
+    return None
+
+
+def difference_anywhere(one: Built, two: Built) -> Difference | None:
+    """A shortest word and a position in it at which the labels differ."""
+    order = [two.program.alphabet.index(a) for a in one.program.alphabet]
+    order += list(range(len(order), one.program.letters))
+    ours, theirs = one.machine, two.machine
+    lefts, rights = _reached(ours.left, theirs.left[:, order]), _reached(ours.right, theirs.right[:, order])
+    behind = [(pair, len(_letters(rights, pair))) for pair in rights]
+    names = [_names(one.program, ours), _names(two.program, theirs)]
+    best: tuple[int, Pair, int, Pair] | None = None
+    for pair in lefts:
+        before = len(_letters(lefts, pair))
+        for x, y in enumerate(order):
+            for other, after in behind:
+                if best is not None and before + 1 + after >= best[0]:
+                    continue
+                label = ours.lab[pair[0], x, other[0]]
+                if label < 0:
+                    continue
+                said, said_there = names[0][label], names[1][theirs.lab[pair[1], y, other[1]]]
+                if said not in (said_there, UNDEFINED):
+                    best = (before + 1 + after, pair, x, other)
+    if best is None:
+        return None
+    n, pair, x, other = best
+    run = [*_letters(lefts, pair), x, *reversed(_letters(rights, other))]
+    at = len(_letters(lefts, pair))
+    said = names[0][ours.lab[pair[0], x, other[0]]]
+    said_there = names[1][theirs.lab[pair[1], order[x], other[1]]]
+    symbols = one.program.alphabet
+    word = tuple(symbols[a] for a in run if a < len(symbols))
+    return Difference(word, n, said, other=said_there or "undefined", position=at)
+
+
+def _names(program: Program, machine: Bimachine) -> list[str]:
+    """The label's name for each row of a bimachine's values."""
+    return [program.labels[v] for v in machine.column("@label")]
+
+
+def _reached(ours: I32, theirs: I32) -> Reached:
+    """The pairs of states that words reach, breadth first: from which pair, by which letter."""
+    found: Reached = {(0, 0): None}
+    todo = deque([(0, 0)])
+    while todo:
+        pair = todo.popleft()
+        for x in range(ours.shape[1]):
+            to = (int(ours[pair[0], x]), int(theirs[pair[1], x]))
+            if to[0] >= 0 and to not in found:
+                found[to] = (pair, x)
+                todo.append(to)
+    return found
+
+
+def _letters(found: Reached, pair: Pair) -> list[int]:
+    """The letters that lead to a pair."""
+    out: list[int] = []
+    while (step := found[pair]) is not None:
+        pair, x = step
+        out.append(x)
+    return out[::-1]

@@ -1,0 +1,145 @@
+"""Patterns that force a label at every length: fixed symbols at both ends, and between them free positions.
+
+After ``start`` and any number of cells of the middle the states reached lie in one set, the union over all these
+numbers. So the pattern works at every length from ``len(start) + len(end)`` on iff ``end`` leads that union to states
+with the label. With a middle of free positions only, the cost is the same at every length. Where no such pattern forces
+a label (by Theorem 1 one of two labels has one), a middle with fixed symbols at a period is tried.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from itertools import product
+
+from restrict.all_lengths.forcing import FREE, Sets
+from restrict.all_lengths.moore import Moore
+
+MIDDLES = 300
+"""So many middles of one length are tried at most."""
+SMALL = 1000
+"""With more sets of states no other middles are tried."""
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """``start``, then ``middle`` again and again, cut off where the length says, then ``end``: forces ``label``.
+
+    It does so at every ``n >= first`` (markers counted) at which the model is defined.
+    """
+
+    label: str
+    start: tuple[str, ...]
+    end: tuple[str, ...]
+    first: int
+    middle: tuple[str, ...] = (FREE,)
+
+    @property
+    def cost(self) -> int:
+        """How many symbols are fixed at both ends."""
+        return sum(a != FREE for a in (*self.start, *self.end))
+
+    def text(self) -> str:
+        """As a person writes it."""
+        middle = "*...*" if self.middle == (FREE,) else f"({' '.join(self.middle)})..."
+        return " ".join([*self.start, middle, *self.end])
+
+    @property
+    def share(self) -> float:
+        """The share of the middle that is fixed."""
+        return sum(a != FREE for a in self.middle) / len(self.middle)
+
+    def claim(self) -> dict[str, object]:
+        """The claim of a proof."""
+        content = {"kind": "forces", "label": self.label, "start": list(self.start), "middle": list(self.middle)}
+        return content | {"end": list(self.end), "from": self.first}
+
+
+def cheapest_pattern(automaton: Moore, label: str, markers: int) -> Pattern | None:
+    """The pattern that forces a label with the fewest fixed symbols at its ends and a free middle.
+
+    Where there is none, the one whose middle has the smallest share of fixed symbols, among middles of up to four
+    cells; ``None`` where no such pattern forces the label either.
+
+    Raises:
+        ResourceLimit: too many sets of states.
+    """
+    sets = Sets(automaton, label)
+    for middle in middles(automaton.alphabet):
+        if middle != (FREE,) and len(sets.order) > SMALL:
+            break
+        if (found := _with_middle(sets, middle, markers)) is not None:
+            return found
+    return None
+
+
+def middles(alphabet: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Free positions; then words of up to four cells that are no powers, by the share that is fixed."""
+    out: list[tuple[str, ...]] = []
+    for length in range(1, 5):
+        if (len(alphabet) + 1) ** length > MIDDLES:
+            break
+        for cells in product((FREE, *alphabet), repeat=length):
+            parts = [d for d in range(1, length) if length % d == 0]
+            if not any(cells == cells[:d] * (length // d) for d in parts):
+                out.append(cells)
+    return sorted(out, key=lambda cells: (sum(a != FREE for a in cells) / len(cells), len(cells)))
+
+
+def _with_middle(sets: Sets, middle: tuple[str, ...], markers: int) -> Pattern | None:
+    """The pattern with the fewest fixed symbols at its ends: 0-1 breadth-first search over (set, before or behind)."""
+    symbols = (FREE, *sets.automaton.alphabet)
+    cells = [symbols.index(a) for a in middle]
+    start = (0, 0)
+    best: dict[tuple[int, int], int] = {start: 0}
+    parent: dict[tuple[int, int], tuple[tuple[int, int], str]] = {}
+    queue = deque([start])
+    done: set[tuple[int, int]] = set()
+    while queue:
+        at = queue.popleft()
+        if at in done:
+            continue
+        done.add(at)
+        node, part = at
+        if part == 1 and sets.forced(node) and sets.order[node] & sets.spoken:
+            return _pattern(parent, at, sets.label, markers, middle)
+        moves = [((to, part), +(a != FREE), a) for to, a in zip(sets.after(node), symbols, strict=True)]
+        if part == 0:
+            moves.append(((_union(sets, node, cells), 1), 0, ""))
+        for to, cost, a in moves:
+            if best[at] + cost < best.get(to, 1 << 60):
+                best[to] = best[at] + cost
+                parent[to] = (at, a)
+                (queue.append if cost else queue.appendleft)(to)
+    return None
+
+
+def _union(sets: Sets, node: int, cells: list[int]) -> int:
+    """The set of all states after any number of cells of the middle."""
+    seen: set[tuple[int, int]] = set()
+    states: set[int] = set()
+    t = 0
+    while (node, t % len(cells)) not in seen:
+        seen.add((node, t % len(cells)))
+        states |= sets.order[node]
+        node = sets.after(node)[cells[t % len(cells)]]
+        t += 1
+    return sets.number(frozenset(states))
+
+
+def _pattern(
+    parent: dict[tuple[int, int], tuple[tuple[int, int], str]],
+    at: tuple[int, int],
+    label: str,
+    markers: int,
+    middle: tuple[str, ...],
+) -> Pattern:
+    """The path to a node as a pattern."""
+    cells: list[str] = []
+    while at in parent:
+        at, cell = parent[at]
+        cells.append(cell)
+    cells.reverse()
+    cut = cells.index("")
+    start, end = tuple(cells[:cut]), tuple(cells[cut + 1 :])
+    return Pattern(label, start, end, max(1, len(start) + len(end) + markers), middle)

@@ -1,0 +1,120 @@
+"""`compile --to soft`: formulas and star-free languages to softmax transformers. Imported with the command line, so it
+stays light."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from restrict.logic.formula import Formula
+    from restrict.simulate.formulas.compiler import Compiled
+
+
+LONGEST = 10_000_000
+"""``restrict.soft.model.MAX_N``, which is not imported here."""
+
+
+@dataclass(frozen=True)
+class SoftOptions:
+    """What the options of `compile --to soft` say."""
+
+    how: str
+    decoder: bool
+    at: Any
+    name: str | None
+    output: Path | None
+    verify: int | None
+    n: int | None
+    as_json: bool
+
+
+def compile_to_soft(formula: str | None, spec: str | None, symbols: list[str] | None, options: SoftOptions) -> None:
+    """Write the weights and print the error budget.
+
+    Raises:
+        UsageError: options that do not go together, a malformed formula, or one without a theorem.
+        NotEstablished: the language is not star-free, or the model is wrong on a word, which is a bug.
+    """
+    from restrict.errors import NotEstablished, UsageError
+    from restrict.simulate.formulas.compiler import compile_soft
+    from restrict.simulate.formulas.verify import counterexample
+
+    if options.output is None:
+        raise UsageError("--to soft writes a safetensors file; name it with -o")
+    parsed, alphabet = _formula(formula, spec, symbols)
+    compiled = compile_soft(
+        parsed,
+        alphabet,
+        how=options.how,  # type: ignore[arg-type]
+        decoder=options.decoder,
+        at=options.at,
+        name=options.name or (spec if spec is not None else None),
+    )
+    words = None
+    if options.verify is not None:
+        wrong, words = counterexample(compiled, options.verify)
+        if wrong is not None:
+            raise NotEstablished(f"the model and the formula differ on {' '.join(wrong)}; please report this as a bug")
+    compiled.model.save(options.output)
+    found = {"file": str(options.output), **compiled.budget.document(compiled.model, options.n)}
+    if options.as_json:
+        click.echo(json.dumps(found | {"words_compared": words}))
+        return
+    _show(found, compiled, options, words)
+
+
+def _formula(formula: str | None, spec: str | None, symbols: list[str] | None) -> tuple[Formula, tuple[str, ...]]:
+    from restrict.errors import UsageError
+    from restrict.logic import parse
+
+    if spec is None:
+        if formula is None or symbols is None:
+            raise UsageError("--to soft needs FORMULA and its --alphabet, or --language LANGUAGE")
+        return parse(formula, symbols), tuple(symbols)
+    from restrict.all_lengths.compile_back import formula_of
+    from restrict.all_lengths.verify import named
+    from restrict.languages.regular import Regular
+
+    if formula is not None:
+        raise UsageError("give a formula or --language, not both")
+    language = named(spec)
+    if not isinstance(language, Regular):
+        raise UsageError(f"{spec} is not a regular language, so no formula without counting defines it")
+    return formula_of(language.dfa, language.spec), language.alphabet
+
+
+def _show(found: dict[str, Any], compiled: Compiled, options: SoftOptions, words: int | None) -> None:
+    heads = found["heads"]
+    click.echo(
+        f"{found['file']}: {len(heads)} heads in {found['layers']} layers, width {found['width']} ({found['theorem']})"
+    )
+    if compiled.model.positions.terms:
+        click.echo(f"  position embeddings: {', '.join(found['position_embeddings'])}")
+    click.echo(
+        f"  before rounding every Boolean is within {found['deviation_at_every_n']:.4f} of its truth value, at every "
+        "length (certified bound; the limit is 0.25)"
+    )
+    if options.n is not None:
+        click.echo(f"  at n = {options.n}: within {compiled.budget.deviation(options.n):.4f} (certified bound)")
+    for kind in ("float64", "float32"):
+        length = found[f"certified_length_{kind}"]
+        after = (
+            "the longest that the format allows" if length >= LONGEST else f"from n = {length + 1} on it may be wrong"
+        )
+        click.echo(f"  {kind}: certified up to n = {length}; {after}")
+    for head in heads:
+        bound = f", within {head['deviation_at_every_n']:.4f}" if "deviation_at_every_n" in head else ""
+        click.echo(
+            f"  layer {head['layer']} head {head['head']}: {head['pattern']}, mask {head['mask']}, "
+            f"1/tau = {head['inverse_temperature']}{bound}, for {'; '.join(head['serves'])}"
+        )
+    if words is not None:
+        click.echo(
+            f"  equal to the evaluator on all {words} words of up to {options.verify} symbols, in float64 and float32 "
+            "(exact)"
+        )

@@ -1,0 +1,39 @@
+"""Examples at the end of each command's help. A test runs them all, in this order, so that they stay true."""
+
+from __future__ import annotations
+
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    "new": ("new --list", "new random:layers=2,heads=2,states=4,seed=1 -o model.json"),
+    "run": ("run and-of-ors 010011010",),
+    "certify": (
+        "certify and-of-ors -n 100 -o certificate.json",
+        "certify random:layers=1,heads=2,states=2,every=1 -n 50 --target all --free 0.8",
+    ),
+    "check": ("check and-of-ors certificate.json", "check and-of-ors certificate.json --json"),
+    "show": ("show certificate.json --model and-of-ors",),
+    "report": ("report certificate.json -o report.html", "report certificate.json --figure figure.svg"),
+    "tighten": ("tighten and-of-ors certificate.json",),
+    "explain": ("explain induction-head --input abcdabca",),
+    "lower-bound": ("lower-bound and-of-ors -n 25 -o bound.json",),
+    "bounds": ("bounds -L 1 -H 2 -C 0.9",),
+    "language": ("language parity -n 100", "language 'regex:(ab)*' -n 20"),
+    "refute": ("refute parity-attempt -L parity -n 100 -o refutation.json",),
+    "automaton": ("automaton flip-flop -o flip-flop-dfa.json",),
+    "verify": ("verify instances/brasp-ab-star.json -L 'regex:(ab)*'",),
+    "compile": ("compile 'once (1 and previous 1)' --alphabet 0,1 -o contains-11.json",),
+    "import": ("import b-rasp instances/brasp-dyck1-depth2.txt -o dyck.json",),
+}
+
+
+def epilog(command: str) -> str | None:
+    """The end of a command's help.
+
+    Args:
+        command: its name.
+
+    Returns:
+        Its examples, kept line by line by click; ``None`` where there are none.
+    """
+    if command not in EXAMPLES:
+        return None
+    return "\n".join(["\b", "Examples:", *(f"  restrict {line}" for line in EXAMPLES[command])])

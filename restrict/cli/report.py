@@ -1,0 +1,61 @@
+"""The command `report`. Imported with the command line, so it stays light."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from restrict.cli import common
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@common.output_option("the report (HTML)")
+@click.option("--model", default=None, metavar="MODEL", help="The model; a built-in one is found by its name.")
+@click.option("--stages", is_flag=True, help="Run the Depth Reduction Lemma and show its stages (--target all).")
+@click.option(
+    "--figure",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=None,
+    callback=lambda _context, _parameter, path: common.check_writable(path),
+    help="Write the main drawing here (.svg or .pdf).",
+)
+@common.JSON
+def report(
+    file: Path, output: Path | None, model: str | None, stages: bool, figure: Path | None, as_json: bool
+) -> None:  # fmt: skip
+    """Write a report of FILE: one HTML page that needs no network.
+
+    FILE is a certificate, a refutation, a lower bound, an automaton, a proof for all lengths, a soft certificate, or
+    what `restrict soft influence --json` printed. The page shows the claim, inputs, layers and attention before and
+    after; point at a node for its values, dependencies and candidates.
+    """
+    from restrict.errors import UsageError
+    from restrict.report.drawing import check_ending, save
+    from restrict.report.page import need_jinja
+    from restrict.report.source import page_of
+
+    if output is None and figure is None:
+        raise UsageError("nothing to write: give -o report.html, --figure figure.svg, or both")
+    if output is not None:
+        need_jinja()
+    if figure is not None:
+        check_ending(figure)
+    page = page_of(file, model, common.trusted_line, stages)
+    if output is not None:
+        page.save(output)
+    if figure is not None:
+        if page.drawing is None:
+            raise UsageError(f"{file}: it has no drawing (an automaton of too many states?)")
+        save(page.drawing, figure)
+    written = {"report": output, "figure": figure}
+    if as_json:
+        click.echo(json.dumps({"kind": page.kind, "title": page.title, "claim": page.claim,
+                               **{what: str(path) for what, path in written.items() if path}}))  # fmt: skip
+        return
+    click.echo(f"{page.title}: {page.claim}")
+    for what, path in written.items():
+        if path is not None:
+            click.echo(f"  {what} written to {path}")

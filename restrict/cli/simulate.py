@@ -1,0 +1,210 @@
+"""The command `simulate`: a hard-attention program as a softmax transformer, with its certified error."""
+
+from __future__ import annotations
+
+import json
+import re
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from restrict.cli import common
+
+if TYPE_CHECKING:
+    from restrict.simulate.hard import Compiled
+    from restrict.simulate.measure import Measured
+
+
+class Epsilon(click.ParamType):  # type: ignore[type-arg]
+    """A positive number as a decimal or a fraction, exactly as written."""
+
+    name = "epsilon"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Fraction:
+        """The number."""
+        if isinstance(value, Fraction):
+            return value
+        if len(value) > 40 or not re.fullmatch(r"\d+/0*[1-9]\d*|\d*\.?\d+(e-?\d{1,2})?", value, re.ASCII):
+            self.fail(f"{value!r} is not a positive number such as 0.01 or 1/100", param, ctx)
+        return Fraction(value)
+
+
+@click.command("simulate")
+@common.MODEL
+@common.LENGTH
+@click.option(
+    "--epsilon",
+    type=Epsilon(),
+    default="1/5",
+    show_default=True,
+    help="How far any head's read may be from the hard one; at most 1/4, so that rounding restores it exactly.",
+)
+@click.option("--samples", type=click.IntRange(1, 10**6), default=200, show_default=True, help="Words to draw.")
+@common.SEED
+@common.output_option("the softmax model (restrict-soft/1)")
+@common.JSON
+def simulate(
+    model: str, n: int, epsilon: Fraction, samples: int, seed: int, output: Path | None, as_json: bool
+) -> None:
+    """Simulate hard attention by softmax: the temperature that MODEL needs at length N, and the error.
+
+    Prints the inverse temperature 1/tau of each head, the certified bound on what it loses, and the largest loss that
+    was measured: on all words where there are at most 4096, else on samples. With -o the softmax model is written; it
+    is evaluated by `restrict soft` and by restrict.soft. A variable that cannot be compiled is named with the reason.
+
+    MODEL may also be an S-RASP program: a file ending in .srasp, or srasp:dyck-2, srasp:flip-flop, srasp:induction-1.
+    It becomes a uniform-tieless average-hard transformer, and Theorem 26 gives the temperature.
+    """
+    from restrict.simulate.srasp.source import is_srasp
+
+    if is_srasp(model):
+        _srasp(model, n, epsilon, (samples, seed), output, as_json)
+        return
+    from restrict.model.source import load
+    from restrict.simulate.hard import compile_program
+    from restrict.simulate.measure import measure, words_of
+
+    with common.progress_on(model[:40]) as progress:
+        progress("compiling", None)
+        compiled = compile_program(load(model), n, epsilon)
+        progress("measuring", None)
+        found = measure(compiled, *words_of(compiled, samples, seed))
+    if output is not None:
+        compiled.soft.save(output)
+    if as_json:
+        click.echo(json.dumps(_document(compiled, found, output)))
+        return
+    _print(compiled, found)
+    if output is not None:
+        click.echo(f"softmax model in {output}")
+
+
+def _safe(compiled: Compiled, safe: int) -> str:
+    """What is certified about floating point."""
+    if not compiled.every_length:
+        return f"right at n = {safe} (certified)" if safe else f"at n = {compiled.n} the result may be wrong"
+    if safe >= common.LONGEST // 10:
+        return f"right up to n = {safe}, the longest (certified)"
+    return f"right up to n = {safe} (certified); from n = {safe + 1} on the result may be wrong"
+
+
+def _print(compiled: Compiled, found: Measured) -> None:
+    from restrict.simulate.rounding import safe_length
+
+    soft, n = compiled.soft, compiled.n
+    click.echo(
+        f"{compiled.program.name} at n = {n}: "
+        f"heads {len(compiled.heads)}, layers {len(soft.layers)}, width {soft.width}"
+    )
+    click.echo(
+        f"needed 1/tau: {compiled.scale:.6g}; every head is within {_up(compiled.error)} of the hard one "
+        f"(certified; asked for {compiled.epsilon}), and rounding makes it exact"
+    )
+    on = f"all {found.words} words" if found.exhaustive else f"{found.words} sampled words (estimate from below)"
+    wrong = "no wrong label" if not found.wrong else f"WRONG LABELS on {found.wrong} words; please report this as a bug"
+    click.echo(f"measured: {found.error:.6g} on {on}, {wrong}")
+    for kind in ("float64", "float32"):
+        click.echo(f"{kind}: {_safe(compiled, safe_length(compiled, kind))}")
+    every = "every length at which the program is defined" if compiled.every_length else f"n = {n} only"
+    click.echo(f"the softmax model holds for {every}")
+    width = max((len(h.variable) for h in compiled.heads), default=4)
+    for head, measured in zip(compiled.heads, found.errors, strict=True):
+        click.echo(
+            f"  {head.variable:<{width}}  layer {head.layer:>3}  ties {head.ties:<8}  1/tau = {head.scale.text}"
+            f"  certified {_up(head.error(n))}  measured {measured:.4g}"
+        )
+
+
+def _up(x: float) -> str:
+    """A certified bound with four digits, not below it."""
+    for digits in (4, 6, 17):
+        shown = f"{x:.{digits}g}"
+        if float(shown) >= x:
+            return shown
+        bumped = f"{x * (1 + 10.0 ** (1 - digits)):.{digits}g}"
+        if float(bumped) >= x:
+            return bumped
+    return repr(x)
+
+
+def _document(compiled: Compiled, found: Measured, output: Path | None) -> dict[str, Any]:
+    from restrict.simulate.rounding import safe_length
+
+    return {
+        "model": compiled.program.name,
+        "n": compiled.n,
+        "epsilon": str(compiled.epsilon),
+        "inverse_temperature": compiled.scale,
+        "certified_error": compiled.error,
+        "measured_error": found.error,
+        "words": found.words,
+        "exhaustive": found.exhaustive,
+        "wrong": found.wrong,
+        "safe_length": {kind: safe_length(compiled, kind) for kind in ("float64", "float32")},
+        "every_length": compiled.every_length,
+        "layers": len(compiled.soft.layers),
+        "width": compiled.soft.width,
+        "file": None if output is None else str(output),
+        "sha256": compiled.soft.digest,
+        "heads": [
+            {
+                "variable": head.variable,
+                "layer": head.layer,
+                "ties": head.ties,
+                "scale": head.scale.text,
+                "certified_error": head.error(compiled.n),
+                "measured_error": measured,
+            }
+            for head, measured in zip(compiled.heads, found.errors, strict=True)
+        ],
+    }
+
+
+def _srasp(
+    model: str, n: int, epsilon: Fraction, sampling: tuple[int, int], output: Path | None, as_json: bool
+) -> None:
+    """An S-RASP program by Theorem 26."""
+    from restrict.simulate.srasp.compiler import compile_program, gap_of
+    from restrict.simulate.srasp.measure import measure
+    from restrict.simulate.srasp.source import load
+    from restrict.simulate.uniform_tieless import by_softmax, grows, safe_length, temperature
+
+    program = load(model)
+    hard = compile_program(program)
+    sharp = temperature(hard, hard.check_length(n), gap_of(n), epsilon)
+    soft = by_softmax(hard, sharp)
+    found = measure(program, soft, n, *sampling)
+    if output is not None:
+        soft.save(output)
+    safe = {kind: safe_length(hard, sharp, unit) for kind, unit in (("float64", 2.0**-53), ("float32", 2.0**-24))}
+    document = {
+        "model": program.name, "n": n, "epsilon": str(epsilon), "gap": str(sharp.gap),
+        "inverse_temperature": sharp.scale, "certified_error": sharp.error, "measured_error": found.error,
+        "words": found.words, "exhaustive": found.exhaustive, "wrong": found.wrong, "safe_length": safe,
+        "layers": len(soft.layers), "width": soft.width, "file": None if output is None else str(output),
+        "sha256": soft.digest,
+    }  # fmt: skip
+    if as_json:
+        click.echo(json.dumps(document))
+        return
+    heads = sum(len(layer.heads) for layer in soft.layers)
+    lengths = f"at every length up to {n}" if grows(hard) else f"at n = {n}"
+    click.echo(f"{program.name} at n = {n} (start marker counted): heads {heads}, layers {len(soft.layers)}, width "
+               f"{soft.width}")  # fmt: skip
+    click.echo(
+        f"needed 1/tau: {sharp.scale:.0f} for the gap {sharp.gap} (Theorem 26); the logits are within "
+        f"{_up(sharp.error)} of +-1/2 (certified; asked for {epsilon}), {lengths}"
+    )
+    on = f"all {found.words} words" if found.exhaustive else f"{found.words} sampled words (estimate from below)"
+    wrong = "no wrong label" if not found.wrong else f"WRONG LABELS on {found.wrong} words; please report this as a bug"
+    click.echo(f"measured: {found.error:.6g} on {on}, {wrong}")
+    for kind, longest in safe.items():
+        if not grows(hard):
+            click.echo(f"{kind}: " + (f"right at n = {n} (certified)" if longest else f"at n = {n} it may be wrong"))
+            continue
+        what = f"right up to n = {longest} (certified)" if longest else "nothing is certified"
+        click.echo(f"{kind}: {what}" + ("" if longest == n else f"; from n = {longest + 1} on the result may be wrong"))
+    if output is not None:
+        click.echo(f"softmax model in {output}")

@@ -1,0 +1,170 @@
+"""The command `sweep`. Imported with the command line, so it stays light."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from restrict.cli import common
+from restrict.cli.common import check_writable, say
+from restrict.errors import UsageError
+
+if TYPE_CHECKING:
+    from restrict.sweep.run import Engine
+
+Hooks = tuple[Callable[[int], None], Callable[[dict[str, Any]], None]]
+FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command("sweep")
+@click.argument("spec", type=FILE)
+@click.option("-o", "--output", type=FILE, help="The rows, one JSON object per line.  [default: SPEC with .jsonl]")
+@click.option(
+    "--jobs", type=click.IntRange(0, 4096), default=None, help="Processes; 0: this one.  [default: all cores]"
+)
+@click.option("--dask", metavar="ADDRESS|local", default=None, help="Run on this Dask cluster.")
+@click.option("--retry", is_flag=True, help="Run again what has a row with an error.")
+@click.option("--recheck", is_flag=True, help="Do nothing new: check the certificates of all rows again.")
+@click.option("--fast", is_flag=True, help="With --recheck: by the fast checker instead of the trusted one.")
+@click.option("--parquet", type=FILE, help="Write all rows as a table, too (needs DuckDB).")
+@common.JSON
+def sweep(
+    spec: Path,
+    output: Path | None,
+    jobs: int | None,
+    dask: str | None,
+    retry: bool,
+    recheck: bool,
+    fast: bool,
+    parquet: Path | None,
+    as_json: bool,
+) -> None:
+    """Certify or refute a grid of models, lengths, targets, languages and seeds: one row and one certificate each.
+
+    SPEC is a TOML file (docs/scale.md). Run the same command again to go on after Ctrl-C, a crash or a kill.
+
+    \b
+    Example of a SPEC:
+      [[grid]]
+      model = "random:layers={layers},heads=2,states=4,seed={seed}"
+      layers = [1, 2]
+      seed = {from = 0, to = 9}
+      n = [1000, 10000]
+    """
+    from restrict.sweep.local import cores
+    from restrict.sweep.run import Engine
+    from restrict.sweep.spec import read_spec
+
+    if fast and not recheck:
+        raise UsageError("--fast is for --recheck")
+    if recheck and retry:
+        raise UsageError("--recheck runs nothing; leave out --retry")
+    _importable(dask, check_writable(parquet))
+    described = read_spec(spec)
+    rows = output if output is not None else spec.with_suffix(".jsonl")
+    if rows == spec:
+        raise UsageError(f"{spec}: the rows cannot go to the spec itself; give -o")
+    engine = Engine(cores() if jobs is None else jobs, dask)
+    summary = _recheck(rows, engine, fast, as_json) if recheck else _run(described.items, rows, engine, retry)
+    if parquet is not None:
+        summary["parquet"] = _table(rows, parquet)
+    _report(summary, rows, parquet, as_json)
+
+
+def _importable(dask: str | None, parquet: Path | None) -> None:
+    """Say before the work what is not installed."""
+    from importlib.util import find_spec
+
+    if dask is not None and find_spec("distributed") is None:
+        raise UsageError("--dask needs Dask: pip install 'restrict[sweep]'")
+    if parquet is not None and find_spec("duckdb") is None:
+        raise UsageError("--parquet needs DuckDB: pip install 'restrict[sweep]'")
+
+
+def _run(items: Any, rows: Path, engine: Engine, retry: bool) -> dict[str, Any]:
+    """Work off what is not there yet."""
+    from restrict.sweep.run import run_sweep
+
+    try:
+        with _bar() as (begin, step):
+            done = run_sweep(items, rows, engine, retry=retry, begin=begin, step=step)
+    except KeyboardInterrupt:
+        sys.exit(say(f"interrupted; the rows so far are in {rows}; the same command goes on from there", 130))
+    return {"rows": str(rows), "items": done.items, "new": done.new, "failed": done.failed}
+
+
+def _recheck(rows: Path, engine: Engine, fast: bool, as_json: bool) -> dict[str, Any]:
+    """Check every certificate again."""
+    from restrict.sweep.run import established, recheck_rows
+
+    with _bar() as (begin, step):
+        found = recheck_rows(rows, engine, fast=fast, begin=begin, step=step)
+    if as_json and found.wrong:
+        click.echo(json.dumps({"rows": str(rows), "checked": found.checked, "wrong": dict(found.wrong)}))
+    established(found, rows)
+    return {"rows": str(rows), "checked": found.checked, "without": found.without, "wrong": {}}
+
+
+def _table(rows: Path, parquet: Path) -> str:
+    from restrict.sweep.store import read_rows
+    from restrict.sweep.table import write_parquet
+
+    write_parquet(read_rows(rows)[0].values(), parquet)
+    return str(parquet)
+
+
+def _report(summary: dict[str, Any], rows: Path, parquet: Path | None, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(summary))
+        return
+    if "checked" in summary:
+        click.echo(f"{rows}: {summary['checked']} certificates verified, {summary['without']} rows have none")
+    else:
+        click.echo(f"{rows}: {summary['items']} items, {summary['new']} new, {summary['failed']} with an error")
+    if parquet is not None:
+        click.echo(f"table in {parquet}")
+
+
+@contextmanager
+def _bar() -> Iterator[Hooks]:
+    """A bar with rate and remaining time on a terminal, nothing elsewhere."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield lambda total: None, lambda row: None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    rate_column, left = TextColumn("{task.fields[rate]}"), (TextColumn("left"), TimeRemainingColumn())
+    columns = (
+        BarColumn(),
+        MofNCompleteColumn(),
+        rate_column,
+        TimeElapsedColumn(),
+        *left,
+        TextColumn("{task.description}"),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("starting", total=None, rate="")
+        failed = 0
+
+        def step(row: dict[str, Any]) -> None:
+            nonlocal failed
+            failed += not row["ok"]
+            speed = bar.tasks[0].finished_speed or bar.tasks[0].speed
+            rate = "" if speed is None else f"{speed:.3g}/s" if speed >= 1 else f"{1 / max(speed, 1e-9):.3g} s each"
+            bar.update(task, advance=1, rate=rate, description=f"{failed} with an error" if failed else "")
+
+        yield lambda total: bar.update(task, total=total, description=""), step

@@ -1,0 +1,56 @@
+"""Small HTML tables for notebooks: what ``_repr_html_`` of models, certificates, refutations and automata returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+
+def facts_table(title: str, facts: Iterable[tuple[str, object]]) -> str:
+    """A table of names and values.
+
+    Args:
+        title: its caption.
+        facts: names and values; both are escaped.
+
+    Returns:
+        HTML. Linear.
+    """
+    rows = "".join(
+        f"<tr><th scope='row'>{escape(name)}</th><td>{escape(str(value))}</td></tr>" for name, value in facts
+    )
+    return f"<table><caption>{escape(title)}</caption>{rows}</table>"
+
+
+def grid_table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]], most: int = 40) -> str:
+    """A table with heads of columns.
+
+    Args:
+        title: its caption.
+        head: one text a column.
+        rows: the rows; what they hold is escaped.
+        most: rows that are written; the others are counted.
+
+    Returns:
+        HTML. Linear.
+    """
+    listed = list(rows)
+    heads = "".join(f"<th scope='col'>{escape(name)}</th>" for name in head)
+    cells = ("".join(f"<td>{escape(str(cell))}</td>" for cell in row) for row in listed[:most])
+    body = "".join(f"<tr>{row}</tr>" for row in cells)
+    more = f"<tr><td colspan='{len(head)}'>{len(listed) - most} more</td></tr>" if len(listed) > most else ""
+    return f"<table><caption>{escape(title)}</caption><tr>{heads}</tr>{body}{more}</table>"
+
+
+def shortened(word: Sequence[str], most: int = 120) -> str:
+    """A word as people read it, cut where it is long.
+
+    Args:
+        word: its symbols.
+        most: how many of them are shown.
+
+    Returns:
+        The symbols, with spaces between them where one has several characters.
+    """
+    joiner = "" if all(len(symbol) == 1 for symbol in word[:most]) else " "
+    return joiner.join(word[:most]) + (f" ... ({len(word)} symbols)" if len(word) > most else "")

@@ -1,0 +1,310 @@
+"""Counting in formulas: linear inequalities of counts, and unary numerical predicates on positions and counts.
+
+The counts at position ``i`` are ``#past phi`` (how many ``j <= i`` have phi), ``#future phi`` (how many ``j >= i``) and
+``#all phi``. With them the logics of sections 4.4 and 4.5 of Yang, Strobl, Chiang & Angluin (2024) exist; the second is
+that of Barcelo, Kozachinskiy, Lin & Podolskii (2024). ``position`` is ``#past true - 1`` and ``length`` is ``#all
+true``, so both may stand in inequalities as well.
+
+A :class:`Sum` and a :class:`Remainder` are what the parser has in hand before it meets the comparison; in a formula
+only :class:`Inequality` and :class:`Predicate` are kept, as the ``detail`` of a node. Invariant: like terms are
+collected, no weight is zero, and no number is beyond :data:`LARGEST`.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from restrict.errors import ModelError, ResourceLimit, UsageError, quote
+from restrict.model.expr import Expr
+from restrict.model.expr_parser import parse
+
+DIRECTIONS = ("past", "future", "all")
+LARGEST = 10**9
+"""The largest weight or constant, as an absolute value."""
+RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "<=": operator.le,
+    "<": operator.lt,
+    ">=": operator.ge,
+    ">": operator.gt,
+    "=": operator.eq,
+    "!=": operator.ne,
+}
+Numbers = npt.NDArray[np.int64]
+Term = tuple[int, str]
+"""What is counted: the index of a formula, and a direction."""
+
+
+class CountingError(UsageError):
+    """A fault of an inequality or of a predicate, without its place in the text."""
+
+
+@dataclass(frozen=True)
+class Inequality:
+    """``constant + sum of weights[k] * (count of operand k in directions[k])`` stands in ``relation`` to 0."""
+
+    relation: str
+    weights: tuple[int, ...]
+    directions: tuple[str, ...]
+    constant: int
+
+
+@dataclass(frozen=True)
+class Predicate:
+    """A unary numerical predicate ``text``, an integer expression in ``x`` and ``n`` that is true where it is not 0.
+
+    ``x`` is the count of the only operand in ``direction``, or the position itself where ``direction`` is empty.
+    """
+
+    text: str
+    direction: str = ""
+
+
+@dataclass(frozen=True)
+class Sum:
+    """``constant`` and weighted counts, each count once."""
+
+    weights: tuple[tuple[Term, int], ...] = ()
+    constant: int = 0
+
+    def plus(self, other: Sum, times: int = 1) -> Sum:
+        """This sum with a multiple of another one added.
+
+        Args:
+            other: the other sum.
+            times: what it is multiplied by.
+
+        Returns:
+            The sum, like terms collected.
+
+        Raises:
+            UsageError: a number beyond 10^9.
+        """
+        found = dict(self.weights)
+        for term, weight in other.weights:
+            found[term] = found.get(term, 0) + times * weight
+        kept = tuple((term, weight) for term, weight in found.items() if weight)
+        made = Sum(kept, self.constant + times * other.constant)
+        if any(abs(number) > LARGEST for number in (made.constant, *(w for _, w in kept))):
+            raise CountingError(f"a number larger than {LARGEST}")
+        return made
+
+
+@dataclass(frozen=True)
+class Remainder:
+    """``argument mod modulus``."""
+
+    argument: Sum
+    modulus: int
+
+
+def compared(left: Sum, relation: str, right: Sum) -> tuple[Inequality, tuple[int, ...]]:
+    """The inequality between two sums.
+
+    Args:
+        left: the sum before the sign.
+        relation: one of ``RELATIONS``.
+        right: the sum after it.
+
+    Returns:
+        The inequality, and the indices of the formulas that it counts.
+    """
+    total = left.plus(right, -1)
+    ordered = sorted(total.weights, key=lambda found: found[1] < 0)  # as it is written: those to the left of the sign
+    terms = [term for term, _ in ordered]
+    detail = Inequality(relation, tuple(w for _, w in ordered), tuple(d for _, d in terms), total.constant)
+    return detail, tuple(index for index, _ in terms)
+
+
+def predicated(text: str, argument: Sum, true: int) -> tuple[Predicate, tuple[int, ...]]:
+    """A predicate on a sum of one count and a constant.
+
+    Args:
+        text: an expression in ``x`` and ``n``.
+        argument: what ``x`` stands for.
+        true: the index of the formula ``true``: its counts are the position and the length.
+
+    Returns:
+        The predicate, and the indices of the formulas that it counts: one or none.
+
+    Raises:
+        UsageError: several counts, or text that is no such expression.
+    """
+    if len(argument.weights) != 1:
+        raise CountingError(
+            "a unary numerical predicate takes one count or the position; Theorems 20 to 23 have none of several counts"
+        )
+    parsed(text)
+    ((index, direction), weight), constant = argument.weights[0], argument.constant
+    if index != true:
+        return Predicate(_put(text, _affine("x", weight, constant)), direction), (index,)
+    if direction == "past":
+        return Predicate(_put(text, _affine("x", weight, constant + weight))), ()
+    base = "n" if direction == "all" else "(n - x)"
+    return Predicate(_put(text, _affine(base, weight, constant))), ()
+
+
+def _affine(name: str, weight: int, constant: int) -> str:
+    """The text of ``weight * name + constant``."""
+    text = name if weight == 1 else f"{weight} * {name}" if weight > 0 else f"0 - {-weight} * {name}"
+    if constant:
+        text += f" {'+' if constant > 0 else '-'} {abs(constant)}"
+    return text if text.isidentifier() else f"({text})"
+
+
+def _put(text: str, value: str) -> str:
+    return re.sub(r"\bx\b", value, text.strip())
+
+
+def mirrored(detail: Inequality | Predicate) -> Inequality | Predicate:
+    """What holds at ``n-1-i`` of the reversed word where ``detail`` holds at ``i``.
+
+    Args:
+        detail: an inequality or a predicate.
+
+    Returns:
+        The same with past and future exchanged.
+    """
+    other = {"past": "future", "future": "past", "all": "all"}
+    if isinstance(detail, Inequality):
+        turned = tuple(other[d] for d in detail.directions)
+        return Inequality(detail.relation, detail.weights, turned, detail.constant)
+    if detail.direction:
+        return Predicate(detail.text, other[detail.direction])
+    return Predicate(_put(detail.text, "(n - 1 - x)"))
+
+
+@lru_cache(maxsize=1024)
+def parsed(text: str) -> Expr:
+    """A predicate's expression.
+
+    Args:
+        text: an expression in ``x`` and ``n`` with the operators of docs/format.md, but for ``hash`` and ``isqrt``.
+
+    Returns:
+        Its tree.
+
+    Raises:
+        UsageError: another text.
+    """
+    try:
+        tree = parse(text.strip(), frozenset("xn"))
+    except ModelError as error:
+        raise CountingError(str(error)) from None
+    stack = [tree]
+    while stack:
+        node = stack.pop()
+        if node.op in ("mix", "fin", "isqrt"):
+            raise CountingError(f"the predicate {quote(text)} may not use hash or isqrt")
+        stack.extend(node.args)
+    return tree
+
+
+@lru_cache(maxsize=256)
+def truths(text: str, n: int) -> npt.NDArray[np.bool_]:
+    """A predicate at every argument.
+
+    Args:
+        text: an expression in ``x`` and ``n``.
+        n: the length.
+
+    Returns:
+        bool, shape (n+1,): the truth at ``x = 0 .. n``, read-only. Cost O(n) per operator.
+
+    Raises:
+        UsageError: a division by zero, or a text that :func:`parsed` refuses.
+        ResourceLimit: a value beyond 62 bits.
+    """
+    found = np.asarray(_values(parsed(text), np.arange(n + 1, dtype=np.int64), n, text) != 0)
+    found.flags.writeable = False
+    return found
+
+
+_ARRAYS: dict[str, Callable[..., Any]] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.floor_divide,
+    "mod": np.remainder,
+    "min": np.minimum,
+    "max": np.maximum,
+    "abs": np.abs,
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "and": np.logical_and,
+    "or": np.logical_or,
+    "not": np.logical_not,
+}
+
+
+def _values(node: Expr, x: Numbers, n: int, text: str) -> Numbers:
+    """The values of an expression at all arguments at once."""
+    if node.op == "const":
+        return np.full_like(x, node.value)
+    if node.op == "name":
+        return x if node.text == "x" else np.full_like(x, n)
+    args = [_values(a, x, n, text) for a in node.args]
+    if node.op == "select":
+        return np.where(args[0] != 0, args[1], args[2])
+    if node.op in ("div", "mod") and not args[1].all():
+        raise CountingError(f"the predicate {quote(text)} divides by zero at n = {n}")
+    sizes = [max(abs(int(a.min())), abs(int(a.max()))) for a in args]
+    largest = sizes[0] * sizes[1] if node.op == "mul" else sum(sizes)
+    if largest >= 2**62:
+        raise ResourceLimit(f"the predicate {quote(text)} has a value of more than 62 bits at n = {n}")
+    return np.asarray(_ARRAYS[node.op](*args), dtype=np.int64)
+
+
+def counted(values: npt.NDArray[np.bool_], direction: str) -> Numbers:
+    """A count at every position.
+
+    Args:
+        values: bool, shape (..., n): the formula that is counted.
+        direction: ``"past"``, ``"future"`` or ``"all"``.
+
+    Returns:
+        int64, the same shape. Linear.
+    """
+    if direction == "all":
+        return np.broadcast_to(values.sum(axis=-1, dtype=np.int64)[..., None], values.shape)
+    if direction == "past":
+        return np.cumsum(values, axis=-1, dtype=np.int64)
+    return np.cumsum(values[..., ::-1], axis=-1, dtype=np.int64)[..., ::-1]
+
+
+def holds(
+    detail: Inequality | Predicate, args: list[npt.NDArray[np.bool_]], shape: tuple[int, ...]
+) -> npt.NDArray[np.bool_]:
+    """The truth of an inequality or predicate at every position.
+
+    Args:
+        detail: what is asked.
+        args: bool, shape (..., n) each: the formulas that are counted.
+        shape: the shape of the answer.
+
+    Returns:
+        bool, of that shape. Linear in its size for each operand.
+
+    Raises:
+        UsageError: a predicate that divides by zero.
+        ResourceLimit: a predicate with a value beyond 62 bits.
+    """
+    n = shape[-1]
+    if isinstance(detail, Predicate):
+        found = truths(detail.text, n)
+        return found[counted(args[0], detail.direction)] if detail.direction else np.broadcast_to(found[:n], shape)
+    total = np.full(shape, detail.constant, dtype=np.int64)
+    for values, weight, direction in zip(args, detail.weights, detail.directions, strict=True):
+        total += weight * counted(values, direction)
+    return np.asarray(RELATIONS[detail.relation](total, 0))

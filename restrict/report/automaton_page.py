@@ -1,0 +1,238 @@
+"""The report of an automaton (``restrict-dfa/1``) and of a proof for all lengths (``restrict-automaton/1``)."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from restrict.languages.dfa import Dfa
+from restrict.languages.regular import Regular, read_dfa
+from restrict.report.drawing import Drawing, Group, Shape
+from restrict.report.page import Page, Section, word_copy
+from restrict.strictjson import Node
+
+DRAWN = 60
+"""Automata of more states are not drawn."""
+LISTED = 200
+"""States whose transitions are listed."""
+
+
+def automaton_page(root: Node, path: Path) -> Page:
+    """The report of an automaton.
+
+    Args:
+        root: the JSON of a ``restrict-dfa/1`` file.
+        path: its file, for the title.
+
+    Returns:
+        The page: facts, the drawing up to ``DRAWN`` states, transitions, shortest words.
+
+    Raises:
+        ModelError: it is malformed, with the place.
+    """
+    found = read_dfa(root, f"dfa:{path}")
+    return Page(found.name, "Automaton", _sentence(found), dfa_sections(found))
+
+
+def _sentence(found: Regular) -> str:
+    """The language in one sentence."""
+    dfa = found.dfa
+    states = f"{dfa.states} state{'s' * (dfa.states != 1)}"
+    return f"The minimal automaton has {states} over {len(dfa.alphabet)} symbols; {len(dfa.accept)} of them accept."
+
+
+def dfa_sections(found: Regular) -> list[Section]:
+    """What a page says of a regular language.
+
+    Args:
+        found: the language.
+
+    Returns:
+        Facts with shortest words, the drawing, and the transitions.
+    """
+    dfa, words = found.dfa, shortest(found.dfa)
+    facts = [("alphabet", " ".join(dfa.alphabet)[:300]), ("states", str(dfa.states))]
+    facts += [(f"shortest {'member' if good else 'non-member'}", _word(word)) for good, word in sorted(words.items())]
+    out = [Section("The language", facts=facts)]
+    if dfa.states <= DRAWN:
+        out.append(Section("The automaton", [DRAWN_WORDS], drawing=draw_dfa(dfa)))
+    rows = [
+        [str(q), "accepts" if q in dfa.accept else "", *map(str, row[:20])] for q, row in enumerate(dfa.delta[:LISTED])
+    ]
+    table = Section("Transitions", head=("state", "", *dfa.alphabet[:20]), rows=rows)
+    if dfa.states > LISTED or len(dfa.alphabet) > 20:
+        table.words.append("The first of them; the file has all.")
+    return [*out, table]
+
+
+DRAWN_WORDS = (
+    "State 0 is the start; states with a green ring accept. One arrow stands for all symbols between two states."
+)
+
+
+def _word(word: tuple[str, ...]) -> str:
+    """A word as people read it."""
+    text = ("" if all(len(s) == 1 for s in word) else " ").join(word[:200])
+    return text + (" ..." if len(word) > 200 else "") if word else "the empty word"
+
+
+def shortest(dfa: Dfa) -> dict[bool, tuple[str, ...]]:
+    """A shortest member and a shortest non-member, as far as there are any.
+
+    Args:
+        dfa: the automaton.
+
+    Returns:
+        Words, first in the order of the alphabet, by membership. Linear in the transitions.
+    """
+    words: dict[int, tuple[str, ...]] = {0: ()}
+    out: dict[bool, tuple[str, ...]] = {}
+    queue = [0]
+    for state in queue:
+        out.setdefault(state in dfa.accept, words[state])
+        for symbol, to in zip(dfa.alphabet, dfa.delta[state], strict=True):
+            if to not in words:
+                words[to] = (*words[state], symbol)
+                queue.append(to)
+    return out
+
+
+def draw_dfa(dfa: Dfa) -> Drawing:
+    """An automaton on a circle.
+
+    Args:
+        dfa: the automaton, of at most a few dozen states.
+
+    Returns:
+        The drawing: the same for the same automaton.
+    """
+    states = dfa.states
+    radius = max(70.0, states * 24 / math.pi) if states > 1 else 0.0
+    size = 2 * radius + 200
+    drawing = Drawing(size, size, f"automaton of {states} states")
+    place = {
+        q: (
+            size / 2 - radius * math.cos(2 * math.pi * q / states),
+            size / 2 - radius * math.sin(2 * math.pi * q / states),
+        )
+        for q in range(states)
+    }
+    arrows: dict[tuple[int, int], list[str]] = {}
+    for q, row in enumerate(dfa.delta):
+        for symbol, to in zip(dfa.alphabet, row, strict=True):
+            arrows.setdefault((q, to), []).append(symbol)
+    lines, names = drawing.group(), drawing.group()
+    for (q, to), symbols in arrows.items():
+        text = " ".join(symbols) if len(" ".join(symbols)) < 18 else f"{len(symbols)} symbols"
+        _arrow(lines, names, place[q], place[to], (size / 2, size / 2), text)
+    nodes = drawing.group()
+    for q, (x, y) in place.items():
+        if q in dfa.accept:
+            nodes.shapes.append(Shape("circle", (x, y, 17), "accepting"))
+        nodes.shapes.append(Shape("circle", (x, y, 14), "free"))
+        nodes.shapes.append(Shape("text", (x, y + 4, 11), "label", str(q), "middle"))
+    x, y = place[0]
+    nodes.shapes.append(Shape("line", (x - 42, y, x - 19, y), "arrow"))
+    nodes.shapes.append(Shape("path", (x - 18, y, x - 26, y - 4, x - 26, y + 4), "box"))
+    return drawing
+
+
+def _arrow(
+    lines: Group, names: Group, a: tuple[float, float], b: tuple[float, float], centre: tuple[float, float], text: str
+) -> None:
+    """An arrow, bent to its left so that the one back does not lie on it; a loop points outwards."""
+    if a == b:
+        dx, dy = a[0] - centre[0], a[1] - centre[1]
+        far = math.hypot(dx, dy) or 1.0
+        ux, uy = (dx / far, dy / far) if dx or dy else (0.0, -1.0)
+        points = [
+            (a[0] + 17 * (ux * c - uy * s) * 1.0, a[1] + 17 * (uy * c + ux * s)) for c, s in ((0.87, -0.5), (0.87, 0.5))
+        ]
+        tips = [(x + 26 * ux, y + 26 * uy) for x, y in points]
+        path = [points[0], tips[0], tips[1], points[1]]
+        label = (a[0] + 56 * ux, a[1] + 56 * uy + 4)
+    else:
+        dx, dy = b[0] - a[0], b[1] - a[1]
+        far = math.hypot(dx, dy)
+        nx, ny = -dy / far, dx / far
+        bend = min(24.0, far / 6)
+        middle = ((a[0] + b[0]) / 2 + bend * nx, (a[1] + b[1]) / 2 + bend * ny)
+        path = [_toward(a, middle, 17), middle, _toward(b, middle, 19)]
+        label = (middle[0] + 8 * nx, middle[1] + 8 * ny + 4)
+    for (x, y), (u, v) in pairwise(path):
+        lines.shapes.append(Shape("line", (x, y, u, v), "arrow"))
+    (x, y), (u, v) = path[-2], path[-1]
+    far = math.hypot(u - x, v - y) or 1.0
+    ux, uy = (u - x) / far, (v - y) / far
+    tip = (u, v, u - 8 * ux + 4 * uy, v - 8 * uy - 4 * ux, u - 8 * ux - 4 * uy, v - 8 * uy + 4 * ux)
+    lines.shapes.append(Shape("path", tip, "box"))
+    names.shapes.append(Shape("text", (*label, 10), "quiet", text, "middle"))
+
+
+def _toward(a: tuple[float, float], b: tuple[float, float], distance: float) -> tuple[float, float]:
+    """A point at a distance from ``a`` on the way to ``b``."""
+    far = math.hypot(b[0] - a[0], b[1] - a[1]) or 1.0
+    return a[0] + distance * (b[0] - a[0]) / far, a[1] + distance * (b[1] - a[1]) / far
+
+
+# ---------------------------------------------------------------- proofs for all lengths
+
+SAYS = {
+    "recognises": "At every length from {from} on, the model accepts exactly the words of the language.",
+    "differs": "The model is wrong on a word of {length} symbols.",
+    "forces": "At every length from {from} on, a repeating restriction forces the label {label}.",
+    "cost": "The least number of fixed inputs that forces the label {label}, at every length.",
+}
+
+
+def proof_page(root: Node, path: Path) -> Page:
+    """The report of a proof for all lengths: its claim, and the automata after each layer.
+
+    Args:
+        root: the JSON of a ``restrict-automaton/1`` file.
+        path: its file, for the commands.
+
+    Returns:
+        The page. What the file claims is shown, not checked.
+
+    Raises:
+        ModelError: it is malformed, with the place.
+    """
+    fields = root.fields(("format", "model", "n", "threshold", "period", "layers", "claim"), ("provenance",))
+    model = fields["model"].fields(("name", "sha256"))
+    claim: dict[str, Any] = fields["claim"].expect(dict, "an object")
+    kind = str(claim.get("kind"))
+    if kind not in SAYS:
+        fields["claim"].fail(f"the kind {kind!r} is none of {', '.join(SAYS)}")
+    length = sum(run[1] for run in claim.get("word", ()) if isinstance(run, list) and len(run) == 3)
+    told = {"from": claim.get("from", 1), "label": claim.get("label"), "length": length}
+    name = model["name"].text()
+    page = Page(name, "Proof for all lengths", SAYS[kind].format(**told))
+    facts = [("model", f"{name} (SHA-256 {model['sha256'].text()})"), ("claim", kind)]
+    facts += [(key, str(value)[:400]) for key, value in claim.items() if key not in ("kind", "language", "word")]
+    section = Section("The claim", facts=facts, code=[f"restrict check {name} {path.name}"])
+    if isinstance(claim.get("word"), list):
+        symbols = [
+            s for run in claim["word"] if isinstance(run, list) and len(run) == 3 for s in [str(run[2])] * run[1]
+        ]
+        section.copies.append(word_copy("The word", symbols[:1_000_000]))
+    page.sections.append(section)
+    rows = [_layer_row(at, layer) for at, layer in enumerate(fields["layers"].items(), 1)]
+    head = ("layer", "heads", "left states", "merged", "right states", "merged")
+    page.sections.append(Section("The automata, layer by layer", head=head, rows=rows))
+    language = claim.get("language")
+    if isinstance(language, dict) and "transitions" in language:
+        page.sections += dfa_sections(read_dfa(fields["claim"].fields(tuple(claim))["language"], f"dfa:{path}"))
+    return page
+
+
+def _layer_row(at: int, layer: Node) -> list[str]:
+    """The sizes of one layer."""
+    content: dict[str, Any] = layer.expect(dict, "an object")
+    row = [str(at), ", ".join(str(h.get("name")) for h in content.get("heads", ()) if isinstance(h, dict))]
+    for side in ("left", "right"):
+        part = content.get(side) or {}
+        row += [str(len(part.get("delta", ()))), str(len(part.get("next", ())))] if part else ["", ""]
+    return row

@@ -1,0 +1,299 @@
+"""Vector drawings as data, written as SVG by hand and as PDF by matplotlib: the same bytes for the same drawing.
+
+A drawing is a list of groups of shapes. A shape has a *look*, a name of :data:`LOOKS`, so that a report can colour it
+for light and dark screens by style sheet, while a figure for a paper carries the light colours in itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from restrict.errors import UsageError
+from restrict.files import write_bytes
+
+COLOURS: dict[str, tuple[str, str]] = {
+    "none": ("none", "none"),
+    "paper": ("#ffffff", "#12181f"),
+    "ink": ("#1c2733", "#e4ebf2"),
+    "faint": ("#c3ccd6", "#3d4955"),
+    "grey": ("#66727f", "#9aa7b4"),
+    "fixed": ("#d9822b", "#e8973f"),
+    "head": ("#2b6cb0", "#66a9ee"),
+    "forced": ("#2f855a", "#4cbb83"),
+    "needed": ("#c53030", "#ff7b72"),
+    "first": ("#6b46c1", "#a98af0"),
+    "second": ("#b7791f", "#e0b040"),
+}
+"""Each colour on light and on dark paper."""
+
+
+class Look(NamedTuple):
+    """How a shape is drawn: names of colours, the width of its line, and the lengths of its dashes."""
+
+    fill: str
+    stroke: str
+    width: float = 1.0
+    dash: tuple[float, ...] = ()
+
+
+LOOKS: dict[str, Look] = {
+    "free": Look("paper", "grey"),
+    "fixed": Look("fixed", "fixed"),
+    "pinned": Look("faint", "grey"),
+    "needed": Look("paper", "needed", 2.0),
+    "unexamined": Look("none", "faint"),
+    "open": Look("paper", "head"),
+    "reduced": Look("head", "head"),
+    "forced": Look("forced", "forced"),
+    "solid": Look("none", "head", 1.1),
+    "dashed": Look("none", "grey", 0.8, (3.0, 3.0)),
+    "skip": Look("none", "faint", 0.8),
+    "skipdash": Look("none", "grey", 0.8, (1.5, 2.5)),
+    "fan": Look("none", "grey", 0.7, (3.0, 3.0)),
+    "first": Look("first", "first"),
+    "second": Look("second", "second"),
+    "firstline": Look("none", "first", 2.4),
+    "secondline": Look("none", "second", 2.4),
+    "box": Look("faint", "grey"),
+    "label": Look("ink", "none"),
+    "quiet": Look("grey", "none"),
+    "onfixed": Look("paper", "none"),
+    "arrow": Look("none", "grey", 1.2),
+    "accepting": Look("paper", "forced", 2.0),
+    **{f"rank{r}": Look("none", "head", width) for r, width in enumerate((4.5, 3.4, 2.5, 1.8, 1.2, 0.7))},
+}
+Kind = Literal["line", "rect", "circle", "text", "path"]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """One shape.
+
+    Attributes:
+        kind: ``line`` (x1, y1, x2, y2), ``rect`` (x, y, width, height), ``circle`` (x, y, radius), ``text`` (x, y,
+            size) or ``path`` (x, y of its points, closed).
+        at: these numbers, in points from the left and from the top.
+        look: a name of :data:`LOOKS`.
+        text: what a text says; for other shapes nothing.
+        anchor: where a text stands: ``start``, ``middle`` or ``end``.
+        key: the number of what it shows, which a page looks up; -1: nothing.
+    """
+
+    kind: Kind
+    at: tuple[float, ...]
+    look: str
+    text: str = ""
+    anchor: str = "start"
+    key: int = -1
+
+
+@dataclass
+class Group:
+    """Shapes that are shown or hidden together; ``role`` and ``step`` say when."""
+
+    role: str = ""
+    step: int = 0
+    shapes: list[Shape] = field(default_factory=list)
+
+
+@dataclass
+class Drawing:
+    """A drawing of ``width`` by ``height`` points; ``title`` is what a screen reader says."""
+
+    width: float
+    height: float
+    title: str
+    groups: list[Group] = field(default_factory=list)
+
+    def group(self, role: str = "", step: int = 0) -> Group:
+        """A new group, drawn above those before it.
+
+        Args:
+            role: what it shows.
+            step: the layer or stage that it belongs to.
+
+        Returns:
+            The group, empty.
+        """
+        self.groups.append(Group(role, step))
+        return self.groups[-1]
+
+
+def number(x: float) -> str:
+    """A coordinate: one digit behind the point, none where that is 0.
+
+    Args:
+        x: a number of points.
+
+    Returns:
+        Its decimal digits.
+    """
+    return f"{x:.1f}".removesuffix(".0").replace("-0", "0", 1) if -0.05 < x < 0 else f"{x:.1f}".removesuffix(".0")
+
+
+def _element(shape: Shape) -> str:
+    """A shape as an SVG element."""
+    a = [number(x) for x in shape.at]
+    key = f' data-k="{shape.key}"' if shape.key >= 0 else ""
+    tail = f' class="{shape.look}"{key}'
+    if shape.kind == "line":
+        return f'<path d="M{a[0]} {a[1]}L{a[2]} {a[3]}"{tail}/>'
+    if shape.kind == "rect":
+        return f'<rect x="{a[0]}" y="{a[1]}" width="{a[2]}" height="{a[3]}"{tail}/>'
+    if shape.kind == "circle":
+        return f'<circle cx="{a[0]}" cy="{a[1]}" r="{a[2]}"{tail}/>'
+    if shape.kind == "path":
+        points = "L".join(f"{x} {y}" for x, y in zip(a[::2], a[1::2], strict=True))
+        return f'<path d="M{points}z"{tail}/>'
+    anchor = "" if shape.anchor == "start" else f' text-anchor="{shape.anchor}"'
+    return f'<text x="{a[0]}" y="{a[1]}" font-size="{a[2]}"{anchor}{tail}>{escape(shape.text)}</text>'
+
+
+def style(name: str, variable: bool) -> str:
+    """The style rule of a look.
+
+    Args:
+        name: a name of :data:`LOOKS`.
+        variable: colours as CSS variables, which a page sets, in place of the light ones.
+
+    Returns:
+        One CSS rule.
+    """
+    look = LOOKS[name]
+
+    def colour(of: str) -> str:
+        return "none" if of == "none" else f"var(--{of})" if variable else COLOURS[of][0]
+
+    parts = [f"fill:{colour(look.fill)}", f"stroke:{colour(look.stroke)}"]
+    if look.stroke != "none":
+        parts.append(f"stroke-width:{number(look.width)}")
+    if look.dash:
+        parts.append(f"stroke-dasharray:{' '.join(map(number, look.dash))}")
+    return f".{name}{{{';'.join(parts)}}}"
+
+
+def svg(drawing: Drawing, alone: bool = True) -> str:
+    """A drawing as SVG text.
+
+    Args:
+        drawing: what is drawn.
+        alone: with the light colours inside, for a file; otherwise for a page, which has the style.
+
+    Returns:
+        The same text for the same drawing. Linear.
+    """
+    w, h = number(drawing.width), number(drawing.height)
+    size = f'width="{w}" height="{h}" ' if not alone else ""
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size}viewBox="0 0 {w} {h}" role="img" '
+        f'font-family="DejaVu Sans, Verdana, sans-serif"><title>{escape(drawing.title)}</title>'
+    ]
+    if alone:
+        used = sorted({shape.look for group in drawing.groups for shape in group.shapes})
+        out.append(f"<style>{''.join(style(name, False) for name in used)}</style>")
+        out.append(f'<rect width="{w}" height="{h}" fill="#ffffff"/>')
+    for group in drawing.groups:
+        role = f' data-role="{escape(group.role)}" data-step="{group.step}"' if group.role else ""
+        out.append(f"<g{role}>{''.join(_element(shape) for shape in group.shapes)}</g>")
+    return "\n".join([*out, "</svg>", ""])
+
+
+# ---------------------------------------------------------------- files
+
+
+def save(drawing: Drawing, path: str | Path) -> None:
+    """Write a drawing as SVG or PDF, by the name's ending; the same bytes for the same drawing.
+
+    Args:
+        drawing: what is drawn.
+        path: a file that ends in ``.svg`` or ``.pdf``; it is overwritten.
+
+    Raises:
+        UsageError: another ending, matplotlib is missing (PDF), or the file cannot be written.
+    """
+    path = Path(path)
+    check_ending(path)
+    content = svg(drawing).encode() if path.suffix.lower() == ".svg" else _pdf(drawing)
+    write_bytes(path, content)
+
+
+def check_ending(path: Path) -> None:
+    """Refuse a figure of another kind, and a PDF where matplotlib is missing, before the work starts.
+
+    Args:
+        path: the file's name.
+
+    Raises:
+        UsageError: it ends neither in ``.svg`` nor in ``.pdf``, or matplotlib is missing for a PDF.
+    """
+    if path.suffix.lower() not in (".svg", ".pdf"):
+        raise UsageError(f"{path}: a figure is an .svg or a .pdf file; change the ending")
+    if path.suffix.lower() == ".pdf":
+        try:
+            import matplotlib  # noqa: F401
+        except ImportError:
+            raise UsageError(
+                "a PDF figure needs matplotlib: pip install 'restrict[report]'; SVG needs nothing"
+            ) from None
+
+
+def _pdf(drawing: Drawing) -> bytes:
+    """The drawing by matplotlib, without a date, so that its bytes are stable."""
+    import io
+
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib.backends.backend_pdf import FigureCanvasPdf
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context({"pdf.fonttype": 42, "svg.hashsalt": "restrict", "font.family": "DejaVu Sans"}):
+        figure = Figure(figsize=(drawing.width / 72, drawing.height / 72))
+        FigureCanvasPdf(figure)
+        axes = figure.add_axes((0, 0, 1, 1))
+        axes.set_xlim(0, drawing.width)
+        axes.set_ylim(drawing.height, 0)
+        axes.axis("off")
+        for order, shape in enumerate(_all(drawing.groups)):
+            _patch(axes, shape, order)
+        buffer = io.BytesIO()
+        plain = {"CreationDate": None, "Producer": None, "Creator": "restrict"}
+        figure.savefig(buffer, format="pdf", metadata=plain)
+    return buffer.getvalue()
+
+
+def _all(groups: Iterable[Group]) -> Iterable[Shape]:
+    """The shapes of all groups, in order."""
+    return (shape for group in groups for shape in group.shapes)
+
+
+def _patch(axes: object, shape: Shape, order: int) -> None:
+    """Add a shape to matplotlib's axes."""
+    from typing import Any
+
+    from matplotlib import patches
+
+    to: Any = axes
+    look = LOOKS[shape.look]
+    fill, stroke = COLOURS[look.fill][0], COLOURS[look.stroke][0]
+    if shape.kind == "text":
+        x, y, size = shape.at
+        side = {"start": "left", "middle": "center", "end": "right"}[shape.anchor]
+        to.text(x, y, shape.text.replace("$", r"\$"), fontsize=size, color=fill, ha=side, va="baseline", zorder=order)
+        return
+    kind: Any = {
+        "facecolor": fill, "edgecolor": stroke, "linewidth": look.width if look.stroke != "none" else 0,
+        "linestyle": (0, look.dash) if look.dash else "solid", "zorder": order,
+    }  # fmt: skip
+    a = shape.at
+    if shape.kind == "rect":
+        to.add_patch(patches.Rectangle((a[0], a[1]), a[2], a[3], **kind))
+    elif shape.kind == "circle":
+        to.add_patch(patches.Circle((a[0], a[1]), a[2], **kind))
+    else:
+        points = list(zip(a[::2], a[1::2], strict=True))
+        to.add_patch(patches.Polygon(points, closed=shape.kind == "path", **kind))

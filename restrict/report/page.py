@@ -1,0 +1,267 @@
+"""A report as one HTML file that needs nothing else: sections of facts, tables, drawings and texts to copy.
+
+The template is ``page.html.j2`` beside this file. Everything that comes from somebody's file is escaped: text by the
+template, drawings by :mod:`restrict.report.drawing`, data as JSON in which no tag can end.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from restrict.errors import UsageError
+from restrict.files import write_bytes
+from restrict.report.drawing import COLOURS, LOOKS, Drawing, style, svg
+from restrict.report.picture import Links, Picture
+from restrict.report.scene import LEFT, layout_of
+
+MOST_LINKS = 90_000
+"""Runs of cells that lines may lead to, which a page carries."""
+MOST_TEXT = 400_000
+"""Characters of the run lists of words that a page carries."""
+
+
+@dataclass
+class Copy:
+    """A text to copy: runs (count, symbol), which the page expands; ``joiner`` stands between symbols."""
+
+    name: str
+    shown: str
+    runs: list[list[Any]]
+    joiner: str = ""
+
+
+@dataclass
+class Section:
+    """A part of a report. Empty fields are left out.
+
+    Attributes:
+        title: its heading.
+        words: paragraphs.
+        facts: rows of a name and a value.
+        head: the heads of a table's columns.
+        rows: the table's rows.
+        drawing: a drawing.
+        steps: names of the steps that a reader can go through, from step 0 on.
+        spots: per key of the drawing the lines, and the numbers of two link lists: after and before.
+        links: the link lists.
+        layout: how the page finds rows and cells (:class:`restrict.report.scene.Layout`).
+        legend: looks and what they mean.
+        copies: texts to copy.
+        code: lines to type.
+    """
+
+    title: str
+    words: list[str] = field(default_factory=list)
+    facts: list[tuple[str, str]] = field(default_factory=list)
+    head: Sequence[str] = ()
+    rows: Sequence[Sequence[str]] = ()
+    drawing: Drawing | None = None
+    steps: list[str] = field(default_factory=list)
+    spots: list[Any] = field(default_factory=list)
+    links: list[Any] = field(default_factory=list)
+    layout: dict[str, float] = field(default_factory=dict)
+    legend: list[tuple[str, str]] = field(default_factory=list)
+    copies: list[Copy] = field(default_factory=list)
+    code: list[str] = field(default_factory=list)
+
+    @property
+    def svg(self) -> str:
+        """The drawing for the page, whose style sheet colours it."""
+        return "" if self.drawing is None else svg(self.drawing, alone=False)
+
+    @property
+    def switches(self) -> list[str]:
+        """Groups of the drawing that a reader can switch on and off."""
+        roles = {group.role for group in self.drawing.groups} if self.drawing else set()
+        return [role for role in ("after", "before", "reads") if role in roles]
+
+    def data(self) -> dict[str, Any]:
+        """What the page's script needs."""
+        return {"spots": self.spots, "links": self.links, "layout": self.layout, "steps": self.steps,
+                "copies": [[copy.runs, copy.joiner] for copy in self.copies]}  # fmt: skip
+
+
+@dataclass
+class Page:
+    """A report: a title, the claim in one sentence, and sections; ``kind`` says what the file is."""
+
+    title: str
+    kind: str
+    claim: str
+    sections: list[Section] = field(default_factory=list)
+
+    @property
+    def drawing(self) -> Drawing | None:
+        """The main drawing, which ``--figure`` writes."""
+        return next((section.drawing for section in self.sections if section.drawing is not None), None)
+
+    def html(self) -> str:
+        """The page.
+
+        Returns:
+            The text of an HTML file; the same for the same page.
+
+        Raises:
+            UsageError: Jinja2 is missing.
+        """
+        environment = _environment()
+        return str(environment.get_template("page.html.j2").render(page=self, colours=COLOURS, sheet=_sheet()))
+
+    def document(self) -> dict[str, Any]:
+        """The same as JSON takes it: facts and tables, no drawings."""
+        parts = [
+            {"title": s.title, "facts": dict(s.facts), "head": list(s.head), "rows": [list(row) for row in s.rows]}
+            for s in self.sections
+        ]
+        return {"kind": self.kind, "title": self.title, "claim": self.claim, "sections": parts}
+
+    def text(self) -> str:
+        """The same in words, for a terminal: facts and tables, no drawings."""
+        out = [f"{self.kind.lower()}: {self.title}", f"  {self.claim}"]
+        for section in self.sections:
+            width = max((len(name) for name, _ in section.facts), default=0)
+            out += [f"  {name.ljust(width)}  {value}" for name, value in section.facts]
+            table = [list(map(str, row)) for row in (*([section.head] if section.head else []), *section.rows)]
+            widths = [max(map(len, column)) for column in zip(*table, strict=False)]
+            out += ["    " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in table]
+            out += [f"  {copy.name}: {copy.shown}" for copy in section.copies]
+        return "\n".join(out)
+
+    def save(self, path: str | Path) -> None:
+        """Write the HTML file.
+
+        Args:
+            path: the file; it is overwritten.
+
+        Raises:
+            UsageError: Jinja2 is missing, or the file cannot be written.
+        """
+        write_bytes(Path(path), self.html().encode())
+
+
+def need_jinja() -> None:
+    """Refuse where Jinja2 is missing, before the work starts.
+
+    Raises:
+        UsageError: it is.
+    """
+    try:
+        import jinja2  # noqa: F401
+    except ImportError:
+        raise UsageError(
+            "a report needs Jinja2: pip install 'restrict[report]'; `restrict show` needs nothing"
+        ) from None
+
+
+def _environment() -> Any:
+    """Jinja2 with this folder's templates; what is undefined is an error."""
+    need_jinja()
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    environment.filters["script"] = script
+    return environment
+
+
+def script(value: Any) -> Any:
+    """JSON that may stand inside a script element.
+
+    Args:
+        value: what JSON can say.
+
+    Returns:
+        Its text, in which no ``<`` can begin a tag; marked as safe for the template.
+    """
+    from markupsafe import Markup
+
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return Markup(text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"))
+
+
+def _sheet() -> str:
+    """The style of all looks, with colours as variables."""
+    return "".join(style(name, True) for name in LOOKS)
+
+
+def interactive(section: Section, picture: Picture) -> Section:
+    """Give a section the data of its drawing: what each spot says, and where its lines go.
+
+    Args:
+        section: with the drawing of the picture.
+        picture: its facts.
+
+    Returns:
+        The same section.
+    """
+    table: dict[Links, int] = {(): 0}
+    held = 0
+    for track in picture.tracks:
+        for spot in track.spots:
+            numbers = []
+            for links in (spot.after, spot.before):
+                if links not in table and held + len(links) <= MOST_LINKS:
+                    held += len(links)
+                    table[links] = len(table)
+                numbers.append(table.get(links, 0))
+            section.spots.append(["\n".join(spot.lines), *numbers])
+    if held + max((len(spot.before) for track in picture.tracks for spot in track.spots), default=0) > MOST_LINKS:
+        section.words.append("There are too many lines for all of them to be held here; for some nodes only words are.")
+    section.links = [packed(links) for links in table]
+    at = layout_of(picture)
+    section.layout = {"left": LEFT, "dx": at.dx, "rows": at.rows, "dy": at.dy, "top": at.y(at.rows - 1) - at.dy / 2}
+    if picture.layers:
+        section.steps = ["the inputs", *(f"layer {k}" for k in range(1, picture.layers + 1))]
+    return section
+
+
+def packed(links: Links) -> list[int]:
+    """Links to one row in few numbers: the row, then for each run its distance from the end of the one before it, and
+    where it has several cells, their number with a minus sign.
+
+    Args:
+        links: runs of cells of one row.
+
+    Returns:
+        The numbers; none where there are no links.
+    """
+    out: list[int] = []
+    end = 0
+    for row, first, count in links:
+        if not out:
+            out.append(row)
+        out.append(first - end)
+        if count > 1:
+            out.append(-count)
+        end = first + count
+    return out
+
+
+def word_copy(name: str, word: Sequence[str]) -> Copy:
+    """A word to copy.
+
+    Args:
+        name: what it is called.
+        word: its symbols.
+
+    Returns:
+        Its runs, and how it begins; a word of too many runs is shown only in part and cannot be copied.
+    """
+    joiner = "" if all(len(symbol) == 1 for symbol in set(word)) else " "
+    out: list[list[Any]] = []
+    for symbol in word:
+        if out and out[-1][1] == symbol:
+            out[-1][0] += 1
+        else:
+            out.append([1, symbol])
+    start = joiner.join(word[:2000]) + (f" … ({len(word)} symbols)" if len(word) > 2000 else "")
+    if sum(len(str(count)) + len(symbol) + 6 for count, symbol in out) > MOST_TEXT:
+        out = []
+        start += " too varied to be carried here; it is in the file"
+    return Copy(name, start, out, joiner)

@@ -1,0 +1,160 @@
+"""The drawing of a certificate in the manner of Hahn (2020), Figures 1 and 2: inputs below, layers above them, what a
+head can attend to after the restriction solid, and before it dashed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from restrict.report.drawing import Drawing, Group, Shape
+from restrict.report.picture import Links, Picture, Spot
+
+LEFT, RIGHT, TOP, BOTTOM = 118.0, 16.0, 16.0, 34.0
+MOST_LINES = 700
+"""Lines of one kind that are drawn at once; beyond, those of every second, third, ... spot of a row are."""
+SINGLE = 24
+"""Links up to which each gets a line of its own; a longer run is drawn as a fan."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where rows and cells are: ``dx`` points for a cell, ``dy`` for a row."""
+
+    rows: int
+    cells: int
+    dx: float
+    dy: float
+
+    def x(self, cell: float) -> float:
+        """The middle of a cell."""
+        return LEFT + (cell + 0.5) * self.dx
+
+    def y(self, row: int) -> float:
+        """The middle of a row; row 0, the inputs, is the lowest."""
+        return TOP + (self.rows - 0.5 - row) * self.dy
+
+    @property
+    def width(self) -> float:
+        """Of the whole drawing."""
+        return LEFT + self.cells * self.dx + RIGHT
+
+    @property
+    def height(self) -> float:
+        """Of the whole drawing."""
+        return TOP + self.rows * self.dy + BOTTOM
+
+    @property
+    def radius(self) -> float:
+        """Of a spot."""
+        return min(8.0, 0.42 * self.dx)
+
+
+def layout_of(picture: Picture) -> Layout:
+    """A layout for a drawing.
+
+    Args:
+        picture: what is drawn.
+
+    Returns:
+        Wide cells where they are few, a row's height by the number of rows.
+    """
+    cells, rows = picture.axis.cells, len(picture.tracks)
+    dx = max(5.0, min(40.0, 900.0 / cells))
+    return Layout(rows, cells, dx, 62.0 if rows <= 8 else 44.0 if rows <= 16 else 30.0)
+
+
+def scene(picture: Picture, title: str, after: bool = True, before: bool = True) -> Drawing:
+    """Draw a certificate.
+
+    Args:
+        picture: its facts.
+        title: for screen readers.
+        after: draw what heads can attend to under the restriction.
+        before: draw what they could attend to with nothing fixed.
+
+    Returns:
+        The drawing. Its groups have the roles ``row``, ``before``, ``after`` and ``reads``, and the layer as step; the
+        key of a spot is its number in the order of rows and spots. Linear in what is drawn.
+    """
+    at = layout_of(picture)
+    drawing = Drawing(at.width, at.height, title)
+    edges = {
+        role: {layer: Group(role, layer) for layer in range(picture.layers + 1)}
+        for role in ("before", "after", "reads")
+    }
+    rows = [Group("row", track.layer) for track in picture.tracks]
+    stride = {"before": _stride(picture, "before"), "after": _stride(picture, "after")}
+    key = 0
+    for row, track in enumerate(picture.tracks):
+        _name(rows[row], at, row, track.name, track.layer, picture.tracks[row - 1].layer if row else -1)
+        for spot in track.spots:
+            here = at.x(spot.cell), at.y(row)
+            rows[row].shapes.append(_spot(at, spot, here, key, at.cells < picture.axis.n))
+            if spot.text and len(spot.text) * 7 < at.dx:
+                rows[row].shapes.append(Shape("text", (here[0], here[1] + 3.6, 10), "onfixed", spot.text, "middle"))
+            key += 1
+            if spot.look == "unexamined":
+                continue
+            kinds = (("before", before, spot.before), ("after", after, spot.after))
+            for role, wanted, links in kinds:
+                if wanted and (at.cells - 1 - spot.cell) % stride[role] == 0:
+                    edges[role][track.layer].shapes += _links(at, here, links, "solid" if role == "after" else "dashed")
+            for below in spot.reads if at.cells <= 64 else ():
+                edges["reads"][track.layer].shapes.append(
+                    Shape("line", (*here, at.x(spot.cell), at.y(below)), "skip" if below else "skipdash")
+                )
+    drawing.groups = [g for role in ("before", "reads", "after") for g in edges[role].values() if g.shapes] + rows
+    _ruler(drawing.group("ruler"), at, picture.axis.n)
+    return drawing
+
+
+def _stride(picture: Picture, role: str) -> int:
+    """Lines of every how many-th spot of a row are drawn, the last one included."""
+    total = sum(
+        sum(count if count <= SINGLE else 1 for _, _, count in getattr(spot, role))
+        for track in picture.tracks
+        for spot in track.spots
+    )
+    return max(1, -(-total // MOST_LINES))
+
+
+def _name(group: Group, at: Layout, row: int, name: str, layer: int, below: int) -> None:
+    """The name of a row, and of its layer where that is a new one."""
+    y = at.y(row)
+    short = name if len(name) <= 15 else f"{name[:14]}…"
+    group.shapes.append(Shape("text", (LEFT - 10, y + 3, 10.5), "label", short, "end"))
+    if layer != below and layer:
+        group.shapes.append(Shape("text", (4, y + 3, 8.5), "quiet", f"layer {layer}" if at.dy > 40 else str(layer)))
+
+
+def _spot(at: Layout, spot: Spot, here: tuple[float, float], key: int, aggregated: bool) -> Shape:
+    x, y = here
+    r = at.radius
+    if aggregated:
+        return Shape("rect", (x - at.dx * 0.48, y - 7, at.dx * 0.96, 14), spot.look, key=key)
+    if spot.look in ("free", "fixed", "pinned", "needed"):
+        return Shape("rect", (x - r, y - r, 2 * r, 2 * r), spot.look, key=key)
+    return Shape("circle", (x, y, r if spot.look != "unexamined" else r * 0.45), spot.look, key=key)
+
+
+def _links(at: Layout, here: tuple[float, float], links: Links, look: str) -> list[Shape]:
+    """Lines to single cells, fans to longer runs of cells."""
+    out = []
+    x, y = here
+    for row, first, count in links:
+        below = at.y(row) - at.radius * 0.6
+        if count <= SINGLE:
+            out += [Shape("line", (x, y, at.x(cell), below), look) for cell in range(first, first + count)]
+        else:
+            ends = (at.x(first), below, at.x(first + count - 1), below)
+            out.append(Shape("path", (x, y, *ends), "fan" if look == "dashed" else look))
+    return out
+
+
+def _ruler(group: Group, at: Layout, n: int) -> None:
+    """Positions below the inputs."""
+    y = at.y(0) + at.radius + 16
+    step = max(1, round(at.cells / max(1, min(at.cells, at.cells * at.dx / 48))))
+    for cell in range(0, at.cells, step):
+        position = -(-cell * n // at.cells)
+        group.shapes.append(Shape("text", (at.x(cell), y, 9), "quiet", str(position), "middle"))

@@ -1,0 +1,109 @@
+"""Which report a file gets: the file says what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from restrict.certificate.lower_bound import FORMAT as BOUND
+from restrict.certificate.lower_bound import LowerBound
+from restrict.certificate.outline import FORMAT as CERTIFICATE
+from restrict.certificate.outline import read_outline
+from restrict.certificate.refutation import FORMAT as REFUTATION
+from restrict.certificate.refutation import Refutation
+from restrict.errors import ModelError, RestrictError, UsageError, quote
+from restrict.files import read_bytes
+from restrict.model.program import Model
+from restrict.model.source import GENERATORS, load
+from restrict.report.automaton_page import automaton_page, proof_page
+from restrict.report.bound_page import bound_page
+from restrict.report.certificate_page import Loaded, certificate_page
+from restrict.report.page import Page
+from restrict.report.soft_page import influence_page, soft_page
+from restrict.strictjson import Node, parse
+
+AUTOMATON, PROOF, SOFT = "restrict-dfa/1", "restrict-automaton/1", "restrict-soft-certificate/1"
+KNOWN = (CERTIFICATE, REFUTATION, BOUND, AUTOMATON, PROOF, SOFT)
+Checked = Callable[[Model, Any], str | None]
+"""The trusted checker's line for what a file holds, or ``None`` where that takes too long."""
+
+
+def page_of(path: Path, model: str | None = None, check: Checked | None = None, stages: bool = False) -> Page:
+    """The report of a file.
+
+    Args:
+        path: a certificate, a refutation, a lower bound, an automaton, a proof for all lengths, a soft certificate, or
+            the output of `restrict soft influence --json`.
+        model: the model, as on the command line; by default the built-in model or generator that the file names.
+        check: runs the trusted checker.
+        stages: run the Depth Reduction Lemma and show its stages (certificates of every position).
+
+    Returns:
+        The page.
+
+    Raises:
+        ModelError: the file is malformed, or for another model.
+        UsageError: it cannot be read, or is none of these.
+        NotEstablished: the lemma does not succeed (``stages``).
+    """
+    content = read_bytes(path)
+    if b'"format"' not in content and b'"rows"' in content:
+        return influence_page(content, path)
+    value = parse(content, str(path))
+    kind = value.get("format") if isinstance(value, dict) else None
+    root = Node(value, "top level")
+    try:
+        if kind == AUTOMATON:
+            return automaton_page(root, path)
+        if kind == PROOF:
+            return proof_page(root, path)
+        if kind == SOFT:
+            return soft_page(path)
+        if kind == BOUND:
+            bound = LowerBound.load(path)
+            known = _model(bound.model_name, bound.sha256, model)
+            return bound_page(bound, path, known, None if known is None or check is None else check(known, bound))
+        if kind in (CERTIFICATE, REFUTATION):
+            return _certificate(path, root, kind, model, check, stages)
+    except ModelError as error:
+        text = str(error)
+        raise ModelError(text if text.startswith(f"{path}:") else f"{path}: {text}") from None
+    raise UsageError(f"{path}: no report for the format {quote(kind)}; there is one for {', '.join(KNOWN)}")
+
+
+def _certificate(path: Path, root: Node, kind: str, model: str | None, check: Checked | None, stages: bool) -> Page:
+    """The report of a certificate or a refutation."""
+    from restrict.certificate.certificate import load_certificate
+
+    refutation = Refutation.load(path) if kind == REFUTATION else None
+    inner = root if refutation is None else root.fields(root.value)["certificate"]
+    outline = read_outline(inner)
+    known = _model(outline.model_name, outline.sha256, model)
+    line = None
+    if known is not None and check is not None:
+        line = check(known, refutation if refutation is not None else load_certificate(path))
+    page = certificate_page(Loaded(path, outline, inner, known, refutation), line)
+    if stages:
+        from restrict.report.stages import stages_section
+
+        if known is None:
+            raise UsageError("--stages runs the lemma on the model: give --model MODEL")
+        page.sections.insert(-1, stages_section(known, outline))
+    return page
+
+
+def _model(name: str, digest: str | None, given: str | None) -> Model | None:
+    """The model that was given, which must be the right one; or the built-in model of this name, if it is."""
+    if given is not None:
+        found = load(given)
+        if found.digest != digest:
+            raise ModelError(f"model.sha256: the file is for another model than {given}")
+        return found
+    if name.partition(":")[0] not in GENERATORS:
+        return None
+    try:
+        found = load(name)
+    except RestrictError:
+        return None
+    return found if found.digest == digest else None

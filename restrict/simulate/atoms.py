@@ -1,0 +1,237 @@
+"""What a score or a map reads of positions: its *atoms*, and the finitely many classes of positions they tell apart.
+
+An atom is a maximal sub-expression over ``i`` and ``n`` (the query's side) or over ``j`` and ``n`` (the key's side). A
+score is a function of the atoms of both sides, the query and the key: ``i``, ``j`` and ``n`` occur nowhere else. So two
+positions with the same atoms (of one *class*) are alike, at any length.
+
+Each class gets an indicator, a term of ``restrict-soft/1`` such as ``((i % 2) == 0)``. Where the atoms grow with the
+position (``abs(i - j)``, hashes, tables over positions) or have no such text, every position is a class of its own, and
+what is built holds at one length only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import lcm
+
+import numpy as np
+
+from restrict.all_lengths.forms import Declined, analyse, wave
+from restrict.arrays import I64
+from restrict.errors import ModelError
+from restrict.model.expr import Expr, bind, name, substitute
+from restrict.model.rules import evaluate
+from restrict.soft.terms import MAX_TEXT, Term
+
+MOST_LENGTHS = 200
+"""Classes are collected at the shorter lengths up to this many; atoms that need more count as growing."""
+MOST_CLASSES = 64
+_SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "//", "mod": "%", "eq": "==", "ne": "!=", "lt": "<", "le": "<=",
+          "gt": ">", "ge": ">="}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Classes:
+    """The classes of positions that some atoms tell apart.
+
+    ``atoms`` read ``i`` and ``n``. ``keys`` are the classes' atom values; ``texts`` their indicators, empty where there
+    is one class only. ``every_length`` says that the classes are the same finite set at all lengths.
+    """
+
+    atoms: tuple[Expr, ...]
+    keys: tuple[tuple[int, ...], ...]
+    texts: tuple[str, ...]
+    every_length: bool
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @cached_property
+    def _index(self) -> dict[tuple[int, ...], int]:
+        return {key: at for at, key in enumerate(self.keys)}
+
+    def at(self, n: int) -> I64:
+        """The class of every position.
+
+        Args:
+            n: a length at which classes were collected.
+
+        Returns:
+            int64, shape (n,).
+        """
+        return np.array([self._index[key] for key in atom_values(self.atoms, n)], dtype=np.int64)
+
+
+def atoms_of(expr: Expr, side: str) -> tuple[Expr, ...]:
+    """The atoms of one side, each once.
+
+    Args:
+        expr: over ``n i j`` and other names; no free ``position``.
+        side: ``i`` or ``j``. What reads ``n`` alone counts to ``i``.
+
+    Returns:
+        Expressions over ``i`` and ``n``: on the side ``j`` that name is replaced.
+    """
+    found: dict[Expr, None] = {}
+    _collect(expr, side, found)
+    return tuple(bind_name(atom, "j", "i") for atom in found)
+
+
+def _collect(expr: Expr, side: str, found: dict[Expr, None]) -> None:
+    names = expr.names
+    if not names & {"i", "j", "n"}:
+        return
+    for own, first in (("i", True), ("j", False)):
+        if names <= {own, "n"} and (own in names or first):
+            if own == side:
+                found[expr] = None
+            return
+    for arg in expr.args:
+        _collect(arg, side, found)
+
+
+def bind_name(expr: Expr, old: str, new: str) -> Expr:
+    """The expression with one name replaced by another.
+
+    Args:
+        expr: an expression.
+        old: the name that goes.
+        new: the name that comes.
+
+    Returns:
+        The new tree.
+    """
+    return substitute(expr, {old: name(new)})
+
+
+def atom_values(atoms: Sequence[Expr], n: int) -> list[tuple[int, ...]]:
+    """The values of all atoms at every position.
+
+    Args:
+        atoms: over ``i`` and ``n``.
+        n: the length.
+
+    Returns:
+        ``n`` tuples.
+    """
+    places = np.arange(n, dtype=np.int64)
+    columns = [evaluate(bind(atom, n=n), {"i": places}, n).tolist() for atom in atoms]
+    return list(zip(*columns, strict=True)) if columns else [()] * n
+
+
+def classes_of(atoms: tuple[Expr, ...], n: int, lengths: Iterable[int]) -> Classes:
+    """The classes that some atoms tell apart.
+
+    Args:
+        atoms: over ``i`` and ``n``.
+        n: the length that matters.
+        lengths: others at which classes are collected, too, where the atoms are finite at all lengths.
+
+    Returns:
+        The classes, by first appearance.
+    """
+    finite = reach(atoms) is not None
+    keys: dict[tuple[int, ...], None] = {}
+    for length in [*lengths, n] if finite else [n]:
+        keys.update(dict.fromkeys(atom_values(atoms, length)))
+    if len(keys) == 1:
+        return Classes(atoms, tuple(keys), (), finite)
+    texts = _texts(atoms, list(keys)) if len(keys) <= MOST_CLASSES else None
+    if texts is not None and _right(texts, atoms, list(keys), n):
+        return Classes(atoms, tuple(keys), texts, finite)
+    place = (Expr("name", text="i"),)
+    return Classes(place, tuple((i,) for i in range(n)), tuple(f"i == {i}" for i in range(n)), False)
+
+
+def reach(atoms: Sequence[Expr]) -> int | None:
+    """The length up to which all there is to know about some atoms shows, if they are finite.
+
+    An atom that is eventually periodic, with threshold ``t`` and period ``p`` from either end, gives positions the same
+    classes at ``n`` and ``n + p`` from ``n = 2 (t + p)`` on; classes that hold one position there hold one at all
+    greater lengths, and all others hold two or more. So lengths up to ``2 (t + p) + p`` show everything.
+
+    Args:
+        atoms: over ``i`` and ``n``.
+
+    Returns:
+        The length, or ``None`` where an atom grows, is not understood, or would need more than 200 lengths.
+    """
+    threshold, period = 1, 1
+    for atom in atoms:
+        try:
+            form = wave(analyse(atom))
+        except Declined:
+            return None
+        if not form.finite or form.reach:
+            return None
+        threshold, period = max(threshold, form.threshold), lcm(period, form.period)
+    needed = 2 * (threshold + period) + period
+    return needed if needed <= MOST_LENGTHS else None
+
+
+def _texts(atoms: tuple[Expr, ...], keys: list[tuple[int, ...]]) -> tuple[str, ...] | None:
+    telling = [a for a in range(len(atoms)) if len({key[a] for key in keys}) > 1]
+    written = [term_text(atoms[a]) for a in telling]
+    if any(text is None for text in written):
+        return None
+    found = []
+    for key in keys:
+        parts = [
+            _indicator(text or "", key[a], {k[a] for k in keys} == {0, 1})
+            for text, a in zip(written, telling, strict=True)
+        ]
+        found.append(" * ".join(parts))
+    return tuple(found) if all(len(text) <= MAX_TEXT for text in found) else None
+
+
+def _indicator(text: str, value: int, boolean: bool) -> str:
+    if not boolean:
+        return f"({text} == {value})"
+    return text if value else f"(1 - {text})"
+
+
+def _right(texts: tuple[str, ...], atoms: tuple[Expr, ...], keys: list[tuple[int, ...]], n: int) -> bool:
+    """Whether the indicators are exactly 0 and 1 where they should be, at every position."""
+    values = atom_values(atoms, n)
+    try:
+        for text, key in zip(texts, keys, strict=True):
+            column = Term(text).column(n)
+            if not np.array_equal(column, [float(v == key) for v in values]):
+                return False
+    except ModelError:
+        return False
+    return True
+
+
+def term_text(expr: Expr) -> str | None:
+    """An expression of programs as a term of ``restrict-soft/1``.
+
+    Args:
+        expr: over ``i`` and ``n``.
+
+    Returns:
+        The text, or ``None`` where the language of terms cannot say it (hashes, tables) or it is too long.
+    """
+    if expr.op == "const":
+        return str(expr.value) if expr.value >= 0 else f"({expr.value})"
+    if expr.op == "name":
+        return expr.text
+    args = [term_text(a) for a in expr.args]
+    if any(a is None or len(a) > MAX_TEXT for a in args):
+        return None
+    a, b, c = (str(x) for x in (*args, "", "", "")[:3])
+    if expr.op in _SIGNS:
+        return f"({a} {_SIGNS[expr.op]} {b})"
+    known = {
+        "and": f"(({a} != 0) * ({b} != 0))",
+        "or": f"((({a} != 0) + ({b} != 0)) > 0)",
+        "not": f"({a} == 0)",
+        "min": f"({a} if {a} <= {b} else {b})",
+        "max": f"({a} if {a} >= {b} else {b})",
+        "abs": f"({a} if {a} >= 0 else -{a})",
+        "select": f"({b} if {a} else {c})",
+        "isqrt": f"(sqrt({a}) // 1)",  # exact where the root is; elsewhere the term has no value and is not used
+    }
+    return known.get(expr.op)

@@ -1,0 +1,112 @@
+"""The error budget of a compiled formula: every head, what it serves, and how far its result can be from the truth.
+
+The budget holds when every deviation is below 1/4; then all Booleans are rounded to their truth values, and the model
+computes the formula exactly. In exact arithmetic that is so at every length. In float64 and float32 it is so up to a
+length that :meth:`Budget.safe_length` computes; beyond it the result may be wrong, and nothing is claimed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from restrict.simulate.formulas.bounds import SAFE, UNITS, Bound
+from restrict.soft.model import MAX_N, SoftModel
+
+
+@dataclass(frozen=True)
+class HeadRecord:
+    """A head: its place, its pattern, the subformulas that it serves, its coordinate, and its bound.
+
+    An average has no bound of its own: it is exact but for rounding, and the bound of the head that reads it has that.
+    """
+
+    layer: int
+    head: int
+    pattern: str
+    serves: tuple[str, ...]
+    coordinate: int
+    bound: Bound | None
+
+    def also(self, label: str) -> HeadRecord:
+        """The same head for one more subformula.
+
+        Args:
+            label: the subformula's text.
+
+        Returns:
+            A new record.
+        """
+        return replace(self, serves=(*self.serves, label))
+
+
+@dataclass(frozen=True)
+class Budget:
+    """All heads of a model, and the theorem that says how it was made."""
+
+    theorem: str
+    heads: tuple[HeadRecord, ...]
+    depth: int
+
+    def deviation(self, n: int, kind: str = "exact") -> float:
+        """The largest deviation of an approximate Boolean from its truth value.
+
+        Args:
+            n: the length.
+            kind: ``"exact"``, ``"float64"`` or ``"float32"``.
+
+        Returns:
+            A certified bound.
+        """
+        unit = UNITS.get(kind, 0.0)
+        return max((h.bound.deviation(n, unit) for h in self.heads if h.bound is not None), default=0.0)
+
+    def everywhere(self) -> float:
+        """The largest deviation at any length, in exact arithmetic.
+
+        Returns:
+            A certified bound, below 1/4.
+        """
+        return max((h.bound.everywhere() for h in self.heads if h.bound is not None), default=0.0)
+
+    def safe_length(self, kind: str) -> int:
+        """The largest length at which a floating-point run is certified to be right.
+
+        Args:
+            kind: ``"float64"`` or ``"float32"``.
+
+        Returns:
+            The length, at most 10 million (the format's limit). The bounds grow with the length, so all shorter ones
+            are certified too. Cost: a few evaluations of each head's bound.
+        """
+        low, high = 1, MAX_N + 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self.deviation(middle, kind) < SAFE else (low, middle)
+        return low
+
+    def document(self, model: SoftModel, n: int | None = None) -> dict[str, Any]:
+        """The budget as JSON.
+
+        Args:
+            model: the compiled model.
+            n: a length to give the bounds at, too.
+
+        Returns:
+            A dictionary of texts and numbers; every number but ``depth`` and places is a certified bound.
+        """
+        heads = []
+        for record in sorted(self.heads, key=lambda h: (h.layer, h.head)):
+            head = model.layers[record.layer].heads[record.head]
+            entry: dict[str, Any] = {"layer": record.layer, "head": record.head, "pattern": record.pattern}
+            entry |= {"mask": head.mask, "inverse_temperature": head.scale.text, "serves": list(record.serves)}
+            if record.bound is not None:
+                entry["deviation_at_every_n"] = record.bound.everywhere()
+                if n is not None:
+                    entry["deviation"] = record.bound.deviation(n)
+            heads.append(entry)
+        found: dict[str, Any] = {"theorem": self.theorem, "layers": self.depth, "width": model.width}
+        found["position_embeddings"] = [term.text for term in model.positions.terms]
+        found |= {"limit": SAFE, "deviation_at_every_n": self.everywhere()}
+        found |= {f"certified_length_{kind}": self.safe_length(kind) for kind in UNITS}
+        return found | {"heads": heads}

@@ -1,0 +1,105 @@
+"""Boolean operations on exact truth values, and rounding (Lemma 9), by ReLU networks.
+
+With operands that are exactly 0 or 1 every result is exactly 0 or 1, in floating point too: only numbers of a few bits
+occur. Rounding is written ``relu(2x - 1/2) - relu(2x - 3/2)``. For ``x`` in [3/4, 5/4] both are multiples of the unit
+in the last place of ``2x``, so both differences, and theirs, are computed exactly: the result is exactly 1; for ``x <=
+1/4`` both are 0.
+"""
+
+from __future__ import annotations
+
+from restrict.simulate.formulas.network import Network, Value
+
+TRUE, FALSE = Value((), 1.0), Value((), 0.0)
+
+
+def rounded(network: Network, raw: Value) -> Value:
+    """Lemma 9: 0 for what is at most 1/4 and 1 for what is at least 3/4.
+
+    Args:
+        network: gets the two units.
+        raw: an approximate Boolean.
+
+    Returns:
+        The exact Boolean.
+    """
+    return network.relus((raw * 2 - 0.5, 1.0), (raw * 2 - 1.5, -1.0))
+
+
+def conjunction(network: Network, *values: Value) -> Value:
+    """Whether all are true.
+
+    Args:
+        network: gets a unit, unless the result is constant or one of the values.
+        *values: truth values.
+
+    Returns:
+        ``relu(sum - (count - 1))``.
+    """
+    if any(v == FALSE for v in map(_plain, values)):
+        return FALSE
+    left = list(dict.fromkeys(v for v in values if _plain(v) != TRUE))
+    if len(left) < 2:
+        return left[0] if left else TRUE
+    total = sum(left[1:], left[0])
+    return network.relus((total - float(len(left) - 1), 1.0))
+
+
+def disjunction(network: Network, *values: Value) -> Value:
+    """Whether one is true.
+
+    Args:
+        network: gets a unit, unless the result is constant or one of the values.
+        *values: truth values.
+
+    Returns:
+        The negation of the conjunction of the negations.
+    """
+    return ~conjunction(network, *(~v for v in values))
+
+
+def different(network: Network, a: Value, b: Value) -> Value:
+    """Exclusive or.
+
+    Args:
+        network: gets two units, unless one operand is constant.
+        a: a truth value.
+        b: a truth value.
+
+    Returns:
+        ``relu(a - b) + relu(b - a)``.
+    """
+    for one, other in ((a, b), (b, a)):
+        if not one.weights:
+            return ~other if one.constant else other
+    return network.relus((a - b, 1.0), (b - a, 1.0))
+
+
+def operation(network: Network, op: str, args: list[Value]) -> Value:
+    """A Boolean operator of the logic.
+
+    Args:
+        network: gets its units.
+        op: ``true``, ``false``, ``not``, ``and``, ``or``, ``implies``, ``xor`` or ``iff``.
+        args: its operands.
+
+    Returns:
+        The truth value.
+    """
+    match op:
+        case "true" | "false":
+            return TRUE if op == "true" else FALSE
+        case "not":
+            return ~args[0]
+        case "and":
+            return conjunction(network, *args)
+        case "or":
+            return disjunction(network, *args)
+        case "implies":
+            return disjunction(network, ~args[0], args[1])
+    found = different(network, *args)
+    return found if op == "xor" else ~found
+
+
+def _plain(value: Value) -> Value:
+    return Value(value.weights, value.constant) if not value.weights else value

@@ -1,0 +1,214 @@
+"""The attention patterns of the compilers, each as queries, keys, a scale and a certified bound.
+
+Two ways to be sharp: ``temperature`` has bounded position embeddings and an inverse temperature ``1/tau(n)`` for each
+head; ``positions`` has unbounded position embeddings and temperature 1. A *decoder* sees ``j <= i`` only, and its
+embeddings do not mention ``n``. In the tables ``u = i + 1``; the constants 2, 4 and 5/2 are ours.
+
+=========  ===========================  ===========================  ==========================  =================
+pattern    encoder, temperature         encoder, positions           decoder, temperature        decoder, positions
+=========  ===========================  ===========================  ==========================  =================
+exists     scale log(6n-5)              query log(6n-5)              scale log(6n-5)             query log(6i+1)
+nearest    scale 2n, tie j/n            query 2n, tie 2j             scale 2n(n-1), tie -1/u     query 2u, tie 2j
+neighbour  scale n, tie j/n             query n, tie j               scale n^2-4n+5, tie -1/u    query u, tie j
+threshold  scale 2n log(6n-5)           key 2n log(6n-5)             scale 2n log(6n-5)          (none)
+look-up    scale g n^3, keys u/n^2 ...  keys g n u, g n u^2          scale g n^3 (n-1), 1/u ...  (none)
+=========  ===========================  ===========================  ==========================  =================
+
+*nearest* has the score ``2 (key - 1) + tie`` times the scale: positions with the key beat those without by twice what
+the tie-breaking term can differ (Lemma 8; for a decoder ``1/(j+1) - 1/(j*+1) >= (j* - j) / (i (i+1))`` for ``j < j* <=
+i``). *neighbour* has the score ``-2 (-1)^i (-1)^j + tie``: the nearest position of the other parity. *look-up* has the
+score ``2 u c - u^2 / N`` with ``c = C / N``, so ``-(u - C)^2 / N`` and what does not depend on ``u`` (Lemma 7); a
+decoder with bounded embeddings has ``2 / (u N) - c / u^2``, so ``-(u - C)^2 / (N C u^2)``. With ``N <= n`` and the
+scales above neighbours of ``C`` are at least ``g`` below.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, NamedTuple
+
+from restrict.simulate.formulas.bounds import Bound, Exists, Lookup, Nearest, Threshold
+from restrict.simulate.formulas.gates import TRUE
+from restrict.simulate.formulas.network import Attention, Network, Value
+from restrict.soft.model import Mask
+
+How = Literal["temperature", "positions"]
+HOWS: tuple[How, ...] = ("temperature", "positions")
+GAP = Fraction(5, 2)
+"""What neighbours are below the winner in a look-up of a truth value."""
+_LOG = "log(6*n-5)"
+
+
+class Result(NamedTuple):
+    """A head's coordinate, the pattern's name, and the bound on its deviation (``None`` for an average)."""
+
+    raw: Value
+    pattern: str
+    bound: Bound | None
+
+
+@dataclass(frozen=True)
+class Patterns:
+    """The patterns of one way to be sharp, written into one network."""
+
+    network: Network
+    how: How
+    decoder: bool
+
+    @property
+    def sharp(self) -> bool:
+        """Whether the scales do it, not the embeddings."""
+        return self.how == "temperature"
+
+    def _head(
+        self, query: list[Value], key: list[Value], value: Value, mask: Mask, scale: str, name: str, bound: Bound
+    ) -> Result:
+        scale = scale if self.sharp else "1"
+        return Result(self.network.attend(Attention(tuple(query), tuple(key), value, mask, scale)), name, bound)
+
+    def exists(self, key: Value, mask: Mask) -> Result:
+        """Whether the key holds at a visible position.
+
+        Args:
+            key: a truth value.
+            mask: ``past``, ``future`` or ``none``.
+
+        Returns:
+            The head.
+        """
+        query = TRUE if self.sharp else self.network.term("log(6*i+1)" if self.decoder else _LOG)
+        return self._head([query], [key], key, mask, _LOG, "exists", Exists())
+
+    def nearest(self, key: Value, value: Value, mask: Mask) -> Result:
+        """The value at the nearest visible position with the key.
+
+        Args:
+            key: a truth value; where it is false everywhere in view, the value must be the same everywhere.
+            value: a truth value.
+            mask: ``past`` (the rightmost one) or ``future`` (the leftmost one).
+
+        Returns:
+            The head.
+        """
+        term, sign = self.network.term, -1.0 if mask == "future" else 1.0
+        missed = key * 2 - 2.0
+        bound = Nearest(1, math.exp(-6) * 1.001, 1)
+        if not self.sharp:
+            query = [term("i+1" if self.decoder else "n") * 2, TRUE]
+            return self._head(query, [missed, term("i") * (2 * sign)], value, mask, "1", "nearest", bound)
+        if self.decoder:
+            bound = Nearest(1, math.exp(-4) * 1.001, 2)
+            return self._head([TRUE], [missed - term("1/(i+1)")], value, mask, "2*n*(n-1)", "nearest", bound)
+        return self._head([TRUE], [missed + term("i/n") * sign], value, mask, "2*n", "nearest", bound)
+
+    def neighbour(self, value: Value, mask: Mask) -> Result:
+        """The value at the next position in view but for the query's own; its own value where there is none.
+
+        Args:
+            value: a truth value.
+            mask: ``past`` (one to the left) or ``future`` (one to the right).
+
+        Returns:
+            The head.
+        """
+        term, sign = self.network.term, -1.0 if mask == "future" else 1.0
+        parity, bound = term("(-1)**i"), Nearest(2, math.exp(-7) * 1.001, 1)
+        if not self.sharp:
+            query = [term("(i+1)*(-1)**i" if self.decoder else "n*(-1)**i") * -2, TRUE]
+            return self._head(query, [parity, term("i") * sign], value, mask, "1", "neighbour", bound)
+        scale, tie = "n", term("1/(i+1)") * -1 if self.decoder else term("i/n") * sign
+        if self.decoder:
+            scale, bound = "n*n-4*n+5", Nearest(2, math.exp(-3.5) * 1.001, 2)
+        return self._head([parity * -2, TRUE], [parity, tie], value, mask, scale, "neighbour", bound)
+
+    def average(self, value: Value, mask: Mask) -> Result:
+        """The mean over what is visible.
+
+        Args:
+            value: any number.
+            mask: ``past``, ``future`` or ``none``.
+
+        Returns:
+            The head; it is exact.
+        """
+        head = Attention((Value(),), (Value(),), value, mask, "1")
+        return Result(self.network.attend(head), "average", None)
+
+    def threshold(self, number: Value, mask: Mask, size: float, per: int) -> Result:
+        """Whether a number is positive, where at least two positions are visible; see ``bounds.Threshold``.
+
+        Args:
+            number: at least ``1 / (2 per N)`` from 0, ``N`` the number of visible positions.
+            mask: ``past``, ``future`` or ``none``.
+            size: the sum of the absolute values of the weights in it.
+            per: 1, or 2 after a look-up.
+
+        Returns:
+            The head.
+        """
+        text = f"{2 * per}*n*{_LOG}"
+        end = "i == n-1" if mask == "future" else "i == 0"
+        one = self.end(mask)
+        key = one if self.sharp else self.network.term(f"{text} if {end} else 0")
+        return self._head([number], [key], one, mask, text, "threshold", Threshold(size, per))
+
+    def lookup(self, share: Value, whole: Value, value: Value, mask: Mask, weight: int = 0) -> Result:
+        """The value at the position ``C - 1`` for a count ``C >= 1``; see ``bounds.Lookup``.
+
+        Args:
+            share: ``C / N``.
+            whole: ``1 / N``.
+            value: what is read.
+            mask: ``past`` in a decoder, otherwise ``none``.
+            weight: 0 for a truth value; for ``(i+1)/n`` the sum of the weights that it is multiplied by.
+
+        Returns:
+            The head.
+        """
+        gap = GAP
+        if weight:
+            gap = Fraction(math.ceil(4 * (math.log(8 * weight) + 0.4)), 4)
+        term, bound = self.network.term, Lookup(float(gap), float(weight))
+        if self.decoder:
+            key = [term("1/(i+1)**2") * -1, term("1/(i+1)") * 2]
+            return self._head([share, whole], key, value, mask, f"{gap}*n**3*(n-1)", "look-up", bound)
+        if self.sharp:
+            key = [term("(i+1)/n**2") * 2, term("((i+1)/n)**2") * -1]
+        else:
+            key = [term(f"{gap}*n*(i+1)") * 2, term(f"{gap}*n*(i+1)**2") * -1]
+        return self._head([share, whole], key, value, mask, f"{gap}*n**3", "look-up", bound)
+
+    def end(self, mask: Mask) -> Value:
+        """The position that a threshold compares with: the first, or under a ``future`` mask the last.
+
+        Args:
+            mask: ``past``, ``future`` or ``none``.
+
+        Returns:
+            A truth value, ``relu(2 / (i+1) - 1)`` or its mirror image.
+        """
+        return self.network.relus((self.whole("future" if mask == "future" else "past") * 2 - 1.0, 1.0))
+
+    def whole(self, mask: Mask) -> Value:
+        """One over the number of visible positions.
+
+        Args:
+            mask: ``past``, ``future`` or ``none``.
+
+        Returns:
+            A position embedding.
+        """
+        return self.network.term({"past": "1/(i+1)", "future": "1/(n-i)", "none": "1/n"}[mask])
+
+    def alone(self, mask: Mask) -> Value:
+        """Whether the query's position is the only one in view.
+
+        Args:
+            mask: ``past``, ``future`` or ``none``.
+
+        Returns:
+            A truth value.
+        """
+        return self.network.relus((self.whole(mask) * 2 - 1.0, 1.0))

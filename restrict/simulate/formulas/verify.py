@@ -1,0 +1,97 @@
+"""A compiled model against the evaluator: its answers, the truth of every subformula, and the deviations measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from restrict.arrays import I64
+from restrict.errors import ResourceLimit
+from restrict.logic.semantics import evaluate_tokens
+from restrict.logic.verify import MAX_WORDS, all_words
+from restrict.simulate.formulas.compiler import Compiled
+from restrict.simulate.formulas.network import Value
+from restrict.soft import evaluate
+
+_BATCH = 2**10
+DTYPES: dict[str, type] = {"float64": np.float64, "float32": np.float32}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """On some words of one length: how many of them have a wrong answer, and the largest deviation of a Boolean."""
+
+    wrong: npt.NDArray[np.bool_]
+    deviation: float
+
+
+def measure(compiled: Compiled, words: I64, kind: str = "float64") -> Measured:
+    """Run the model.
+
+    Args:
+        compiled: a compiled formula.
+        words: int64, shape (count, n): symbol indices.
+        kind: ``"float64"`` or ``"float32"``.
+
+    Returns:
+        Which words have a wrong value of the formula at some position (shape (count,)), and the largest distance of
+        any head's Boolean from 0 or 1 before it is rounded (measured).
+    """
+    model = compiled.model
+    x = evaluate.activations(model, words, dtype=DTYPES[kind])
+    truth = evaluate_tokens(compiled.formula, words, model.alphabet)
+    wrong = (read(compiled.values[-1], x) != truth).any(axis=1)
+    deviation = 0.0
+    for record in compiled.budget.heads:
+        if record.bound is not None and not record.bound.of_number:
+            raw = x[..., record.coordinate].astype(np.float64)
+            deviation = max(deviation, float(np.minimum(np.abs(raw), np.abs(1 - raw)).max()))
+    return Measured(np.asarray(wrong), deviation)
+
+
+def read(value: Value, x: npt.NDArray[np.floating]) -> npt.NDArray[np.float64]:
+    """A value of the network in the residual stream.
+
+    Args:
+        value: constant plus weighted coordinates.
+        x: activations after the last layer, shape (count, n, d).
+
+    Returns:
+        float64, shape (count, n).
+    """
+    found = np.full(x.shape[:2], value.constant)
+    for at, weight in value.weights:
+        found = found + weight * x[..., at]
+    return np.asarray(found, dtype=np.float64)
+
+
+def counterexample(compiled: Compiled, length: int) -> tuple[list[str] | None, int]:
+    """A shortest word on which a compiled model and its formula differ at some position, in float64 or float32.
+
+    Args:
+        compiled: a compiled formula.
+        length: all words of 1 to ``length`` symbols are compared.
+
+    Returns:
+        The word's symbols, or ``None``, and how many words were compared (exact). Lengths beyond those that are
+        certified for a type are left out. Cost: two runs of the model for each word.
+
+    Raises:
+        ResourceLimit: beyond 2^20 words.
+    """
+    symbols = len(compiled.model.alphabet)
+    if (length if symbols == 1 else symbols ** min(length, 40)) > MAX_WORDS:
+        raise ResourceLimit(f"there are more than {MAX_WORDS} words of up to {length} symbols; verify shorter ones")
+    safe = {kind: compiled.budget.safe_length(kind) for kind in DTYPES}
+    count = 0
+    for n in range(1, length + 1):
+        for start in range(0, symbols**n, _BATCH):
+            words = all_words(symbols, n, start, min(start + _BATCH, symbols**n))
+            for kind in DTYPES:
+                wrong = measure(compiled, words, kind).wrong if n <= safe[kind] else np.zeros(0, dtype=bool)
+                if wrong.any():
+                    return [compiled.model.alphabet[token] for token in words[int(np.argmax(wrong))]], count
+            count += len(words)
+    return None, count

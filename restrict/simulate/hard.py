@@ -1,0 +1,471 @@
+"""Hard-attention programs as softmax transformers that compute the same thing (Yang, Strobl, Chiang & Angluin 2024).
+
+Every variable becomes a block of the residual stream that holds its value as a one-hot vector, *exactly*:
+
+- the **token** is embedded so; what a map or a score reads of positions is a term of ``i`` and ``n``
+  (:mod:`restrict.simulate.atoms`);
+- a **map** is a layer of ReLU units, one for each tuple of arguments: ``relu(sum of its one-hots - (m-1))``;
+- a **head** attends by softmax to the key with the greatest score. Only the order of scores matters, so they are
+  replaced by their ranks, as a bilinear form of one-hots: unequal scores then differ by at least 1, the gap. What is
+  read is within ``epsilon <= 1/4`` of a one-hot vector, and Lemma 9 rounds it to an exact one.
+
+Since every block is exact again after its layer, errors do not add up along the layers: the softmax model's output is
+that of the program, for every word, wherever each head's certified error is at most 1/4.
+
+**Ties.** Where tied keys can have different values, Lemma 8's term ``j / (2n)`` makes the leftmost or rightmost one
+the only winner, at ``1/tau = O(n)``. Where they cannot (the value read is the key's, or the greatest score is at one
+position only), no term is needed and ``1/tau = O(log n)``. A score that grows with ``j`` is such a term already.
+This distinction is our own; the paper breaks ties always.
+
+Invariant: :class:`Compiled` holds at ``n``; where ``every_length`` is set, the same model is right at every length at
+which the program is defined (its classes of positions are then complete, see :func:`restrict.simulate.atoms.reach`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from restrict.all_lengths.forms import Declined, Linear, analyse
+from restrict.arrays import I64
+from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError, quote
+from restrict.model.expr import Expr, bind, const, name, substitute, table
+from restrict.model.program import Model
+from restrict.model.rules import Callback, Dot, Formula, evaluate, expression
+from restrict.model.variables import Head, Map, rule_of
+from restrict.simulate.atoms import MOST_LENGTHS, Classes, atoms_of, classes_of, reach
+from restrict.simulate.errors import gap_error, tied_error, tied_rate
+from restrict.simulate.stream import Block, HeadRows, Row, Stream, Unit
+from restrict.soft.model import SoftModel, SoftOutput
+from restrict.soft.terms import Term, up
+
+MAX_UNITS = 2**14
+"""Units of one map."""
+MAX_POINTS = 2**22
+"""Entries of one head's table of scores."""
+I_AXES, J_AXES = ("i", "q"), ("j", "k")
+
+
+@dataclass(frozen=True)
+class HeadReport:
+    """One head of the softmax model: what it reads, how sharp it must be, and what it can lose.
+
+    ``raw`` holds what is read before rounding. ``ties`` is ``broken``, or ``harmless`` where none can matter. ``top``
+    is the greatest rank of a score.
+    """
+
+    variable: str
+    layer: int
+    ties: str
+    scale: Term
+    raw: Block
+    top: int
+
+    def error(self, n: int) -> float:
+        """The certified bound on the weight off the winning keys at length ``n``, outward rounded.
+
+        Args:
+            n: the length.
+        """
+        low = max(self.scale.enclose(0, n).low, 0.0)
+        return gap_error(n - 1, 1, low) if self.ties == "harmless" else tied_error(n, 1, low)
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A softmax model that computes a hard-attention program, with what is known about it."""
+
+    program: Model
+    soft: SoftModel
+    n: int
+    epsilon: Fraction
+    heads: tuple[HeadReport, ...]
+    blocks: Mapping[str, Block]
+    every_length: bool
+
+    @property
+    def error(self) -> float:
+        """The certified bound on every head's error at ``n``; exact 0 where there is no head."""
+        return max((head.error(self.n) for head in self.heads), default=0.0)
+
+    @property
+    def scale(self) -> float:
+        """The greatest inverse temperature at ``n``, rounded up; 0 where there is no head."""
+        return max((head.scale.enclose(0, self.n).high for head in self.heads), default=0.0)
+
+
+def compile_program(model: Model, n: int, epsilon: Fraction = Fraction(1, 5)) -> Compiled:
+    """A hard-attention program as a softmax transformer, right at length ``n`` on every word.
+
+    Args:
+        model: the program; its scores and maps are no Python callables.
+        n: the length, markers included.
+        epsilon: every head's read is to be within this of the hard one, in (0, 1/4]; what is left to 1/4 is room for
+            rounding.
+
+    Returns:
+        The model with its certified errors, each at most ``epsilon``.
+
+    Raises:
+        UsageError: a length or an epsilon out of range.
+        ModelError: the program is not defined at ``n``.
+        NotEstablished: a variable that cannot be compiled, by name, with the reason.
+        ResourceLimit: tables or matrices beyond the limits.
+    """
+    if not 0 < epsilon <= Fraction(1, 4):
+        raise UsageError(
+            f"epsilon = {epsilon} must be positive and at most 1/4, so that rounding restores what is read"
+        )
+    return _Compiler(model, n, epsilon).result()
+
+
+@dataclass
+class _Compiler:
+    """The work: variables in program order, each a block."""
+
+    model: Model
+    n: int
+    epsilon: Fraction
+    blocks: dict[str, Block] = field(default_factory=dict)
+    pairs: dict[tuple[tuple[str, ...], str], Block] = field(default_factory=dict)
+    heads: list[HeadReport] = field(default_factory=list)
+    defined: dict[int, bool] = field(default_factory=dict)
+    every_length: bool = True
+
+    def __post_init__(self) -> None:
+        self.instance = self.model.at(self.n)
+        self.stream = Stream(self.model.alphabet, self.model.start_marker, self.model.end_marker)
+        self.blocks["token"] = self.stream.token
+        sizes = [v.domain for v in self.model.variables if isinstance(v.domain, Formula)]
+        self.every_length = not any("n" in size.mentions for size in sizes)
+
+    def result(self) -> Compiled:
+        for variable in self.model.variables:
+            try:
+                self._head(variable) if isinstance(variable, Head) else self._map(variable)
+            except (NotEstablished, ResourceLimit) as error:
+                raise type(error)(f"variable {quote(variable.name)}: {error}") from None
+        output = self._output()
+        if not self.every_length:
+            self.stream.guard(f"0/(n == {self.n})")
+            output = self._output()
+        name = f"{self.model.name[:80]} by softmax"
+        lengths = "every length" if self.every_length else f"n = {self.n}"
+        soft = self.stream.build(name, output, f"within {self.epsilon} before rounding, at {lengths}")
+        return Compiled(self.model, soft, self.n, self.epsilon, tuple(self.heads), dict(self.blocks), self.every_length)
+
+    def _output(self) -> SoftOutput:
+        out, block = self.model.output, self._block(self.model.output.variable)
+        names = [out.label(v) for v in range(block.size)]
+        labels = ["reject", "accept"] if out.accept is not None else list(dict.fromkeys(names))
+        if len(labels) == 1:
+            labels.append("no other label" if labels[0] != "no other label" else "none")
+        unembed = np.zeros((len(labels), self.stream.width))
+        for value, label in enumerate(names):
+            unembed[labels.index(label), block[value]] = 1.0
+        accept = (1,) if out.accept is not None else ()
+        return SoftOutput(unembed, np.zeros(len(labels)), tuple(labels), out.position, "softmax", accept)
+
+    # -------------------------------------------------------- positions
+
+    def _lengths(self, atoms: Sequence[Expr]) -> list[int]:
+        """The lengths besides ``n`` at which classes are collected; clears ``every_length`` where they are too few.
+
+        Where the program is undefined below some length, the window that shows everything starts there.
+        """
+        needed = reach(atoms)
+        if needed is None:
+            self.every_length = False
+            return []
+        first = next((m for m in range(1, MOST_LENGTHS) if self._defined(m)), None)
+        lengths = [] if first is None else [m for m in range(first, first + needed) if self._defined(m)]
+        if len(lengths) < needed:
+            self.every_length = False
+        return lengths
+
+    def _defined(self, m: int) -> bool:
+        """Whether the program is defined at a length, with the domains that it has at ``n``."""
+        if m not in self.defined:
+            try:
+                self.defined[m] = self.model.at(m).domains == self.instance.domains | {"position": m}
+            except (ModelError, UsageError):
+                self.defined[m] = False
+        return self.defined[m]
+
+    def _classes(self, atoms: tuple[Expr, ...], lengths: list[int]) -> Classes:
+        found = classes_of(atoms, self.n, lengths)
+        self.every_length = self.every_length and found.every_length
+        return found
+
+    def _block(self, variable: str) -> Block:
+        """The one-hot block of a variable; that of the position is made on demand, for one length."""
+        if variable not in self.blocks:
+            self.every_length = False
+            dims = [self.stream.term(f"i == {value}") for value in range(self.n)]
+            target = self.stream.block(self.n, 1)
+            for value, dim in enumerate(dims):
+                self.stream.unit(0, Unit({dim: 1.0}, 0.0, {target[value]: 1.0}))
+            self.blocks[variable] = target
+        return self.blocks[variable]
+
+    def _features(self, classes: Classes, variable: str | None) -> tuple[list[int | None], int]:
+        """The dimensions of the one-hot vector over (class, value), and when it is there; ``None`` means constant 1."""
+        if variable is None:
+            if len(classes) == 1:
+                return [None], 0
+            return [self.stream.term(text) for text in classes.texts], 0
+        block = self._block(variable)
+        if len(classes) == 1:
+            return [block[v] for v in range(block.size)], block.time
+        slot = (classes.texts, variable)
+        if slot not in self.pairs:
+            made = self.stream.block(len(classes) * block.size, block.time + 1)
+            for c, text in enumerate(classes.texts):
+                for v in range(block.size):
+                    inner = {self.stream.term(text): 1.0, block[v]: 1.0}
+                    self.stream.unit(block.time, Unit(inner, -1.0, {made[c * block.size + v]: 1.0}))
+            self.pairs[slot] = made
+        made = self.pairs[slot]
+        return [made[at] for at in range(made.size)], made.time
+
+    # -------------------------------------------------------- maps
+
+    def _map(self, variable: Map) -> None:
+        if isinstance(rule_of(variable), Callback):
+            raise NotEstablished("it is a Python callable; write it as an expression or a table")
+        expr = substitute(expression(rule_of(variable)), {"position": name("i")})
+        args = tuple(dict.fromkeys(a for a in variable.args if a != "position"))
+        atoms = atoms_of(expr, "i")
+        lengths = self._lengths(atoms)
+        classes = self._classes(atoms, lengths)
+        lengths = lengths if classes.every_length else []
+        sizes = [self._block(a).size for a in args]
+        total = len(classes) * math.prod(sizes)
+        if total > MAX_UNITS:
+            raise ResourceLimit(f"its map has {total} tuples of arguments; the limit is {MAX_UNITS} ReLU units")
+        values = self._map_values(expr, args, sizes, classes, lengths)
+        if values.min() < 0 or values.max() >= self.instance.domains[variable.name]:
+            raise NotEstablished(f"its map leaves the domain 0 .. {self.instance.domains[variable.name] - 1}")
+        self._write_map(variable.name, args, values, classes)
+
+    def _map_values(
+        self, expr: Expr, args: tuple[str, ...], sizes: list[int], classes: Classes, lengths: list[int]
+    ) -> I64:
+        """The map as a table over classes and arguments."""
+        values = np.zeros((len(classes), math.prod(sizes)), dtype=np.int64)
+        grid = np.indices(sizes).reshape(len(sizes), math.prod(sizes))
+        for m in [*lengths, self.n]:
+            bound = bind(expr, n=m)
+            for c, i in _representatives(classes, m).items():
+                at = bind(bound, i=i)
+                inputs = {a: np.ascontiguousarray(grid[s]) for s, a in enumerate(args) if a in at.names}
+                values[c] = evaluate(at, inputs, values.shape[1])
+        return values.reshape(len(classes), *sizes)
+
+    def _write_map(self, variable: str, args: tuple[str, ...], values: I64, classes: Classes) -> None:
+        time = max((self._block(a).time for a in args), default=0)
+        target = self.stream.block(self.instance.domains[variable], time + 1)
+        common = int(np.bincount(values.reshape(-1)).argmax())
+        self.stream.constant(time, target[common], 1.0)
+        for point in np.argwhere(values != common):
+            inner = {self._block(a)[int(v)]: 1.0 for a, v in zip(args, point[1:], strict=True)}
+            if len(classes) > 1:
+                inner[self.stream.term(classes.texts[int(point[0])])] = 1.0
+            result = int(values[tuple(point)])
+            self.stream.unit(time, Unit(inner, 1.0 - len(inner), {target[result]: 1.0, target[common]: -1.0}))
+        self.blocks[variable] = target
+
+    # -------------------------------------------------------- heads
+
+    def _head(self, head: Head) -> None:
+        expr, ties = self._score(head)
+        query = head.query if "q" in expr.names else None
+        key = head.key if "k" in expr.names else None
+        left_atoms, right_atoms = atoms_of(expr, "i"), atoms_of(expr, "j")
+        lengths = self._lengths([*left_atoms, *right_atoms])
+        left, right = self._classes(left_atoms, lengths), self._classes(right_atoms, lengths)
+        lengths = lengths if left.every_length and right.every_length else []
+        sizes = (self._block(query).size if query else 1, self._block(key).size if key else 1)
+        ranks = self._ranks(expr, left, right, sizes, lengths)
+        harmless = self._harmless(head, key, ranks, left, right, lengths)
+        self._write_head(head, ties, harmless, self._features(left, query), self._features(right, key), ranks)
+
+    def _score(self, head: Head) -> tuple[Expr, str]:
+        """The score with positions as ``i`` and ``j``; a score that is linear in ``j`` becomes a tie-break."""
+        rule = rule_of(head)
+        if isinstance(rule, Callback):
+            raise NotEstablished("its score is a Python callable; write it as an expression or a table")
+        expr = _dot_table(rule) if isinstance(rule, Dot) else expression(rule)
+        known = {"q": name("i")} if head.query == "position" else {}
+        known |= {"k": name("j")} if head.key == "position" else {}
+        expr = substitute(expr, known)
+        if expr.names <= {"i", "j", "n"} and "j" in expr.names:
+            try:
+                form = analyse(expr)
+            except Declined:
+                return expr, head.ties
+            if isinstance(form, Linear) and form.j:
+                return const(0), "right" if form.j > 0 else "left"
+        return expr, head.ties
+
+    def _ranks(self, expr: Expr, left: Classes, right: Classes, sizes: tuple[int, int], lengths: list[int]) -> I64:
+        """Ranks (left, q, right, k) of the scores in each row, among the classes that meet at some length."""
+        shape = (len(left), sizes[0], len(right), sizes[1])
+        if math.prod(shape) > MAX_POINTS:
+            raise ResourceLimit(
+                f"its score would be a table of {shape[0] * shape[1]} x {shape[2] * shape[3]} entries, because it "
+                f"tells {max(shape[0], shape[2])} classes of positions apart"
+            )
+        scores, known = np.zeros(shape, dtype=np.int64), np.zeros((shape[0], shape[2]), dtype=np.int64)
+        q, k = (np.ascontiguousarray(x.reshape(-1)) for x in np.indices(sizes))
+        for m in [*lengths, self.n]:
+            bound = bind(expr, n=m)
+            columns = _representatives(right, m)
+            for a, i in _representatives(left, m).items():
+                row = bind(bound, i=i)
+                for b, j in columns.items():
+                    if not known[a, b]:
+                        at = bind(row, j=j)
+                        inputs = {"q": q, "k": k}
+                        found = evaluate(at, {x: inputs[x] for x in at.names}, len(q))
+                        scores[a, :, b], known[a, b] = found.reshape(sizes), 1
+        ranks = np.zeros(shape, dtype=np.int64)
+        for a, u in np.ndindex(shape[:2]):
+            there = known[a] == 1
+            ranks[a, u, there] = np.unique(scores[a, u, there], return_inverse=True)[1].reshape(-1, sizes[1])
+        return ranks
+
+    def _harmless(
+        self, head: Head, key: str | None, ranks: I64, left: Classes, right: Classes, lengths: list[int]
+    ) -> bool:
+        """Whether keys that tie for the greatest score always have equal values.
+
+        Entries of a row below its floor never win. Among the others those of one rank must lie at one position, or the
+        value that is read must be the key's, and the same for all of them.
+        """
+        if self._block(head.value).size == 1:
+            return True
+        copied = key is not None and head.value == key
+        floor = self._floor(head, ranks, left, right, lengths)
+        for m in [*lengths, self.n]:
+            count = np.bincount(right.at(m), minlength=len(right))
+            there = np.flatnonzero(count)
+            for a, u in itertools.product(_representatives(left, m), range(ranks.shape[1])):
+                if not _ties_are_equal(ranks[a, u, there], count[there], int(floor[a, u]), copied):
+                    return False
+        return True
+
+    def _floor(self, head: Head, ranks: I64, left: Classes, right: Classes, lengths: list[int]) -> I64:
+        """For each row a rank that some visible key always reaches: shape (left, q); 0 where that is not known."""
+        worst = ranks.min(axis=3)  # (left, q, right)
+        if head.mask.startswith("strict"):
+            return np.zeros(worst.shape[:2], dtype=np.int64)
+        floor = np.full(worst.shape[:2], np.iinfo(np.int64).max, dtype=np.int64)
+        for m in [*lengths, self.n]:
+            rows, columns = left.at(m), right.at(m)
+            if head.mask == "none":  # every class that occurs is seen
+                reached, there = worst[:, :, np.unique(columns)].max(axis=2), np.unique(rows)
+                floor[there] = np.minimum(floor[there], reached[there])
+            else:  # a position sees itself
+                for a, b in sorted(set(zip(rows.tolist(), columns.tolist(), strict=True))):
+                    floor[a] = np.minimum(floor[a], worst[a, :, b])
+        return floor
+
+    def _write_head(
+        self,
+        head: Head,
+        ties: str,
+        harmless: bool,
+        rows: tuple[list[int | None], int],
+        columns: tuple[list[int | None], int],
+        ranks: I64,
+    ) -> None:
+        table_ = ranks.reshape(len(rows[0]), len(columns[0]))
+        value = self._block(head.value)
+        time = max(rows[1], columns[1], value.time)
+        raw = self.stream.block(value.size, time + 1)
+        query, key = _bilinear(table_, rows[0], columns[0])
+        if harmless:
+            scale = Term(f"log(n) + {_decimal(-math.log(self.epsilon / (1 - self.epsilon)))}")
+        else:
+            scale = Term(f"{_decimal(2 * tied_rate(self.epsilon))}*n")
+            query.append(({}, 1.0))
+            key.append(({self.stream.term("i/n"): 0.5 if ties == "right" else -0.5}, 0.0))
+        self.stream.head(
+            time,
+            HeadRows(
+                [r for r, _ in query], [b for _, b in query], [r for r, _ in key], [b for _, b in key],
+                [{value[v]: 1.0} for v in range(value.size)], raw, head.mask, scale,
+            ),
+        )  # fmt: skip
+        kind = "harmless" if harmless else "broken"
+        self.heads.append(HeadReport(head.name, time, kind, scale, raw, int(ranks.max())))
+        self._round(head, time, raw)
+
+    def _round(self, head: Head, time: int, raw: Block) -> None:
+        """Lemma 9, and the default where nothing is visible: one minus the sum of the rounded entries."""
+        target = self.stream.block(self.instance.domains[head.name], time + 1)
+        default = target[head.default] if head.mask.startswith("strict") else None
+        if default is not None:
+            self.stream.constant(time, default, 1.0)
+        for value in range(raw.size):
+            to = target[value]
+            for threshold, slope in ((0.25, 2.0), (0.75, -2.0)):
+                outer = {to: slope} if default is None else {} if to == default else {to: slope, default: -slope}
+                self.stream.unit(time, Unit({raw[value]: 1.0}, -threshold, outer))
+        self.blocks[head.name] = target
+
+
+def _representatives(classes: Classes, m: int) -> dict[int, int]:
+    """A position for each class that occurs at a length."""
+    found, first = np.unique(classes.at(m), return_index=True)
+    return dict(zip(found.tolist(), first.tolist(), strict=True))
+
+
+def _ties_are_equal(ranks: I64, count: I64, floor: int, copied: bool) -> bool:
+    """For one row: entries (class, key) of one rank, at or above the floor, are at one position or copy one key."""
+    for rank in np.unique(ranks[ranks >= floor]):
+        classes, keys = (np.unique(x) for x in np.nonzero(ranks == rank))
+        one_place = len(classes) == 1 and count[classes[0]] == 1
+        if not (one_place or (copied and len(keys) == 1)):
+            return False
+    return True
+
+
+def _bilinear(
+    ranks: I64, rows: list[int | None], columns: list[int | None]
+) -> tuple[list[tuple[Row, float]], list[tuple[Row, float]]]:
+    """Query and key rows whose dot product is the entry of a table at two one-hot vectors."""
+    if len(columns) > len(rows):
+        key, query = _bilinear(ranks.T, columns, rows)
+        return query, key
+    query, key = [], []
+    for c, column in enumerate(columns):
+        if ranks[:, c].any():
+            weights = {d: float(ranks[r, c]) for r, d in enumerate(rows) if d is not None and ranks[r, c]}
+            constant = sum(float(ranks[r, c]) for r, d in enumerate(rows) if d is None)
+            query.append((weights, constant))
+            key.append(({}, 1.0) if column is None else ({column: 1.0}, 0.0))
+    return query or [({}, 0.0)], key or [({}, 0.0)]
+
+
+def _decimal(x: float) -> str:
+    """A decimal that is not below a number, with six places."""
+    return f"{math.ceil(up(x) * 10**6) / 10**6:.6f}"
+
+
+def _dot_table(rule: Dot) -> Expr:
+    """A dot product as a table over the axes of both sides."""
+    dim = rule.query.values.shape[-1]
+    q = rule.query.values.reshape(-1, dim).astype(object)
+    k = rule.key.values.reshape(-1, dim).astype(object)
+    if len(q) * len(k) > MAX_POINTS:
+        raise ResourceLimit(f"its score is a table of {len(q)} x {len(k)} dot products")
+    axes = (*rule.query.axes[:-1], *rule.key.axes[:-1])
+    shape = (*rule.query.values.shape[:-1], *rule.key.values.shape[:-1])
+    return table((q @ k.T).astype(np.int64).reshape(-1), shape, [name(a) for a in axes])

@@ -1,0 +1,294 @@
+"""Attention laws: leftmost, rightmost and average hard attention, and softmax with a temperature, by one switch.
+
+A law turns a row of scores into weights that sum to 1 (Yang, Strobl, Chiang & Angluin 2024, definitions 2 and 3). With
+``top`` the greatest visible score: *leftmost* and *rightmost* put everything on the first or last position that reaches
+``top``, *average* spreads it evenly over those that do, *softmax* gives ``exp(scale (s_j - top))`` its share, where
+``scale`` is the inverse temperature ``1 / tau``. Where a mask leaves nothing visible all weights are 0.
+
+Hard laws compare scores, so the scores must be exact: integers, or :class:`fractions.Fraction` in an array of objects.
+Floats are compared as the numbers that they are. :func:`run` therefore evaluates a whole model under a hard law in
+rational arithmetic, never in floats.
+
+Invariants: every row of :func:`weights` sums to 1 (exactly for hard laws on exact scores) or is 0 where nothing is
+visible; as ``scale`` grows, softmax tends to the average law.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from restrict.errors import ModelError, UsageError, quote
+from restrict.soft.evaluate import activations
+from restrict.soft.model import Floats, SoftHead, SoftLayer, SoftModel, visible
+from restrict.soft.terms import Term
+
+Law = Literal["leftmost", "rightmost", "average", "softmax"]
+LAWS: tuple[Law, ...] = ("leftmost", "rightmost", "average", "softmax")
+Numbers = npt.NDArray[Any]
+"""Floats, integers, or objects that are all :class:`fractions.Fraction`."""
+
+
+def weights(scores: Numbers, law: Law, *, seen: npt.NDArray[np.bool_] | None = None, scale: float = 1.0) -> Numbers:
+    """The attention weights of rows of scores.
+
+    Args:
+        scores: shape (..., n), finite: floats, integers or fractions.
+        law: which law.
+        seen: which keys are visible, a shape that broadcasts to that of ``scores``; by default all are.
+        scale: inverse temperature of softmax, at least 0; the hard laws do not use it.
+
+    Returns:
+        Shape (..., n): fractions where the scores are fractions and the law is hard, else float64. Linear in the
+        scores.
+
+    Raises:
+        UsageError: an unknown law, a scale that is negative or not finite, softmax of fractions.
+        ModelError: a score that is not finite.
+    """
+    if law not in LAWS:
+        raise UsageError(f"the law {quote(law)} must be one of {', '.join(LAWS)}")
+    scores = np.asarray(scores)
+    exact = scores.dtype == object
+    if not exact and not np.isfinite(scores).all():
+        raise ModelError("a score is not a finite number, so there is no greatest one")
+    shown = np.ones(scores.shape, dtype=np.bool_) if seen is None else np.broadcast_to(seen, scores.shape)
+    if law == "softmax":
+        if exact or not (np.isfinite(scale) and scale >= 0):
+            raise UsageError("softmax takes scores that are floats and a finite scale of at least 0")
+        return _softmax(scores.astype(np.float64), shown, scale)
+    return _hard(scores, law, shown)
+
+
+def _softmax(scores: Floats, shown: npt.NDArray[np.bool_], scale: float) -> Floats:
+    top = np.where(shown, scores, -np.inf).max(axis=-1, keepdims=True, initial=-np.inf)
+    gap = np.where(shown, np.where(np.isfinite(top), top, 0.0) - scores, np.inf)
+    # Beyond 800 the exponential is 0 in float64 anyhow; this keeps 0 * infinity out of the product.
+    raised = np.where(shown, np.exp(-np.minimum(gap, 1e300) * scale), 0.0)
+    total = raised.sum(axis=-1, keepdims=True)
+    return np.asarray(raised / np.where(total > 0, total, 1.0))
+
+
+def _hard(scores: Numbers, law: Law, shown: npt.NDArray[np.bool_]) -> Numbers:
+    """Weights of the three hard laws; ties are exact equality."""
+    if scores.shape[-1] == 0:
+        return scores.copy()
+    best = np.zeros(scores.shape, dtype=np.bool_)
+    for row in np.ndindex(scores.shape[:-1]):
+        places = np.flatnonzero(shown[row])
+        if len(places):
+            top = scores[row][places].max()
+            winners = places[scores[row][places] == top]
+            best[(*row, {"leftmost": winners[:1], "rightmost": winners[-1:], "average": winners}[law])] = True
+    count = np.maximum(best.sum(axis=-1, keepdims=True), 1)
+    if scores.dtype != object:
+        return np.asarray(best / count)
+    whole = np.array([Fraction(1, int(c)) for c in count.reshape(-1)], dtype=object).reshape(count.shape)
+    out = np.full(scores.shape, Fraction(0), dtype=object)
+    out[best] = np.broadcast_to(whole, scores.shape)[best]
+    return out
+
+
+def attend(
+    scores: Numbers,
+    values: Numbers,
+    law: Law,
+    *,
+    seen: npt.NDArray[np.bool_] | None = None,
+    scale: float = 1.0,
+) -> Numbers:
+    """What is read: the weighted sums of the values.
+
+    Args:
+        scores: shape (queries, n).
+        values: shape (n, d).
+        law: which law.
+        seen: as in :func:`weights`.
+        scale: as in :func:`weights`.
+
+    Returns:
+        Shape (queries, d); 0 where nothing is visible. Fractions where scores and values are and the law is hard.
+
+    Raises:
+        UsageError: as :func:`weights`.
+        ModelError: as :func:`weights`.
+    """
+    return np.asarray(weights(scores, law, seen=seen, scale=scale) @ np.asarray(values))
+
+
+def run(
+    model: SoftModel, words: npt.NDArray[np.int64], law: Law, *, at: npt.NDArray[np.int64] | None = None
+) -> Numbers:
+    """The residual stream of a model's last layer when its heads attend by ``law``.
+
+    Softmax is the model as it is, with the scale of each head, in float64. Under a hard law the same parameters are
+    evaluated in rational arithmetic, so ties are ties; a head's positive scale changes nothing there.
+
+    Args:
+        model: a ``restrict-soft/1`` model. For a hard law: dot-product scores, ReLU networks, no LayerNorm, position
+            terms with exact values.
+        words: (batch, n) indices into ``model.symbols``, markers included.
+        law: which law.
+        at: positions to read, ascending; all of them by default.
+
+    Returns:
+        Shape (batch, positions read, d): float64 for softmax, else fractions. Hard laws cost about a microsecond for
+        each of ``n^2 dk`` products of a head and input.
+
+    Raises:
+        UsageError: an unknown law, or indices that are no symbols.
+        ModelError: a hard law on a model that has no exact value.
+    """
+    if law not in LAWS:
+        raise UsageError(f"the law {quote(law)} must be one of {', '.join(LAWS)}")
+    if law == "softmax":
+        return activations(model, words, at=at)
+    words = np.asarray(words)
+    model.check_length(words.shape[1])
+    if words.size and not (words.min() >= 0 and words.max() < len(model.symbols)):
+        raise UsageError(f"indices of symbols must be in 0 .. {len(model.symbols) - 1}")
+    _refuse_inexact(model)
+    rows = np.arange(words.shape[1]) if at is None else np.asarray(at, dtype=np.int64)
+    return np.stack([_run_exactly(model, word, law)[rows] for word in words])
+
+
+def _refuse_inexact(model: SoftModel) -> None:
+    normed = any(layer.norm1 is not None or layer.norm2 is not None for layer in model.layers)
+    curved = any(layer.ffn is not None and layer.ffn.activation != "relu" for layer in model.layers)
+    additive = any(head.score != "dot" for layer in model.layers for head in layer.heads)
+    for wrong, what in (
+        (normed or model.final_norm, "LayerNorm"),
+        (curved, "GELU"),
+        (additive, "additive scores"),
+    ):
+        if wrong:
+            raise ModelError(f"{model.name}: {what} has no exact value, so a hard law is not defined on it here")
+
+
+def _run_exactly(model: SoftModel, word: npt.NDArray[np.int64], law: Law) -> Numbers:
+    """All activations (n, d) of one word, as fractions."""
+    x = exact_embedding(model, word)
+    for layer in model.layers:
+        x = run_layer_exactly(layer, x, law)
+    return x
+
+
+def exact_embedding(model: SoftModel, word: npt.NDArray[np.int64]) -> Numbers:
+    """Token and position embeddings as exact fractions.
+
+    Args:
+        model: the model.
+        word: (n,) indices into ``model.symbols``.
+
+    Returns:
+        Shape (n, d), fractions.
+
+    Raises:
+        ModelError: a position term without an exact value (a root, a logarithm).
+    """
+    tokens, n, positions = fractions(model.embed[word]), len(word), model.positions
+    if positions.table is None:
+        return tokens
+    if positions.kind == "table":
+        places = fractions(positions.table[:n])
+    else:
+        values = np.array([[_exact_value(t, i, n) for t in positions.terms] for i in range(n)], dtype=object)
+        places = times(values, positions.table.T)
+    if positions.combine == "add":
+        return np.asarray(tokens + places)
+    return np.concatenate([tokens, places], axis=1)
+
+
+def _exact_value(term: Term, i: int, n: int) -> Fraction:
+    found = term.exact(i, n)
+    if found is None:
+        raise ModelError(f"the position term {quote(term.text)} has no exact value at i = {i}, n = {n}")
+    return found
+
+
+def fractions(x: Floats) -> Numbers:
+    """The exact values of floats.
+
+    Args:
+        x: any shape, finite.
+
+    Returns:
+        The same shape, fractions.
+    """
+    return np.array([Fraction(float(v)) for v in x.reshape(-1)], dtype=object).reshape(x.shape)
+
+
+def times(x: Numbers, matrix: Floats) -> Numbers:
+    """``x @ matrix.T`` exactly, in time proportional to the entries that are not 0.
+
+    Args:
+        x: (..., d) fractions.
+        matrix: (m, d) floats.
+
+    Returns:
+        Shape (..., m), fractions.
+    """
+    out = np.full((*x.shape[:-1], len(matrix)), Fraction(0), dtype=object)
+    for r, c in _entries(matrix):
+        out[..., r] += x[..., c] * Fraction(float(matrix[r, c]))
+    return out
+
+
+def _entries(matrix: Floats) -> Iterable[tuple[int, int]]:
+    return [(int(r), int(c)) for r, c in np.argwhere(matrix)]
+
+
+def exact_scores(head: SoftHead, x: Numbers) -> Numbers:
+    """The scores of one head before its scale.
+
+    Args:
+        head: a head with dot-product scores.
+        x: (n, d) fractions.
+
+    Returns:
+        Shape (n, n), fractions: row the query, column the key.
+    """
+    q = times(x, head.query) + fractions(head.query_bias)
+    k = times(x, head.key) + fractions(head.key_bias)
+    out = np.full((len(x), len(x)), Fraction(0), dtype=object)
+    for r in range(q.shape[1]):
+        if q[:, r].any() and k[:, r].any():
+            out += np.outer(q[:, r], k[:, r])
+    return out
+
+
+def run_layer_exactly(layer: SoftLayer, x: Numbers, law: Law) -> Numbers:
+    """One layer under a hard law, without LayerNorm.
+
+    Args:
+        layer: heads with dot-product scores, and a ReLU network or none.
+        x: (n, d) fractions.
+        law: a hard law.
+
+    Returns:
+        Shape (n, d), fractions.
+    """
+    n, moved = len(x), x + fractions(layer.attention_bias)
+    for head in layer.heads:
+        seen = visible(head.mask, np.arange(n), n)
+        values = times(x, head.value) + fractions(head.value_bias)
+        moved = moved + times(_mix(weights(exact_scores(head, x), law, seen=seen), values), head.output)
+    if layer.ffn is None:
+        return moved
+    inner = times(moved, layer.ffn.inner) + fractions(layer.ffn.inner_bias)
+    hidden = np.array([max(v, Fraction(0)) for v in inner.reshape(-1)], dtype=object).reshape(inner.shape)
+    return np.asarray(moved + times(hidden, layer.ffn.outer) + fractions(layer.ffn.outer_bias))
+
+
+def _mix(shares: Numbers, values: Numbers) -> Numbers:
+    """``shares @ values``, skipping shares that are 0 and adding equal ones once."""
+    out = np.full((len(shares), values.shape[1]), Fraction(0), dtype=object)
+    for i, row in enumerate(shares):
+        used = np.flatnonzero(row)
+        if len(used):  # the hard laws give equal shares
+            out[i] = values[used].sum(axis=0) * row[used[0]]
+    return out

@@ -1,0 +1,159 @@
+"""What a compiled softmax model does in floating point, compared with its program: exhaustively, or on samples.
+
+Numbers measured on all words are exact up to the rounding of the evaluator; on samples they are estimates from below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from restrict.arrays import I64
+from restrict.model.trace import Batch, run_batch
+from restrict.simulate.hard import Compiled
+from restrict.soft.evaluate import Real, activations, labels
+from restrict.soft.model import SoftModel
+from restrict.soft.terms import Term
+
+EXHAUSTIVE = 4096
+"""Words that are all tried; above this many, samples are drawn."""
+CELLS = 2**22
+"""Activations held at once."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A comparison of a softmax model with its program.
+
+    ``errors`` has the largest deviation of each head's read from the one-hot vector, in the order of the heads;
+    ``wrong`` counts the words on which some label differs.
+    """
+
+    errors: tuple[float, ...]
+    words: int
+    exhaustive: bool
+    wrong: int
+
+    @property
+    def error(self) -> float:
+        """The largest deviation of all heads."""
+        return max(self.errors, default=0.0)
+
+
+def words_of(compiled: Compiled, samples: int = 200, seed: int = 0) -> tuple[I64, bool]:
+    """Words to try: all of them where there are few, else random ones, some of them nearly constant.
+
+    Args:
+        compiled: the model.
+        samples: how many, where they are drawn.
+        seed: of the samples.
+
+    Returns:
+        Symbol indices (words, symbols), and whether these are all words.
+    """
+    symbols, length = len(compiled.program.alphabet), len(compiled.program.at(compiled.n).unpinned)
+    if length == 0 or symbols**length <= EXHAUSTIVE:
+        grid = np.indices((symbols,) * length).reshape(length, -1).T if length else np.zeros((1, 0), dtype=np.int64)
+        return np.ascontiguousarray(grid, dtype=np.int64), True
+    rng = np.random.default_rng(seed)
+    found = rng.integers(0, symbols, (samples, length))
+    rare = rng.random((samples, length)) < (2 / length)
+    constant = np.broadcast_to(rng.integers(0, symbols, (samples, 1)), found.shape)
+    # Ties matter most where few positions differ from the rest.
+    half = np.arange(samples)[:, None] % 2 == 1
+    return np.where(half & ~rare, constant, found), False
+
+
+def measure(
+    compiled: Compiled, words: I64, exhaustive: bool, *, dtype: type = np.float64, soft: SoftModel | None = None
+) -> Measured:
+    """Run both models on some words.
+
+    Args:
+        compiled: the model and its program.
+        words: symbol indices (words, symbols), without markers.
+        exhaustive: whether these are all words, for the record.
+        dtype: ``np.float64`` or ``np.float32``.
+        soft: another softmax model with the same blocks, such as one that is less sharp.
+
+    Returns:
+        The largest deviations, and how many words get a wrong label somewhere.
+
+    Raises:
+        ModelError: the evaluation overflows.
+    """
+    model = compiled.soft if soft is None else soft
+    instance = compiled.program.at(compiled.n)
+    errors, wrong = np.zeros(len(compiled.heads)), 0
+    for part in _parts(words, compiled.n * model.width):
+        hard = run_batch(instance, part)
+        x = activations(model, hard.values["token"], dtype=dtype)
+        errors = np.maximum(errors, _deviations(compiled, hard, x))
+        wrong += _wrong(compiled, model, hard, x)
+    return Measured(tuple(errors.tolist()), len(words), exhaustive, wrong)
+
+
+def _parts(words: I64, cells: int) -> Iterator[I64]:
+    step = max(1, CELLS // cells)
+    for start in range(0, len(words), step):
+        yield words[start : start + step]
+
+
+def _deviations(compiled: Compiled, hard: Batch, x: Real) -> Real:
+    found = []
+    for head in compiled.heads:
+        raw = x[..., head.raw.start : head.raw.start + head.raw.size].astype(np.float64)
+        seen = hard.attended[head.variable] >= 0
+        exact = np.arange(head.raw.size) == hard.values[head.variable][..., None]
+        found.append(np.abs(raw - (exact & seen[..., None])).max(initial=0.0))
+    return np.array(found)
+
+
+def _wrong(compiled: Compiled, model: SoftModel, hard: Batch, x: Real) -> int:
+    out = compiled.program.output
+    at = slice(None) if out.position == "every" else slice(-1, None)
+    logits = x[:, at] @ model.output.unembed.T.astype(x.dtype) + model.output.bias.astype(x.dtype)
+    found = labels(model, logits)
+    block = compiled.blocks[out.variable]
+    label_of = np.array([model.output.labels.index(out.label(v)) for v in range(block.size)])
+    return int((found != label_of[hard.values[out.variable][:, at]]).any(axis=1).sum())
+
+
+def sharpened(model: SoftModel, factor: float) -> SoftModel:
+    """The same model with every inverse temperature multiplied.
+
+    Args:
+        model: any softmax model.
+        factor: positive.
+
+    Returns:
+        The model.
+    """
+    layers = []
+    for layer in model.layers:
+        heads = [replace(h, scale=Term(f"({h.scale.text})*{factor!r}")) for h in layer.heads]
+        layers.append(replace(layer, heads=tuple(heads)))
+    return replace(model, layers=tuple(layers))
+
+
+def smallest_factor(compiled: Compiled, words: I64, exhaustive: bool, steps: int = 20) -> float:
+    """The least factor on all inverse temperatures at which every read stays within ``epsilon`` on some words.
+
+    Args:
+        compiled: the model; at factor 1 it is within ``epsilon``.
+        words: symbol indices (words, symbols).
+        exhaustive: whether these are all words.
+        steps: of the bisection.
+
+    Returns:
+        The factor, in (0, 1], up to ``2^-steps``: exact (up to rounding) on all words, else an estimate from below.
+    """
+    low, high = 0.0, 1.0
+    for _ in range(steps):
+        middle = (low + high) / 2
+        found = measure(compiled, words, exhaustive, soft=sharpened(compiled.soft, middle))
+        fine = found.error <= compiled.epsilon and not found.wrong
+        low, high = (low, middle) if fine else (middle, high)
+    return high

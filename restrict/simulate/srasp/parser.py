@@ -1,0 +1,241 @@
+"""Reading S-RASP programs: one statement a line, errors with line and column.
+
+    alphabet: ( )
+    left(i) = psum [j <= i] Q_"("(j)
+    right(i) = psum [j <= i] Q_")"(j)
+    low(i) = left(i) < right(i)
+    bad(i) = rightmost [j <= i, low(j)] 1 : 0
+    ok(i) = not bad(i) and left(i) == right(i)
+    output: ok
+
+Lines that begin with ``#`` are comments. Masks are ``j <= i``, ``j < i`` and ``1`` (everything).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import NoReturn
+
+from restrict.errors import ModelError, quote
+from restrict.scanner import Cursor, Token, scan
+from restrict.simulate.srasp.syntax import COMPARE, Attention, Local, Mask, Node, PrefixSum, Program, Side, Statement
+
+_TOKENS = re.compile(
+    r'(?P<symbol>Q_(?:"[^"\n]*"|\w+))|(?P<name>[A-Za-z]\w*)|(?P<number>\d{1,9}(?!\d))'
+    r"|(?P<sign><=|>=|==|!=|[-+*<>()\[\],:=])"
+)
+_WORDS = {"and", "or", "not", "min", "max", "psum", "leftmost", "rightmost", "pos", "i", "j"}
+DEEPEST = 60
+MAX_LINES = 1000
+
+
+def parse(text: str, name: str = "program") -> Program:
+    """Read a program.
+
+    Args:
+        text: one statement a line, in any order of definition before use.
+        name: for people and messages.
+
+    Returns:
+        The program, its types checked.
+
+    Raises:
+        ModelError: the first fault, with line and column.
+    """
+    alphabet: tuple[str, ...] | None = None
+    output, statements, known = "", list[Statement](), dict[str, bool]()
+    lines = text.splitlines()
+    if len(lines) > MAX_LINES:
+        raise ModelError(f"{name}: more than {MAX_LINES} lines")
+    for number, line in enumerate(lines, 1):
+        body = line.strip()
+        if not body or body.startswith("#"):
+            continue
+        head, _, rest = body.partition(":")
+        if head.strip() == "alphabet" and alphabet is None:
+            alphabet = tuple(rest.split())
+            if not alphabet or len(set(alphabet)) != len(alphabet):
+                raise ModelError(f"{name}:{number}: the alphabet must list different symbols, separated by spaces")
+        elif head.strip() == "output" and not output:
+            output = rest.strip()
+            if output not in known or not known[output]:
+                raise ModelError(f"{name}:{number}: the output {quote(output)} is no vector of truth values")
+        else:
+            if alphabet is None:
+                raise ModelError(f"{name}:{number}: the first line must be 'alphabet: SYMBOLS'")
+            statement = _Line(line, f"{name}:{number}", alphabet, known).statement()
+            known[statement.name] = _boolean(statement)
+            statements.append(statement)
+    if alphabet is None or not output:
+        raise ModelError(f"{name}: a program needs 'alphabet: SYMBOLS' and 'output: VECTOR'")
+    return Program(alphabet, tuple(statements), output, name)
+
+
+def _boolean(statement: Statement) -> bool:
+    return not isinstance(statement, PrefixSum) and statement.value.boolean
+
+
+class _Line:
+    """One statement: a recursive-descent parser with a cursor."""
+
+    def __init__(self, line: str, place: str, alphabet: tuple[str, ...], known: dict[str, bool]) -> None:
+        self.place, self.alphabet, self.known = place, alphabet, known
+        tokens = scan(line, _TOKENS, lambda token: self.fail(token, "this is no part of a program"))
+        self.cursor = Cursor(tokens, self.fail, DEEPEST, f"nested more than {DEEPEST} levels deep")
+
+    def fail(self, token: Token, reason: str) -> NoReturn:
+        shown = quote(token.text, 20) if token.text else "the end of the line"
+        raise ModelError(f"{self.place}:{token.start + 1}: {reason}, at {shown}")
+
+    def need(self, *texts: str) -> str:
+        """The next token must be one of these."""
+        found = self.cursor.take(*texts)
+        return found or self.fail(self.cursor.token, f"expected {' or '.join(texts)}")
+
+    def statement(self) -> Statement:
+        token = self.cursor.step()
+        if token.kind != "name" or token.text in _WORDS:
+            self.fail(token, "expected the name of a new vector")
+        if token.text in self.known:
+            self.fail(token, "this vector is defined already")
+        for text in ("(", "i", ")", "="):
+            self.need(text)
+        found = self.right_side(token.text)
+        if self.cursor.token.kind != "end":
+            self.fail(self.cursor.token, "expected the end of the statement")
+        return found
+
+    def right_side(self, name: str) -> Statement:
+        if self.cursor.take("psum"):
+            start = self.cursor.token
+            if self.mask(start) != "past":
+                self.fail(start, "a prefix sum is over [j <= i]")
+            self.need("]")
+            return PrefixSum(name, self.truth(self.expression(), "j"))
+        word = self.cursor.take("leftmost", "rightmost")
+        if not word:
+            value = self.expression()
+            self.only(value, "i")
+            return Local(name, value)
+        mask = self.mask(self.cursor.token)
+        self.need(",")
+        score = self.truth(self.expression())
+        self.need("]")
+        value = self.expression()
+        self.only(value, "j")
+        self.need(":")
+        default = self.expression()
+        self.only(default, "i")
+        bits = all(x.op == "const" and x.value in (0, 1) for x in (value, default))
+        if value.boolean or default.boolean or bits:
+            value, default = self.truth(value), self.truth(default)
+        return Attention(name, word == "rightmost", mask, score, value, default)
+
+    def mask(self, token: Token) -> Mask:
+        """``[`` and the mask."""
+        self.need("[")
+        if self.cursor.take("1"):
+            return "none"
+        for text in ("j", "<=", "<", ">=", ">"):
+            if text == "j":
+                self.need("j")
+            elif self.cursor.take(text):
+                self.need("i")
+                if text in (">", ">="):
+                    self.fail(token, "only the masks 1, j <= i and j < i are known; the start marker must be visible")
+                return "past" if text == "<=" else "strict_past"
+        return self.fail(self.cursor.token, "expected <= or <")
+
+    def truth(self, node: Node, side: Side | None = None) -> Node:
+        """The expression as a truth value."""
+        if side is not None:
+            self.only(node, side)
+        if node.op == "const" and node.value in (0, 1):
+            return replace(node, boolean=True)
+        if not node.boolean:
+            self.fail(self._token(node), "expected a truth value, not an integer")
+        return node
+
+    def only(self, node: Node, side: Side) -> None:
+        if node.sides - {side}:
+            self.fail(self._token(node), f"expected an expression of {side} only")
+
+    def _token(self, node: Node) -> Token:
+        return next((t for t in self.cursor.tokens if t.start >= node.column), self.cursor.tokens[-1])
+
+    def expression(self) -> Node:
+        return self.cursor.nested(lambda: self.chain("or"))
+
+    def chain(self, op: str) -> Node:
+        """A chain of ``or``, or of ``and``."""
+        parts = [self.chain("and") if op == "or" else self.negation()]
+        while self.cursor.take(op):
+            parts.append(self.chain("and") if op == "or" else self.negation())
+        if len(parts) == 1:
+            return parts[0]
+        return Node(op, tuple(self.truth(p) for p in parts), boolean=True, column=parts[0].column)
+
+    def negation(self) -> Node:
+        column = self.cursor.token.start
+        if self.cursor.take("not"):
+            inner = self.cursor.nested(self.negation)
+            return Node("not", (self.truth(inner),), boolean=True, column=column)
+        return self.comparison()
+
+    def comparison(self) -> Node:
+        left = self.total()
+        op = self.cursor.take(*COMPARE)
+        if not op:
+            return left
+        return Node(op, (left, self.total()), boolean=True, column=left.column)
+
+    def total(self) -> Node:
+        found = self.product()
+        while op := self.cursor.take("+", "-"):
+            found = Node(op, (found, self.product()), column=found.column)
+        return found
+
+    def product(self) -> Node:
+        found = self.atom()
+        while self.cursor.take("*"):
+            other = self.atom()
+            if "const" not in (found.op, other.op):
+                self.fail(self._token(other), "one factor must be a number")
+            found = Node("*", (found, other) if found.op == "const" else (other, found), column=found.column)
+        return found
+
+    def atom(self) -> Node:
+        token = self.cursor.step()
+        if token.kind == "number":
+            return Node("const", value=int(token.text), column=token.start)
+        if token.text == "(":
+            inner = self.expression()
+            self.need(")")
+            return inner
+        if token.text in ("min", "max"):
+            self.need("(")
+            first = self.expression()
+            self.need(",")
+            second = self.expression()
+            self.need(")")
+            return Node(token.text, (first, second), column=token.start)
+        if token.kind == "symbol":
+            return self.symbol(token)
+        if token.kind == "name" and (token.text == "pos" or token.text in self.known):
+            boolean = self.known.get(token.text, False)
+            op = "pos" if token.text == "pos" else "vector"
+            return Node(op, text=token.text, side=self.side(), boolean=boolean, column=token.start)
+        return self.fail(token, "expected a number, Q_SYMBOL(i), pos(i) or a vector that is defined above")
+
+    def symbol(self, token: Token) -> Node:
+        text = token.text[2:].strip('"')
+        if text not in self.alphabet:
+            self.fail(token, f"{quote(text)} is not in the alphabet")
+        return Node("symbol", text=text, side=self.side(), boolean=True, column=token.start)
+
+    def side(self) -> Side:
+        self.need("(")
+        found = self.need("i", "j")
+        self.need(")")
+        return "i" if found == "i" else "j"

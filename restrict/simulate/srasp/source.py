@@ -1,0 +1,47 @@
+"""An S-RASP program from what a person types: a file ending in ``.srasp``, or a built-in such as ``srasp:dyck-2``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from restrict.errors import UsageError, quote
+from restrict.files import read_bytes
+from restrict.simulate.srasp.parser import parse
+from restrict.simulate.srasp.programs import dyck, flip_flop, induction
+from restrict.simulate.srasp.syntax import Program
+
+BUILT_IN = {f"dyck-{k}": dyck(k) for k in (1, 2, 3, 4)} | {"flip-flop": flip_flop()}
+BUILT_IN |= {f"induction-{hops}": induction(hops) for hops in (1, 2, 3)}
+
+
+def is_srasp(text: str) -> bool:
+    """Whether the text names an S-RASP program.
+
+    Args:
+        text: what was typed.
+
+    Returns:
+        The answer.
+    """
+    return text.startswith("srasp:") or text.endswith(".srasp")
+
+
+def load(text: str) -> Program:
+    """The program of a file or a built-in one.
+
+    Args:
+        text: ``FILE.srasp`` or ``srasp:NAME``.
+
+    Returns:
+        The program.
+
+    Raises:
+        UsageError: no such file or name.
+        ModelError: a malformed program, with line and column.
+    """
+    if not text.startswith("srasp:"):
+        return parse(read_bytes(Path(text)).decode("utf-8", errors="replace"), text)
+    name = text.removeprefix("srasp:")
+    if name not in BUILT_IN:
+        raise UsageError(f"{quote(name)} is no built-in S-RASP program; built in are {', '.join(BUILT_IN)}")
+    return parse(BUILT_IN[name], text)

@@ -1,0 +1,261 @@
+"""Writing softmax models by hand: a residual stream of named blocks, heads and ReLU units, layer by layer.
+
+A *block* is a run of dimensions that is 0 until something writes to it. Sparse rows (``{dimension: weight}``) describe
+heads and units; :meth:`Stream.build` lays them out as the matrices of a ``restrict-soft/1`` model. Time ``t`` means:
+available at the input of layer ``t``. What a head of layer ``t`` adds is seen by the units of layer ``t`` and by the
+heads of layer ``t+1``; what the units of layer ``t`` add is seen from layer ``t+1`` on.
+
+Invariant: the weights are the numbers given, nothing is rounded here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from restrict.errors import ModelError, ResourceLimit
+from restrict.soft.model import Floats, Mask, Positions, SoftFeedForward, SoftHead, SoftLayer, SoftModel, SoftOutput
+from restrict.soft.terms import Term
+
+Row = Mapping[int, float]
+"""A sparse row: the weight of each dimension."""
+MAX_LAYERS = 256
+MAX_ENTRIES = 2**26
+"""Entries of one matrix."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Dimensions ``start .. start + size - 1``, final at the input of layer ``time``."""
+
+    start: int
+    size: int
+    time: int
+
+    def __getitem__(self, value: int) -> int:
+        """The dimension of a value."""
+        if not 0 <= value < self.size:
+            raise IndexError(value)
+        return self.start + value
+
+
+@dataclass(frozen=True)
+class HeadRows:
+    """A head as sparse rows: score ``sum_r (query_r . x_i + query_bias_r) (key_r . x_j + key_bias_r)``."""
+
+    query: Sequence[Row]
+    query_bias: Sequence[float]
+    key: Sequence[Row]
+    key_bias: Sequence[float]
+    value: Sequence[Row]
+    target: Block
+    mask: Mask
+    scale: Term
+
+
+@dataclass(frozen=True)
+class Unit:
+    """``relu(inner . x + bias)``, times ``outer``, added to the stream."""
+
+    inner: Row
+    bias: float
+    outer: Row
+
+
+@dataclass
+class _Layer:
+    heads: list[HeadRows] = field(default_factory=list)
+    units: list[Unit] = field(default_factory=list)
+    constant: dict[int, float] = field(default_factory=dict)
+
+
+class Stream:
+    """A model in the making.
+
+    Args:
+        alphabet: the symbols.
+        start_marker: a symbol in front of every word, or ``None``.
+        end_marker: a symbol behind every word, or ``None``.
+    """
+
+    def __init__(self, alphabet: Sequence[str], start_marker: str | None = None, end_marker: str | None = None) -> None:
+        self.alphabet, self.start_marker, self.end_marker = tuple(alphabet), start_marker, end_marker
+        symbols = len(self.alphabet) + (start_marker is not None) + (end_marker is not None)
+        self.width = 0
+        self.token = self.block(symbols, 0)
+        self._terms: dict[str, int] = {}
+        self._layers: list[_Layer] = []
+
+    def block(self, size: int, time: int) -> Block:
+        """New dimensions.
+
+        Args:
+            size: how many.
+            time: when they will be final.
+
+        Returns:
+            The block.
+        """
+        self.width += size
+        return Block(self.width - size, size, time)
+
+    def term(self, text: str) -> int:
+        """The dimension that holds a term of ``i`` and ``n``, there from the start; equal texts share one.
+
+        Args:
+            text: a term of ``restrict-soft/1``.
+
+        Returns:
+            The dimension.
+
+        Raises:
+            ModelError: no term.
+        """
+        if text not in self._terms:
+            Term(text).check()
+            self._terms[text] = self.block(1, 0).start
+        return self._terms[text]
+
+    def guard(self, text: str) -> None:
+        """A term that is evaluated but never used: it refuses lengths at which it has no value.
+
+        Args:
+            text: a term such as ``0/(n == 8)``.
+
+        Raises:
+            ModelError: no term.
+        """
+        self.term(text)
+
+    def _layer(self, time: int) -> _Layer:
+        if time >= MAX_LAYERS:
+            raise ResourceLimit(f"the softmax model would have more than {MAX_LAYERS} layers")
+        while len(self._layers) <= time:
+            self._layers.append(_Layer())
+        return self._layers[time]
+
+    def head(self, time: int, head: HeadRows) -> None:
+        """Put a head into a layer.
+
+        Args:
+            time: the layer.
+            head: its rows.
+
+        Raises:
+            ResourceLimit: more than 256 layers.
+        """
+        self._layer(time).heads.append(head)
+
+    def unit(self, time: int, unit: Unit) -> None:
+        """Put a ReLU unit into a layer.
+
+        Args:
+            time: the layer.
+            unit: the unit.
+
+        Raises:
+            ResourceLimit: more than 256 layers.
+        """
+        self._layer(time).units.append(unit)
+
+    def constant(self, time: int, dimension: int, value: float) -> None:
+        """Add a number to a dimension at every position, after the units of a layer.
+
+        Args:
+            time: the layer.
+            dimension: where.
+            value: what.
+
+        Raises:
+            ResourceLimit: more than 256 layers.
+        """
+        constants = self._layer(time).constant
+        constants[dimension] = constants.get(dimension, 0.0) + value
+
+    def build(self, name: str, output: SoftOutput, description: str = "") -> SoftModel:
+        """The model.
+
+        Args:
+            name: for people.
+            output: the read-out; its ``unembed`` has ``width`` columns.
+            description: for people.
+
+        Returns:
+            The softmax model.
+
+        Raises:
+            ModelError: shapes that do not fit.
+            ResourceLimit: a matrix of more than 2^26 entries.
+        """
+        embed = np.zeros((self.token.size, self.width))
+        embed[:, self.token.start : self.token.start + self.token.size] = np.eye(self.token.size)
+        positions = Positions()
+        if self._terms:
+            table = self._matrix([{d: 1.0} for d in self._terms.values()])
+            positions = Positions("terms", "add", tuple(Term(t) for t in self._terms), table)
+        layers = tuple(self._built(layer) for layer in self._layers)
+        if output.unembed.shape[1] != self.width:
+            raise ModelError(f"the read-out has {output.unembed.shape[1]} columns, the stream {self.width}")
+        return SoftModel(
+            name, self.alphabet, embed, positions, layers, output, self.start_marker, self.end_marker, None, description
+        )
+
+    def _built(self, layer: _Layer) -> SoftLayer:
+        heads = tuple(self._built_head(head) for head in layer.heads)
+        if not layer.units and not layer.constant:
+            return SoftLayer(heads, np.zeros(self.width))
+        units = layer.units or [Unit({}, 0.0, {})]
+        bias = np.zeros(self.width)
+        for dimension, value in layer.constant.items():
+            bias[dimension] = value
+        ffn = SoftFeedForward(
+            inner=self._matrix([u.inner for u in units]),
+            inner_bias=np.array([u.bias for u in units], dtype=np.float64),
+            outer=np.ascontiguousarray(self._matrix([u.outer for u in units]).T),
+            outer_bias=bias,
+        )
+        return SoftLayer(heads, np.zeros(self.width), ffn)
+
+    def _built_head(self, head: HeadRows) -> SoftHead:
+        size = len(head.value)
+        outputs = np.zeros((self.width, size))
+        outputs[head.target.start + np.arange(size), np.arange(size)] = 1.0
+        return SoftHead(
+            query=self._matrix(head.query),
+            key=self._matrix(head.key),
+            value=self._matrix(head.value),
+            output=outputs,
+            query_bias=np.array(head.query_bias, dtype=np.float64),
+            key_bias=np.array(head.key_bias, dtype=np.float64),
+            value_bias=np.zeros(size),
+            mask=head.mask,
+            scale=head.scale,
+        )
+
+    def _matrix(self, rows: Sequence[Row]) -> Floats:
+        if len(rows) * self.width > MAX_ENTRIES:
+            raise ResourceLimit(f"a matrix of the softmax model would have {len(rows)} x {self.width} entries")
+        made = np.zeros((len(rows), self.width))
+        for r, row in enumerate(rows):
+            for dimension, weight in row.items():
+                made[r, dimension] = weight
+        return made
+
+
+def round_block(stream: Stream, time: int, raw: Block, target: Block) -> None:
+    """Round approximate Booleans to exact ones (Lemma 9), entry by entry.
+
+    Args:
+        stream: the model in the making.
+        time: the layer whose heads wrote ``raw``.
+        raw: entries within 1/4 of 0 or 1.
+        target: receives 0 or 1.
+
+    Raises:
+        ResourceLimit: more than 256 layers.
+    """
+    for value in range(raw.size):
+        for threshold, slope in ((0.25, 2.0), (0.75, -2.0)):
+            stream.unit(time, Unit({raw[value]: 1.0}, -threshold, {target[value]: slope}))

@@ -1,0 +1,122 @@
+"""The claim that a soft restriction keeps the output within epsilon, and its file ``restrict-soft-certificate/1``."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal
+
+from restrict.errors import ModelError, UsageError, quote
+from restrict.files import read_bytes, write_bytes
+from restrict.strictjson import Node, one_line_lists, parse
+
+FORMAT = "restrict-soft-certificate/1"
+Quantity = Literal["probability", "margin"]
+QUANTITIES: tuple[Quantity, ...] = ("probability", "margin")
+
+
+@dataclass(frozen=True)
+class SoftCertificate:
+    """``fixed`` (position: symbol, without markers) keeps the output within ``epsilon``.
+
+    ``position`` is the one that the output is read at; ``provenance`` is ignored by the re-check. Not in the file:
+    ``bound``, the propagation's own bound, ``free``, and ``verified``, the line of the re-check where it has run.
+    """
+
+    model: str
+    sha256: str
+    n: int
+    fixed: dict[int, str]
+    position: int
+    quantity: Quantity
+    epsilon: Fraction
+    norms: dict[str, str] = field(default_factory=dict)
+    bound: float = math.nan
+    free: int = 0
+    provenance: dict[str, Any] = field(default_factory=dict)
+    verified: str | None = None
+
+    def to_bytes(self) -> bytes:
+        """The certificate file."""
+        document = {
+            "format": FORMAT,
+            "model": {"name": self.model, "sha256": self.sha256},
+            "n": self.n,
+            "fixed": [[i, s] for i, s in sorted(self.fixed.items())],
+            "position": self.position,
+            "quantity": self.quantity,
+            "epsilon": _text(self.epsilon),
+            "norms": dict(sorted(self.norms.items())),
+            "provenance": self.provenance,
+        }
+        return (one_line_lists(document) + "\n").encode()
+
+    def save(self, path: str | Path) -> None:
+        """Write the certificate file."""
+        write_bytes(Path(path), self.to_bytes())
+
+
+def _text(x: Fraction) -> str:
+    return str(x.numerator) if x.denominator == 1 else f"{x.numerator}/{x.denominator}"
+
+
+def read_epsilon(text: str) -> Fraction:
+    """A positive rational such as ``0.01``, ``1e-6`` or ``1/100``.
+
+    Raises:
+        UsageError: not a positive number of moderate size.
+    """
+    try:
+        value = Fraction(text.strip())
+    except (ValueError, ZeroDivisionError):
+        raise UsageError(f"epsilon {quote(text)} is not a number such as 0.01 or 1/100") from None
+    if value <= 0 or max(value.numerator.bit_length(), value.denominator.bit_length()) > 200:
+        raise UsageError(f"epsilon {quote(text)} must be positive and of moderate size")
+    return value
+
+
+def load_certificate(path: str | Path) -> SoftCertificate:
+    """Read a certificate file.
+
+    Raises:
+        UsageError: the file cannot be read.
+        ModelError: malformed; the message is file: place: reason.
+    """
+    content = read_bytes(Path(path))
+    try:
+        return _certificate(Node(parse(content, "certificate"), "top level"))
+    except (ModelError, UsageError) as error:
+        raise ModelError(f"{path}: {error}") from None
+
+
+def _certificate(root: Node) -> SoftCertificate:
+    keys = ("format", "model", "n", "fixed", "position", "quantity", "epsilon", "norms")
+    fields = root.fields(keys, ("provenance",))
+    if fields["format"].text() != FORMAT:
+        fields["format"].fail(f"this is {quote(fields['format'].value)}, not {FORMAT!r}")
+    model = fields["model"].fields(("name", "sha256"))
+    n = fields["n"].integer(1)
+    fixed: dict[int, str] = {}
+    for pair in fields["fixed"].items():
+        both = pair.items()
+        if len(both) != 2:
+            pair.fail("expected a position and a symbol")
+        position = both[0].integer(0, n - 1)
+        if position in fixed:
+            pair.fail(f"position {position} is fixed twice")
+        fixed[position] = both[1].text()
+    quantity = fields["quantity"].text()
+    if quantity not in QUANTITIES:
+        fields["quantity"].fail(f"{quote(quantity)} is not one of {', '.join(QUANTITIES)}")
+    return SoftCertificate(
+        model["name"].text(),
+        model["sha256"].text(),
+        n,
+        fixed,
+        fields["position"].integer(0, n - 1),
+        "margin" if quantity == "margin" else "probability",
+        read_epsilon(fields["epsilon"].text()),
+        {k: Node(v, f"norms.{k}").text() for k, v in fields["norms"].expect(dict, "an object").items()},
+    )

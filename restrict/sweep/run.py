@@ -1,0 +1,181 @@
+"""A sweep from its items to its rows, and the re-check of what it wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from restrict.errors import NotEstablished, RestrictError, UsageError
+from restrict.sweep.cluster import cluster_map
+from restrict.sweep.items import Item, Outcome, Row, lost, warm_up, work
+from restrict.sweep.local import Lost, local_map
+from restrict.sweep.store import Store, opened, read_rows
+
+Step = Callable[[Row], None]
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Where items are worked off: ``jobs`` processes here, or the cluster at ``dask``."""
+
+    jobs: int
+    dask: str | None = None
+
+    def map(self, function: Callable[[Any], Any], items: Sequence[Any]) -> Generator[tuple[int, Any], None, None]:
+        """Results as they come, with the items' numbers."""
+        if self.dask is not None:
+            return cluster_map(function, items, self.dask, self.jobs, warm_up)
+        return local_map(function, items, self.jobs, warm_up)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """How a sweep ended: items of the spec, rows that are new, and rows with an error, of those of the spec."""
+
+    items: int
+    new: int
+    failed: int
+
+
+def run_sweep(
+    items: Sequence[Item],
+    output: Path,
+    engine: Engine,
+    *,
+    retry: bool = False,
+    begin: Callable[[int], None] | None = None,
+    step: Step | None = None,
+    function: Callable[[Item], Outcome] = work,
+) -> Summary:
+    """Do all items that have no row yet.
+
+    Args:
+        items: what the rows are about.
+        output: the file of rows; certificates go beside it.
+        engine: where the items are worked off.
+        retry: also those whose row has an error.
+        begin: told how many there are to do.
+        step: told every new row.
+        function: what is done with an item; another one for measurements.
+
+    Returns:
+        The summary.
+
+    Raises:
+        UsageError: the file cannot be written, or no cluster answers.
+    """
+    with opened(output) as store:
+        todo = [item for item in items if _open(store, item, retry)]
+        if begin is not None:
+            begin(len(todo))
+        with closing(engine.map(function, todo)) as results:  # so that the workers end where writing fails
+            for number, found in results:
+                outcome = lost(todo[number], str(found)) if isinstance(found, Lost) else found
+                store.keep(outcome)
+                if step is not None:
+                    step(outcome.row)
+        failed = sum(not store.rows[item.identity]["ok"] for item in items)
+        return Summary(len(items), len(todo), failed)
+
+
+def _open(store: Store, item: Item, retry: bool) -> bool:
+    row = store.rows.get(item.identity)
+    return row is None or (retry and not row["ok"])
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A row's certificate and model, and whether the fast checker is enough."""
+
+    identity: str
+    model: str
+    certificate: str
+    fast: bool
+
+
+def recheck(claim: Claim) -> str | None:
+    """The reason why a row's certificate does not hold; ``None`` where it does.
+
+    Args:
+        claim: what a row says; the files are read anew.
+
+    Returns:
+        The reason, one line.
+    """
+    from restrict.certificate.check import check, load_any
+    from restrict.model.fileformat import load
+
+    try:
+        check(load(Path(claim.model)), load_any(Path(claim.certificate)), fast=claim.fast)
+    except RestrictError as error:
+        return str(error)
+    except Exception as error:  # the other rows are still to be checked
+        return f"internal: {type(error).__name__}: {error}"
+    return None
+
+
+@dataclass(frozen=True)
+class Rechecked:
+    """How many rows were checked again, how many have nothing to check, and what was found: (row, reason)."""
+
+    checked: int
+    without: int
+    wrong: tuple[tuple[str, str], ...]
+
+
+def recheck_rows(
+    output: Path,
+    engine: Engine,
+    *,
+    fast: bool = False,
+    begin: Callable[[int], None] | None = None,
+    step: Step | None = None,
+) -> Rechecked:
+    """Check the certificates of all rows again, by the trusted checker.
+
+    Args:
+        output: the file of rows.
+        engine: where it is done; a cluster must see the same files.
+        fast: by the fast checker instead.
+        begin: told how many there are.
+        step: told every row that was checked.
+
+    Returns:
+        The result; rows without a certificate (errors, immune models) have nothing to check.
+
+    Raises:
+        UsageError: the file cannot be read.
+    """
+    if not output.is_file():
+        raise UsageError(f"{output}: there is no such file of rows")
+    rows = list(read_rows(output)[0].values())
+    claims = [_claim(row, output.parent, fast) for row in rows if row.get("certificate")]
+    if begin is not None:
+        begin(len(claims))
+    wrong = []
+    with closing(engine.map(recheck, claims)) as results:
+        for number, found in results:
+            if found is not None:
+                wrong.append((claims[number].identity, str(found)))
+            if step is not None:
+                step({"ok": found is None, "id": claims[number].identity})
+    return Rechecked(len(claims), len(rows) - len(claims), tuple(sorted(wrong)))
+
+
+def _claim(row: Row, folder: Path, fast: bool) -> Claim:
+    """The files of a row; absolute paths stay what they are."""
+    return Claim(row["id"], str(folder / str(row["model_file"])), str(folder / str(row["certificate"])), fast)
+
+
+def established(found: Rechecked, output: Path) -> None:
+    """Nothing, where every certificate held.
+
+    Raises:
+        NotEstablished: some did not; the message has the first.
+    """
+    if found.wrong:
+        identity, reason = found.wrong[0]
+        raise NotEstablished(f"{output}: {len(found.wrong)} of {found.checked} fail; first: row {identity}: {reason}")

@@ -1,0 +1,49 @@
+"""Rows as a Parquet file, for DuckDB, pandas and the like (the extra ``sweep``; imported only when asked for)."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from restrict.errors import UsageError
+from restrict.files import write_bytes
+from restrict.sweep.items import Row
+
+TEXT = ("provenance", "target")
+"""Columns of several types, or with other keys in every row: they become JSON text."""
+
+
+def write_parquet(rows: Iterable[Row], path: Path) -> int:
+    """Write rows as a table, one column per key.
+
+    Args:
+        rows: as in the file of rows, each item once.
+        path: the Parquet file; it is replaced as a whole.
+
+    Returns:
+        How many rows.
+
+    Raises:
+        UsageError: DuckDB is not installed, there are no rows, or the file cannot be written.
+    """
+    try:
+        import duckdb
+    except ImportError:
+        raise UsageError("--parquet needs DuckDB: pip install 'restrict[sweep]'") from None
+    lines = [json.dumps(row | {k: json.dumps(row[k]) for k in TEXT if k in row}) for row in rows]
+    if not lines:
+        raise UsageError(f"{path}: there are no rows to write")
+    with tempfile.TemporaryDirectory() as folder:
+        source, made = Path(folder) / "rows.jsonl", Path(folder) / "rows.parquet"
+        source.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        with duckdb.connect() as database:
+            table = f"read_json('{_quoted(source)}', format = 'newline_delimited', sample_size = -1)"
+            database.execute(f"COPY (SELECT * FROM {table}) TO '{_quoted(made)}' (FORMAT parquet)")
+        write_bytes(path, made.read_bytes())
+    return len(lines)
+
+
+def _quoted(path: Path) -> str:
+    return str(path).replace("'", "''")

@@ -1,0 +1,339 @@
+"""Random claims about every length, and whether a claim is true: the oracle of the mutants of proofs.
+
+Nothing here is of the checker. The model is given by its automaton (or bimachine), which other tests compare with the
+model itself on all short words; truth is decided by walking words, pairs of states or sets of states, up to lengths at
+which the small automata of the tests have repeated.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+from numpy.random import Generator
+
+from restrict.all_lengths import labels
+from restrict.all_lengths.bimachine import Limits
+from restrict.all_lengths.compare import difference
+from restrict.all_lengths.forcing import costs
+from restrict.all_lengths.moore import Moore, moore
+from restrict.all_lengths.patterns import cheapest_pattern
+from restrict.all_lengths.recognise import recognise
+from restrict.all_lengths.stages import Built, build
+from restrict.languages.dfa import minimal
+from restrict.languages.regular import Regular
+from restrict.model.fileformat import loads
+from restrict.model.program import Model
+from tests.random_order_only import random_order_only, random_transformer
+
+Document = dict[str, Any]
+LONG = 40
+"""Lengths up to here are tried, with sets of states."""
+EVERY = 5
+"""Words up to here are tried, position by position."""
+
+
+class Subject:
+    """A model with its automata."""
+
+    def __init__(self, document: Document, content: bytes) -> None:
+        self.document, self.content = document, content
+        self.model: Model = loads(content)
+        self.built: Built = build(recognise(self.model), Limits(400), keep=True)
+        self.moore: Moore = moore(self.built)
+        self.every, self.markers = self.built.program.every, len(self.model.markers)
+        self.names = [name for name in self.built.program.labels if name]
+
+
+def random_model(rng: Generator) -> Document:
+    """A random order-only program: all masks, ties, orders by j, windows, predicates, ``when``, labels, markers."""
+    if rng.random() < 0.15:
+        return random_transformer(rng, 2, 2, 3)
+    program = random_order_only(rng, 2, 4, placed=0.35, near=0.15)
+    if rng.random() < 0.2:
+        program["when"] = str(rng.choice(["n % 2 == 0", "n > 3", "n % 3 != 1", "n < 9"]))
+    if rng.random() < 0.3:
+        accept = program["output"].pop("accept")
+        if rng.random() < 0.5:
+            size = program["variables"][-1]["domain"]
+            program["output"]["labels"] = [["x", "y", "undefined"][(v in accept) + (v == 2)] for v in range(size)]
+    return program
+
+
+# ---------------------------------------------------------------- claims
+
+
+def dfa_document(language: Regular) -> Document:
+    """An automaton as a language of a claim."""
+    dfa = language.dfa
+    out = {"format": "restrict-dfa/1", "alphabet": list(dfa.alphabet), "start": 0, "accept": sorted(dfa.accept)}
+    return out | {"transitions": [list(row) for row in dfa.delta]}
+
+
+def random_language(rng: Generator, alphabet: tuple[str, ...]) -> Regular:
+    """A random small automaton."""
+    size = int(rng.integers(1, 5))
+    delta = rng.integers(size, size=(size, len(alphabet))).tolist()
+    return Regular("random", "dfa:random", minimal(alphabet, delta, 0, [q for q in range(size) if rng.random() < 0.5]))
+
+
+def true_claim(rng: Generator, subject: Subject) -> Document:
+    """A claim of a random kind that is true of the model."""
+    one, first = subject.moore, int(rng.integers(4))
+    makers: list[Any] = [forcing_claim, cost_claim, computes_claim, deviates_claim]
+    if one.accepts and not subject.every:
+        makers += [recognises_claim, differs_claim, other_language_claim]
+    for _ in range(20):
+        claim = makers[int(rng.integers(len(makers)))](rng, subject, first)
+        if claim is not None:
+            return claim
+    return computes_claim(rng, subject, first)
+
+
+def recognises_claim(rng: Generator, subject: Subject, first: int) -> Document | None:
+    if subject.model.when is not None:
+        return None
+    language = Regular("own", "dfa:own", subject.moore.language())
+    return {"kind": "recognises", "language": dfa_document(language), "from": first}
+
+
+def differs_claim(rng: Generator, subject: Subject, first: int) -> Document | None:
+    language = random_language(rng, subject.model.alphabet)
+    wrong = difference(subject.moore, language, subject.markers, first)
+    if wrong is None:
+        return None
+    claim = {"kind": "differs", "language": dfa_document(language), "word": list(wrong.word), "from": first}
+    return claim | {"shortest": 1}
+
+
+OTHERS = ("majority", "anbn", "palindromes", "dyck", "shuffle-dyck")
+
+
+def other_language_claim(rng: Generator, subject: Subject, first: int) -> Document | None:
+    """A shortest difference from a language with a stack or counters."""
+    name, alphabet = OTHERS[int(rng.integers(len(OTHERS)))], list(subject.model.alphabet)
+    language: Document = {"name": name, "alphabet": alphabet if rng.random() < 0.5 else alphabet[::-1]}
+    if name == "dyck" and rng.random() < 0.5:
+        language["depth"] = int(rng.integers(1, 3))
+    for n in range(max(first, 1, subject.markers), EVERY + 4):
+        for word in product(alphabet, repeat=n - subject.markers):
+            said = subject.moore.run(word)
+            if said and (said == "accept") != member(language, word):
+                claim: Document = {"kind": "differs", "language": language, "word": list(word)}
+                return claim | {"from": first, "shortest": 1}
+    return None
+
+
+def member(language: Document, word: tuple[str, ...]) -> bool:
+    """Whether a word is in a language of two symbols, by its definition."""
+    bits = [language["alphabet"].index(a) for a in word]
+    name, n, ones = language["name"], len(bits), sum(bits)
+    if name == "majority":
+        return 2 * ones > n
+    if name == "anbn":
+        return bits == [0] * (n - ones) + [1] * ones and 2 * ones == n
+    if name == "palindromes":
+        return bits == bits[::-1]
+    height = [sum(1 - 2 * b for b in bits[:t]) for t in range(n + 1)]
+    return min(height) == 0 == height[-1] and max(height) <= language.get("depth", n)
+
+
+def forcing_claim(rng: Generator, subject: Subject, first: int) -> Document | None:
+    name = subject.names[int(rng.integers(len(subject.names)))]
+    pattern = cheapest_pattern(subject.moore, name, subject.markers)
+    return None if pattern is None else pattern.claim()
+
+
+def cost_claim(rng: Generator, subject: Subject, first: int) -> Document | None:
+    name = subject.names[int(rng.integers(len(subject.names)))]
+    return costs(subject.moore, name, subject.markers, int(rng.integers(1, 5))).claim()
+
+
+def machine_of(subject: Subject) -> Document:
+    """The model's own labels as a machine."""
+    if subject.every:
+        return labels.bimachine_document(subject.built)
+    return labels.automaton_document(subject.built.program, subject.moore)
+
+
+def computes_claim(rng: Generator, subject: Subject, first: int) -> Document:
+    return {"kind": "computes", "machine": machine_of(subject), "from": 0 if subject.every else first}
+
+
+def deviates_claim(rng: Generator, subject: Subject, first: int) -> Document | None:
+    """Against the model's own machine with some labels changed."""
+    machine = machine_of(subject)
+    line = machine["table"][0] if subject.every else [machine["output"]]
+    for row in line:
+        for at, label in enumerate(row):
+            if label >= 0 and rng.random() < 0.5:
+                row[at] = int(rng.integers(len(machine["labels"])))
+    low = 0 if subject.every else first
+    for n in range(max(1, subject.markers, low), EVERY + 2):
+        for word in product(subject.model.alphabet, repeat=n - subject.markers):
+            for position in range(n) if subject.every else (None,):
+                claim: Document = {"kind": "deviates", "machine": machine, "word": list(word), "from": low}
+                claim |= {"shortest": 1}
+                claim |= {} if position is None else {"position": position}
+                if truth(subject, claim):
+                    return claim
+    return None
+
+
+# ---------------------------------------------------------------- truth
+
+
+def truth(subject: Subject, claim: Document) -> bool:
+    """Whether a well-formed claim is true of the model."""
+    return {
+        "recognises": true_agreement,
+        "computes": true_agreement,
+        "differs": true_difference,
+        "deviates": true_difference,
+        "forces": true_forcing,
+        "cost": true_cost,
+    }[claim["kind"]](subject, claim)
+
+
+def other_label(subject: Subject, claim: Document, word: tuple[str, ...]) -> str:
+    """What the automaton of a claim says of a word, at its end."""
+    document = claim.get("language", claim.get("machine"))
+    assert document is not None
+    if "name" in document and "transitions" not in document:
+        return "accept" if member(document, word) else "reject"
+    state = document.get("start", 0)
+    for a in word:
+        state = document["transitions"][state][document["alphabet"].index(a)]
+    if "accept" in document:
+        return "accept" if state in document["accept"] else "reject"
+    return str(document["labels"][document["output"][state]])
+
+
+def true_agreement(subject: Subject, claim: Document, most: int | None = None) -> bool:
+    """All pairs of states, with their lengths up to where lengths no longer matter; or all short words."""
+    first = max(claim["from"], 1)
+    if subject.every:
+        return agree_everywhere(subject, claim, EVERY if most is None else min(most, EVERY))
+    todo: list[tuple[int, tuple[str, ...], int]] = [(0, (), subject.markers)]
+    document = claim.get("language", claim.get("machine"))
+    assert document is not None
+    if "transitions" not in document:
+        return agree_on_short(subject, claim, most)
+    seen = set()
+    while todo:
+        state, word, n = todo.pop(0)
+        at = document.get("start", 0)
+        for a in word:
+            at = document["transitions"][at][document["alphabet"].index(a)]
+        if (state, at, min(n, first)) in seen:
+            continue
+        seen.add((state, at, min(n, first)))
+        if most is not None and n > most:
+            return True
+        said = subject.moore.labels[int(subject.moore.label[state])]
+        if n >= first and said not in ("", other_label(subject, claim, word)):
+            return False
+        for x, symbol in enumerate(subject.moore.alphabet):
+            todo.append((int(subject.moore.delta[state, x]), (*word, symbol), n + 1))
+    return True
+
+
+def agree_on_short(subject: Subject, claim: Document, most: int | None) -> bool:
+    """All words, one by one; a language that is not regular is never recognised at all lengths."""
+    for n in range(max(claim["from"], 1, subject.markers), (most if most is not None else EVERY + 4) + 1):
+        for word in product(subject.moore.alphabet, repeat=n - subject.markers):
+            if subject.moore.run(word) not in ("", other_label(subject, claim, word)):
+                return False
+    return most is not None
+
+
+def labels_at(subject: Subject, claim: Document, word: tuple[str, ...]) -> list[tuple[str, str]]:
+    """What the model and the bimachine of a claim say at every position."""
+    machine, document, program = subject.built.machine, claim["machine"], subject.built.program
+    symbols = len(program.alphabet)
+    run = [symbols] * program.start + [program.alphabet.index(a) for a in word]
+    run += [program.letters - 1] * program.end
+    columns = [document["alphabet"].index(a) for a in program.alphabet] + list(range(symbols, program.letters))
+    left, right = [(0, 0)], [(0, 0)]
+    for x in run:
+        left.append((int(machine.left[left[-1][0], x]), document["left"][left[-1][1]][columns[x]]))
+    for x in reversed(run):
+        right.append((int(machine.right[right[-1][0], x]), document["right"][right[-1][1]][columns[x]]))
+    out = []
+    for i, x in enumerate(run):
+        (l, a), (r, b) = left[i], right[len(run) - 1 - i]
+        ours = program.labels[int(machine.column("@label")[machine.lab[l, x, r]])]
+        number = document["table"][a][columns[x]][b] if a >= 0 and b >= 0 else -1
+        out.append((ours, document["labels"][number] if number >= 0 else "nothing at all"))
+    return out
+
+
+def agree_everywhere(subject: Subject, claim: Document, most: int) -> bool:
+    """All words of at most ``most`` positions."""
+    for n in range(max(1, subject.markers), most + 1):
+        for word in product(subject.model.alphabet, repeat=n - subject.markers):
+            if any(ours not in ("", theirs) for ours, theirs in labels_at(subject, claim, word)):
+                return False
+    return True
+
+
+def true_difference(subject: Subject, claim: Document) -> bool:
+    """The word is one, and with ``shortest`` there is no shorter one."""
+    word, n = tuple(claim["word"]), len(claim["word"]) + subject.markers
+    if n < max(claim["from"], 1):
+        return False
+    if subject.every:
+        ours, theirs = labels_at(subject, claim, word)[claim["position"]]
+    else:
+        ours, theirs = subject.moore.run(word), other_label(subject, claim, word)
+    if ours in ("", theirs):
+        return False
+    return not claim["shortest"] or true_agreement(subject, claim, n - 1)
+
+
+def after(subject: Subject, states: frozenset[int], cell: str) -> frozenset[int]:
+    """The states after a cell of a pattern."""
+    columns = range(len(subject.moore.alphabet)) if cell == "*" else [subject.moore.alphabet.index(cell)]
+    return frozenset(int(subject.moore.delta[q, x]) for q in states for x in columns)
+
+
+def forced(subject: Subject, states: frozenset[int], label: str) -> bool:
+    """Whether all states have the label, or are of a length at which the model is not defined."""
+    return all(subject.moore.labels[int(subject.moore.label[q])] in (label, "") for q in states)
+
+
+def true_forcing(subject: Subject, claim: Document) -> bool:
+    """Length by length."""
+    start, middle, end = claim["start"], claim["middle"], claim["end"]
+    first = max(1, claim["from"])
+    if len(start) + len(end) + subject.markers > first:
+        return False
+    spoken = False
+    for n in range(first, first + LONG):
+        free = n - subject.markers - len(start) - len(end)
+        states = frozenset([0])
+        for cell in [*start, *(middle[t % len(middle)] for t in range(free)), *end]:
+            states = after(subject, states, cell)
+        if not forced(subject, states, claim["label"]):
+            return False
+        spoken = spoken or not forced(subject, states, "")
+    return spoken
+
+
+def true_cost(subject: Subject, claim: Document) -> bool:
+    """Length by length, with the least cost of every set of states."""
+    listed, period, cap = claim["costs"], claim["period"], claim["cap"]
+    here: dict[frozenset[int], int] = {frozenset([0]): 0}
+    for t in range(len(listed) + LONG):
+        least = min((c for s, c in here.items() if forced(subject, s, claim["label"])), default=cap + 1)
+        said = listed[t] if t < len(listed) else listed[len(listed) - period + (t - len(listed)) % period]
+        if t + subject.markers > 0 and said != (least if least <= cap else -1):
+            return False
+        then: dict[frozenset[int], int] = {}
+        for states, c in here.items():
+            for cell in ("*", *subject.moore.alphabet):
+                if c + (cell != "*") <= cap:
+                    to = after(subject, states, cell)
+                    then[to] = min(then.get(to, cap + 1), c + (cell != "*"))
+        here = then
+    return True

@@ -1,0 +1,26 @@
+"""Functions that the workers of tests/test_sweep.py import."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+
+def square(x: int) -> int:
+    """The square."""
+    return x * x
+
+
+def slow(x: int) -> int:
+    """The square, after a while."""
+    time.sleep(0.05)
+    return x * x
+
+
+def kill_on_three(x: int) -> int:
+    """The square; at 3 the worker kills itself, as the system does where memory runs out."""
+    if x == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(0.02)
+    return x * x

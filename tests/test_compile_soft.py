@@ -1,0 +1,299 @@
+"""Formulas as softmax transformers: exact at every position, every Boolean within its certified bound."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from restrict.errors import ResourceLimit, UsageError
+from restrict.logic.counting import truths
+from restrict.logic.formula import Builder
+from restrict.logic.fragments import NAMES, fragment
+from restrict.logic.sample import random_in
+from restrict.logic.semantics import evaluate_tokens
+from restrict.logic.verify import all_words
+from restrict.simulate.formulas import Compiled, compile_soft
+from restrict.simulate.formulas.bounds import SAFE, UNITS, Exists, Lookup, Nearest, Threshold
+from restrict.simulate.formulas.terms import predicate_term
+from restrict.simulate.formulas.verify import DTYPES, counterexample, measure, read
+from restrict.soft import evaluate
+from restrict.soft.format import loads
+from restrict.soft.terms import Term
+from restrict.soft.writer import dumps
+from tests.test_cli import Shell
+
+AB = ["0", "1"]
+WAYS = [("temperature", False), ("positions", False), ("temperature", True), ("positions", True)]
+
+
+@pytest.fixture
+def shell(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Shell:
+    return Shell(monkeypatch, capfd)
+
+
+def every_subformula(compiled: Compiled, words: np.ndarray, kind: str) -> bool:
+    """Whether the residual stream holds the exact truth of each subformula at each position."""
+    x = evaluate.activations(compiled.model, words, dtype=DTYPES[kind])
+    for at, value in enumerate(compiled.values):
+        builder = Builder()
+        builder.nodes = list(compiled.formula.nodes)
+        truth = evaluate_tokens(builder.formula(at), words, compiled.model.alphabet)
+        if not np.array_equal(read(value, x), truth.astype(float)):
+            return False
+    return True
+
+
+def within_its_bounds(compiled: Compiled, n: int, words: np.ndarray, kind: str) -> bool:
+    x = evaluate.activations(compiled.model, words, dtype=DTYPES[kind])
+    for record in compiled.budget.heads:
+        if record.bound is not None and not record.bound.of_number:
+            raw = x[..., record.coordinate].astype(float)
+            bound = record.bound.deviation(n, UNITS[kind])
+            if not np.minimum(abs(raw), abs(1 - raw)).max() <= bound < SAFE:
+                return False
+            if not record.bound.deviation(n) <= record.bound.everywhere() * (1 + 1e-9) < SAFE:
+                return False
+    return True
+
+
+def compiled_at_random(seed: int, count: int) -> list[Compiled]:
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(count):
+        for name in NAMES:
+            for how, decoder in WAYS:
+                formula = random_in(rng, AB, int(rng.integers(1, 6)), name, past=decoder)
+                if decoder and how == "positions" and formula.counting:
+                    continue
+                found.append(compile_soft(formula, AB, how=how, decoder=decoder, at="every"))
+    return found
+
+
+def test_random_formulas_of_each_logic_in_all_ways() -> None:
+    for compiled in compiled_at_random(7, 6):
+        for n in (1, 2, 3, 6):
+            words = all_words(2, n)
+            for kind in DTYPES:
+                assert every_subformula(compiled, words, kind), (compiled.formula, n, kind)
+                assert within_its_bounds(compiled, n, words, kind), (compiled.formula, n, kind)
+
+
+@pytest.mark.heavy
+def test_more_random_formulas_and_longer_words() -> None:
+    rng = np.random.default_rng(70)
+    for compiled in compiled_at_random(8, 12):
+        for n in (4, 7, 60):
+            words = all_words(2, n) if n < 10 else rng.integers(0, 2, (6, n))
+            for kind in DTYPES:
+                if n <= compiled.budget.safe_length(kind):
+                    assert every_subformula(compiled, words, kind), (compiled.formula, n, kind)
+                    assert within_its_bounds(compiled, n, words, kind), (compiled.formula, n, kind)
+
+
+@pytest.mark.parametrize("how", ["temperature", "positions"])
+def test_parity_and_majority_at_length_300(how: str) -> None:
+    words = np.random.default_rng(3).integers(0, 2, (4, 300))
+    for text in ("odd(#past 1)", "2 * #all 1 > length", "previous 1", "1 since 0"):
+        compiled = compile_soft(text, AB, how=how, at="every")  # type: ignore[arg-type]
+        for kind in DTYPES:
+            assert compiled.budget.safe_length(kind) >= 300
+            assert not measure(compiled, words, kind).wrong.any()
+
+
+def test_a_model_that_is_not_sharp_enough_is_wrong() -> None:
+    """The tests above can fail: with a tenth of the inverse temperature they do."""
+    from dataclasses import replace
+
+    for text in ("1 since 0", "previous 1", "odd(#past 1)", "#past 1 > #past 0", "once 1"):
+        compiled = compile_soft(text, AB, at="every")
+        layers = tuple(
+            replace(
+                layer,
+                heads=tuple(replace(head, scale=Term(f"({head.scale.text})/10")) for head in layer.heads),
+            )
+            for layer in compiled.model.layers
+        )
+        dull = replace(compiled, model=replace(compiled.model, layers=layers))
+        assert measure(dull, all_words(2, 6)).wrong.any(), text
+
+
+def test_the_file_holds_the_model(tmp_path: Path) -> None:
+    compiled = compile_soft("odd(#past 1) and 1 since 0", AB)
+    again = loads(dumps(compiled.model), "x")
+    words = all_words(2, 5)
+    assert np.array_equal(evaluate.logits(again, words), evaluate.logits(compiled.model, words))
+    assert dumps(again) == dumps(compiled.model)
+
+
+def test_parameters_do_not_depend_on_the_length_and_decoders_not_on_n() -> None:
+    for compiled in compiled_at_random(9, 4):
+        used = {term.text for term in compiled.model.positions.terms}
+        masks = {head.mask for layer in compiled.model.layers for head in layer.heads}
+        scales = {head.scale.text for layer in compiled.model.layers for head in layer.heads}
+        if compiled.budget.theorem.split(" (")[0] in (
+            "Theorem 13",
+            "Theorem 16",
+            "Theorem 21",
+            "Corollary 18",
+            "Corollary 23",
+        ):
+            assert masks <= {"past"}
+            assert not any("n" in text for text in used)
+        if compiled.budget.theorem.endswith("(b)") or compiled.budget.theorem.endswith("(d)"):
+            assert scales <= {"1"}
+        else:
+            assert all(max(abs(Term(text).column(n)).max() for text in used) <= 1.0 for n in (1, 5, 40) if used)
+
+
+@pytest.mark.parametrize(
+    ("text", "how", "decoder", "name"),
+    [
+        ("previous 1 and next 0", "temperature", False, "Theorem 12 (a)"),
+        ("previous 1", "positions", False, "Theorem 12 (b)"),
+        ("previous 1", "temperature", True, "Theorem 13 (c)"),
+        ("previous 1", "positions", True, "Theorem 13 (d)"),
+        ("1 since 0", "temperature", False, "Theorem 15 (a)"),
+        ("1 until 0", "positions", False, "Theorem 15 (b)"),
+        ("1 since 0", "temperature", True, "Theorem 16 (a)"),
+        ("once 0", "positions", True, "Theorem 16 (b)"),
+        ("once previous 0", "temperature", False, "Corollary 17 (a)"),
+        ("1 strict since 0", "positions", True, "Corollary 18 (b)"),
+        ("odd(#past 1)", "temperature", False, "Theorem 20 (a)"),
+        ("odd(#all 1)", "positions", False, "Theorem 20 (b)"),
+        ("odd(#past 1)", "temperature", True, "Theorem 21"),
+        ("once odd(#past 1)", "positions", False, "Corollary 22 (b)"),
+        ("once odd(#past 1)", "temperature", True, "Corollary 23"),
+    ],
+)
+def test_theorems_by_name(text: str, how: str, decoder: bool, name: str) -> None:
+    compiled = compile_soft(text, AB, how=how, decoder=decoder, at="every")  # type: ignore[arg-type]
+    assert compiled.budget.theorem == name
+    assert name in compiled.model.description
+    assert counterexample(compiled, 5) == (None, 62)
+
+
+@pytest.mark.parametrize(
+    ("text", "how", "reason"),
+    [
+        ("next 1", "temperature", r"'next' looks at later positions.*Theorem 13.*Theorem 12"),
+        ("1 until 0", "positions", "Theorem 16"),
+        ("1 since #all 1 > 3", "temperature", "'#all'.*Corollary 23"),
+        ("odd(#past 1)", "positions", "Theorem 21 needs --how temperature"),
+        ("once odd(#past 1)", "positions", "Corollary 23 needs"),
+        ("{x < n // 2}(position)", "temperature", "mentions the length"),
+    ],
+)
+def test_what_a_decoder_cannot_do_names_the_theorem(text: str, how: str, reason: str) -> None:
+    with pytest.raises(UsageError, match=reason):
+        compile_soft(text, AB, how=how, decoder=True)  # type: ignore[arg-type]
+
+
+def test_bad_arguments() -> None:
+    for arguments, reason in (
+        ({"formula": "1", "alphabet": "01"}, "is one string"),
+        ({"formula": "1", "alphabet": ["1", "1"]}, "each once"),
+        ({"formula": "1", "alphabet": AB, "at": "middle"}, "not one of"),
+        ({"formula": "1", "alphabet": AB, "how": "magic"}, "neither"),
+    ):
+        with pytest.raises(UsageError, match=reason):
+            compile_soft(**arguments)  # type: ignore[arg-type]
+    with pytest.raises(ResourceLimit, match="256 layers"):
+        compile_soft("previous " * 300 + "1", AB)
+
+
+def test_where_the_truth_is_read() -> None:
+    words = all_words(2, 5)
+    for text, at in (("eventually (1 and next 1)", "first"), ("once (1 and previous 1)", "last")):
+        model = compile_soft(text, AB, at=at).model  # type: ignore[arg-type]
+        truth = evaluate_tokens(compile_soft(text, AB).formula, words, AB)
+        found = evaluate.labels(model, evaluate.logits(model, words))[:, 0]
+        assert np.array_equal(found == 1, truth[:, 0 if at == "first" else -1])
+    for text in ("true", "false", "1", "#past true > 3", "1 and not 1", "once true", "#past (1 and 0) = 0"):
+        assert counterexample(compile_soft(text, AB, at="every"), 5)[0] is None
+
+
+def test_predicates_as_terms() -> None:
+    for text in ("x % 3 == 1", "min(x, 4) * 2 > n // 2", "abs(x - 3) < 2 and not x == 3", "x - n", "1 if x > 2 else n"):
+        for n in (1, 6):
+            term = Term(predicate_term(text, "(i+1)"))
+            assert [term.value(i, n) for i in range(n)] == truths(text, n)[1:].astype(float).tolist()
+    with pytest.raises(UsageError, match="characters long as a term"):
+        predicate_term(" or ".join(f"x == {k}" for k in range(30)), "i")
+
+
+def test_bounds_hold_against_direct_sums() -> None:
+    """Each pattern's worst rows, summed in plain numbers."""
+    for n in range(2, 60):
+        d = np.arange(1, n)
+        assert np.exp(-2.0 * d).sum() <= Nearest(1, 0.0, 1).odds(n, 0.0)
+        assert 2 * np.exp(-2.5 * d**2).sum() <= Lookup(2.5).odds(n, 0.0)
+        assert (n - 1) / (6 * n - 5) <= Exists().odds(n, 0.0)
+        assert (n - 1) * np.exp(-np.log(6 * n - 5)) <= Threshold(1.0).odds(n, 0.0)
+        # The decoder's look-up, every count against every position.
+        u = np.arange(1, n + 1)
+        count = u[:, None]
+        gaps = 2.5 * n**3 * (n - 1) * (u - count) ** 2 / (n * count * u**2.0)
+        assert (np.exp(-gaps).sum(axis=1) - 1).max() <= Lookup(2.5).odds(n, 0.0)
+    for bound in (Nearest(2, 0.03, 2), Exists(), Threshold(5.0, 2), Lookup(2.5), Lookup(4.0, 3.0)):
+        for unit in UNITS.values():
+            row = [bound.deviation(n, unit) for n in (1, 2, 3, 5, 8, 13, 40, 100, 400, 1000, 10**5)]
+            assert row == sorted(row)
+
+
+def test_the_command(shell: Shell, tmp_path: Path) -> None:
+    file = tmp_path / "parity.safetensors"
+    out = shell.good(
+        "compile", "odd(#past 1)", "--alphabet", "0,1", "--to", "soft", "-o", file, "--verify", 6, "-n", 40
+    )
+    assert "3 heads in 3 layers" in out
+    assert "(Theorem 20 (a))" in out
+    assert "1/tau = 5/2*n**3" in out
+    assert "equal to the evaluator on all 126 words of up to 6 symbols" in out
+    assert "float32: certified up to n = " in out
+    assert "0110: reject" in shell.good("soft", "run", file, "0110", "--float32")
+    assert "0100: accept" in shell.good("soft", "run", file, "0100", "--float32")
+    found = json.loads(
+        shell.good("compile", "1 since 0", "--alphabet", "0,1", "--to", "soft", "-o", file, "--decoder", "--json")
+    )
+    assert found["theorem"] == "Theorem 16 (a)"
+    assert found["heads"][0]["serves"] == ["1 since 0"]
+    assert found["deviation_at_every_n"] < 0.25
+    shell.bad(2, "compile", "next 1", "--alphabet", "0,1", "--to", "soft", "-o", file, "--decoder")
+    shell.bad(2, "compile", "1", "--alphabet", "0,1", "--to", "soft")
+    shell.bad(2, "compile", "1", "--alphabet", "0,1", "--decoder", "-o", file)
+    shell.bad(2, "compile", "odd(#past 1)", "--alphabet", "0,1")
+
+
+@pytest.mark.heavy
+def test_the_road_from_a_language_to_float32(shell: Shell, tmp_path: Path) -> None:
+    """A star-free language, a hard-attention model proved at every length, its formula, a softmax model, float32."""
+    hard, formula, soft = tmp_path / "hard.json", tmp_path / "formula.txt", tmp_path / "soft.safetensors"
+    assert "at every length (proved)" in shell.good("compile", "--language", "regex:(ab)*", "-o", hard)
+    assert "at every length (proved)" in shell.good("compile", "--to", "ltl", hard, "-o", formula)
+    text = formula.read_text().strip()
+    out = shell.good("compile", text, "--alphabet", "a,b", "--to", "soft", "-o", soft, "--verify", 6)
+    assert "Corollary 17 (a)" in out
+    assert "abab: accept" in shell.good("soft", "run", soft, "abab", "--float32")
+    assert "abba: reject" in shell.good("soft", "run", soft, "abba", "--float32")
+    assert "certified" in shell.good("compile", "--language", "regex:(ab)*", "--to", "soft", "-o", soft)
+    assert "abab: accept" in shell.good("soft", "run", soft, "abab", "--float32")
+
+
+def test_fragments_of_the_ways() -> None:
+    assert fragment(compile_soft("1", AB).formula).name == "previous-next"
+
+
+def test_the_examples_of_the_page_run() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "compile-soft.md").read_text(encoding="utf-8")
+    examples = "\n".join(re.findall(r"```pycon\n(.*?)```", page, re.DOTALL))
+    found = doctest.DocTestParser().get_doctest(examples, {}, "docs/compile-soft.md", "docs/compile-soft.md", 0)
+    assert len(found.examples) > 8
+    report: list[str] = []
+    runner = doctest.DocTestRunner(verbose=False)
+    runner.run(found, out=report.append)
+    assert runner.failures == 0, "".join(report)

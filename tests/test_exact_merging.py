@@ -1,0 +1,105 @@
+"""States are merged only where they are the same: with hash functions that collide all the time, nothing changes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from restrict.all_lengths import bimachine as machines
+from restrict.all_lengths.moore import moore
+from restrict.all_lengths.recognise import recognise
+from restrict.all_lengths.stages import Built, build
+from restrict.errors import NotEstablished
+from restrict.kernels import bimachine as kernels
+from restrict.kernels import refinement
+from restrict.model.fileformat import loads
+from tests.random_order_only import random_transformer
+
+
+def slow(function: Any) -> Any:
+    """A kernel as plain Python, which reads the names of its module."""
+    return getattr(function, "py_func", function)
+
+
+def weak(bits: int) -> Callable[[int, int], int]:
+    """A hash function of few bits, another one for every seed."""
+    return lambda h, a: int((h * 5 + int(a) * 3 + (h >> 2) + 1) & ((1 << bits) - 1))
+
+
+def small(seed: int) -> Built:
+    model = loads(json.dumps(random_transformer(np.random.default_rng(seed), 2, 2, 4)).encode())
+    return build(recognise(model))
+
+
+def test_vectors_of_labels_are_compared_and_not_only_hashed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel with a hash of one bit gives the same numbers."""
+    asked: list[Any] = []
+    real = kernels.behaviours
+    monkeypatch.setattr(kernels, "behaviours", lambda *args: asked.append(args) or real(*args))
+    small(1)
+    monkeypatch.undo()
+    for name in ("roomy", "vector_slot", "found_or_new"):
+        monkeypatch.setattr(kernels, name, slow(getattr(kernels, name)))
+    monkeypatch.setattr(kernels, "mix", lambda h, a: (h + a) & 1)
+    assert asked
+    for args in asked:
+        assert np.array_equal(slow(real)(*args), real(*args))
+
+
+def test_equal_rows_are_compared_and_not_only_hashed(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = np.random.default_rng(0).integers(3, size=(200, 4)).astype(np.int32)
+    monkeypatch.setattr(kernels, "hash_row", lambda row: 0)
+    found = slow(kernels.equal_rows)(rows)
+    expected = [[tuple(r) for r in rows].index(tuple(row)) for row in rows]
+    assert np.array_equal(found, np.unique(expected, return_inverse=True)[1])
+
+
+def test_a_wrong_merge_is_seen_and_another_hash_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With four bits most attempts merge too much; each of them says so, and what is returned is the exact answer."""
+    rng = np.random.default_rng(1)
+    real = refinement.refine
+    wrong = 0
+    for _ in range(30):
+        delta = rng.integers(-1, 9, size=(9, 2)).astype(np.int32)
+        first = rng.integers(2, size=9).astype(np.int32)
+        exact = machines.merged(delta, first)
+        offset, out = np.arange(0, 19, 2, dtype=np.int32), np.zeros(18, dtype=np.int32)
+        monkeypatch.setattr(refinement, "mix", weak(4))
+        for seed in range(6):
+            cls, count = slow(real)(first, offset, delta.reshape(-1), out, seed)
+            wrong += count < 0
+            assert count < 0 or np.array_equal(cls, exact[0])
+        monkeypatch.undo()
+    assert wrong > 20
+
+
+def test_giving_up_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refinement, "refine", lambda *_: (np.zeros(3, dtype=np.int32), -1))
+    with pytest.raises(NotEstablished, match="merged wrongly with 16 hash functions"):
+        machines.merged(np.zeros((3, 1), dtype=np.int32), np.zeros(3, dtype=np.int64))
+
+
+def test_summaries_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Partition refinement of triples with a weak hash: exact, or it says that it is not."""
+    asked: list[Any] = []
+    real = refinement.refine_cells
+    monkeypatch.setattr(refinement, "refine_cells", lambda *args: asked.append(args) or real(*args))
+    assert moore(small(3)).states > 1
+    monkeypatch.undo()
+    monkeypatch.setattr(refinement, "_group", slow(refinement._group))
+    monkeypatch.setattr(refinement, "mix", weak(5))
+    said = []
+    for *args, _ in asked[:6]:
+        exact, _ = real(*args, 7)
+        for seed in range(3):
+            found, verified = slow(real)(*args, seed)
+            said.append(verified)
+            if verified:
+                assert len(np.unique(found)) == len(np.unique(exact))
+                pairs = set(zip(found.tolist(), exact.tolist(), strict=True))
+                assert len(pairs) == len(np.unique(exact))
+    assert True in said

@@ -1,0 +1,342 @@
+"""Reports and drawings: sizes, stable bytes, what is shown against the abstract run, and a real browser."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import restrict
+from restrict.abstract.run import abstract_run
+from restrict.certificate.certificate import Certificate, certificate_of, read_certificate
+from restrict.certificate.outline import Outline, read_outline
+from restrict.errors import ModelError, UsageError
+from restrict.report.drawing import Drawing, Shape, number, save, svg
+from restrict.report.page import packed, script, word_copy
+from restrict.report.picture import Axis, candidates, draw_nodes, fixed_counts
+from restrict.report.scene import scene
+from restrict.report.source import page_of
+from restrict.restriction import Restriction
+from restrict.strictjson import Node, parse
+from tests.test_cli import Shell
+
+pytest.importorskip("jinja2")
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+def random_certificate(
+    spec: str, n: int, free: float, cone: Any = "all", target: Any = "last", seed: int = 0
+) -> Certificate:
+    """A certificate of a random restriction: true, whatever it fixes."""
+    model = restrict.load(spec)
+    at, rng = model.at(n), np.random.default_rng(seed)
+    open_ = [i for i in range(n) if i not in at.pinned]
+    chosen = rng.choice(open_, int(len(open_) * (1 - free)), replace=False)
+    fixed = {int(i): int(rng.integers(len(model.alphabet))) for i in chosen}
+    return certificate_of(at, Restriction.of(at, fixed), cone, target)
+
+
+def outline_of(certificate: Certificate) -> Outline:
+    return read_outline(Node(parse(certificate.to_bytes(), "certificate"), "top level"))
+
+
+@pytest.fixture
+def shell(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Shell:
+    return Shell(monkeypatch, capfd)
+
+
+@pytest.fixture(scope="module")
+def refutation(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("report") / "refutation.json"
+    found = restrict.refute(restrict.load("parity-attempt"), "parity", 12)
+    assert isinstance(found, restrict.Refutation)
+    found.save(path)
+    return path
+
+
+class Loads(HTMLParser):
+    """What a page would fetch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found += [
+            f"{tag} {value}" for name, value in attrs if name in ("src", "href", "srcset", "action") and value
+        ]
+
+
+# ---------------------------------------------------------------- what is drawn
+
+
+@pytest.mark.parametrize("n", [1, 7, 400, 401, 1000, 9999])
+def test_cells_are_a_partition(n: int) -> None:
+    axis = Axis(n)
+    spans = [axis.span(cell) for cell in range(axis.cells)]
+    assert [i for start, stop in spans for i in range(start, stop)] == list(range(n))
+    assert all(axis.cell(i) == cell for cell, (start, stop) in enumerate(spans) for i in range(start, stop))
+    rng = np.random.default_rng(n)
+    runs = [[i, 1] for i in np.flatnonzero(rng.random(n) < 0.3).tolist()]
+    counts = [sum(start <= i < stop for i, _ in runs) for start, stop in spans]
+    assert fixed_counts(runs, axis).tolist() == counts
+
+
+def test_the_drawing_has_the_facts_of_the_abstract_run() -> None:
+    """Every spot against a run of its own: looks, links after and before, and words."""
+    for seed in range(6):
+        spec = f"random:layers=2,heads=2,states=3,seed={seed}"
+        certificate = random_certificate(spec, 9, 0.5, seed=seed)
+        model = restrict.load(spec)
+        at = model.at(9)
+        after = abstract_run(at, Restriction.of(at, certificate.restriction.fixed), "all")
+        before = abstract_run(at, Restriction.of(at), "all")
+        picture = draw_nodes(at, outline_of(certificate), certificate)
+        assert [track.name for track in picture.tracks[1:]] == [v.name for v in model.variables]
+        inputs = picture.tracks[0].spots
+        assert [s.look == "fixed" for s in inputs] == [i in certificate.restriction.fixed for i in range(9)] or any(
+            s.look == "needed" for s in inputs
+        )
+        for track in picture.tracks[1:]:
+            variable = model.by_name[track.name]
+            for spot in track.spots:
+                values, depends = after.facts[track.name][spot.cell]
+                assert (spot.look == "forced") == (len(values) == 1)
+                if len(values) > 1:
+                    assert f"depends on {depends.bit_count()} free input" in "\n".join(spot.lines)
+                if not isinstance(variable, restrict.Head):
+                    continue
+                for run, links in ((after, spot.after), (before, spot.before)):
+                    reached = {int(j) for js, _ in candidates(run, variable, spot.cell).values() for j in js}
+                    assert {c for _, first, count in links for c in range(first, first + count)} == reached
+
+
+def test_links_are_packed_and_unpacked() -> None:
+    links = ((3, 0, 1), (3, 2, 4), (3, 9, 1))
+    assert packed(links) == [3, 0, 1, -4, 3]
+    assert packed(()) == []
+
+
+def test_words_are_carried_as_runs() -> None:
+    copy = word_copy("w", tuple("aab"))
+    assert copy.runs == [[2, "a"], [1, "b"]]
+    assert copy.shown == "aab"
+    wide = word_copy("w", ("if", "if", "x"))
+    assert (wide.joiner, wide.shown) == (" ", "if if x")
+    long = word_copy("w", tuple("ab" * 500_000))
+    assert long.runs == []
+    assert "in the file" in long.shown
+
+
+# ---------------------------------------------------------------- files
+
+
+def test_a_report_of_three_layers_at_n_200_is_small_and_fetches_nothing(tmp_path: Path) -> None:
+    certificate = random_certificate("random:layers=3,heads=3,states=4,seed=2,every=1", 200, 0.6, target="all")
+    certificate.save(tmp_path / "c.json")
+    text = page_of(tmp_path / "c.json").html()
+    assert len(text.encode()) < 1_000_000
+    loads = Loads()
+    loads.feed(text)
+    assert loads.found == ["link data:,"]
+    assert "http" not in re.sub(r'xmlns="http://www\.w3\.org/2000/svg"|"http://www\.w3\.org/2000/svg"', "", text)
+    assert text == page_of(tmp_path / "c.json").html()
+
+
+def test_a_report_at_n_1_000_000_is_small(tmp_path: Path) -> None:
+    """Half of the positions fixed one by one: the worst case for runs."""
+    n = 1_000_000
+    model = restrict.load("and-of-ors")
+    at = model.at(n)
+    cone = {v.name: (n - 1,) for v in model.variables if v.name == model.output.variable}
+    fixed = dict.fromkeys(range(0, n, 2), 0)
+    certificate_of(at, Restriction.of(at, fixed), cone).save(tmp_path / "c.json")
+    assert len(page_of(tmp_path / "c.json").html().encode()) < 2_000_000
+
+
+def test_hostile_text_stays_text(tmp_path: Path) -> None:
+    evil = "</script><script>alert(1)</script><!--"
+    document = json.loads(random_certificate("random:layers=1,heads=1,states=2,seed=1", 8, 0.5).to_bytes())
+    document["model"] = {"name": evil, "sha256": None}
+    document["provenance"] = {evil: evil}
+    document["fixed"] = [[0, 2, evil[:60]]]
+    (tmp_path / "c.json").write_text(json.dumps(document))
+    page = page_of(tmp_path / "c.json")
+    assert "alert(1)</script>" not in page.html()
+    assert "<!--" not in page.html()
+    assert page.drawing is not None
+    ET.fromstring(svg(page.drawing))
+    assert "<" not in script({"a": evil})
+
+
+def test_figures_are_well_formed_and_stable(tmp_path: Path) -> None:
+    certificate = random_certificate("random:layers=2,heads=1,states=2,seed=3", 12, 0.5)
+    drawing = scene(
+        draw_nodes(restrict.load(certificate.model_name).at(12), outline_of(certificate), certificate), "a & b"
+    )
+    save(drawing, tmp_path / "a.svg")
+    save(drawing, tmp_path / "b.svg")
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+    root = ET.fromstring((tmp_path / "a.svg").read_text())
+    assert root.tag.endswith("svg")
+    with pytest.raises(UsageError, match=r"an \.svg or a \.pdf"):
+        save(drawing, tmp_path / "a.png")
+
+
+def test_pdf_figures_are_stable(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    drawing = Drawing(200, 100, "d")
+    drawing.group().shapes += [
+        Shape("line", (0, 0, 100, 50), "dashed"), Shape("circle", (50, 50, 9), "forced"),
+        Shape("rect", (10, 10, 20, 20), "fixed"), Shape("path", (0, 0, 50, 0, 50, 50), "fan"),
+        Shape("text", (60, 60, 10), "label", "x_1 $y$ <&", "middle"),
+    ]  # fmt: skip
+    save(drawing, tmp_path / "a.pdf")
+    save(drawing, tmp_path / "b.pdf")
+    assert (tmp_path / "a.pdf").read_bytes() == (tmp_path / "b.pdf").read_bytes()
+    assert b"CreationDate" not in (tmp_path / "a.pdf").read_bytes()
+
+
+def test_numbers_are_short() -> None:
+    assert [number(x) for x in (1.0, 1.25, -0.01, 100.0, -3.5)] == ["1", "1.2", "0", "100", "-3.5"]
+
+
+# ---------------------------------------------------------------- the command
+
+
+def test_every_kind_of_file_has_a_report(shell: Shell, refutation: Path, tmp_path: Path) -> None:
+    files: dict[str, Path] = {"Refutation": refutation}
+    for kind, command in {
+        "Certificate": "certify random:layers=2,heads=1,states=2,seed=1 -n 12 -o",
+        "Lower bound": "lower-bound contains-one -n 8 -o",
+        "Automaton": "automaton flip-flop -o",
+        "Proof for all lengths": "verify instances/brasp-dyck1-depth2.json -L dyck:1,depth=2 -o",
+    }.items():
+        files[kind] = tmp_path / f"{kind.replace(' ', '-')}.json"
+        shell.good(*command.split(), files[kind])
+    for kind, path in files.items():
+        out = tmp_path / "report.html"
+        told = json.loads(shell.good("report", path, "-o", out, "--json"))
+        assert told["kind"] == kind
+        assert told["claim"] in out.read_text().replace("&#39;", "'").replace("&gt;", ">")
+        shown = shell.good("show", path)
+        assert shown.strip()
+
+
+def test_stages_of_the_lemma(shell: Shell, tmp_path: Path) -> None:
+    model = "random:layers=1,heads=1,states=2,seed=1,every=1"
+    shell.good(
+        "certify", model, "-n", 60, "--target", "all", "--free", "0.5", "--method", "lemma", "-o", tmp_path / "c.json"
+    )
+    shell.good("report", tmp_path / "c.json", "--stages", "-o", tmp_path / "c.html")
+    text = (tmp_path / "c.html").read_text()
+    assert "its restriction is the certificate" in text
+    assert text.count('data-role="strip"') == 3
+
+
+def test_what_report_refuses(shell: Shell, refutation: Path, tmp_path: Path) -> None:
+    assert "nothing to write" in shell.bad(2, "report", refutation)
+    assert "change the ending" in shell.bad(2, "report", refutation, "--figure", tmp_path / "x.png")
+    assert "no report for the format" in shell.bad(
+        2, "report", "instances/contains-one.json", "-o", tmp_path / "x.html"
+    )
+    assert "another model" in shell.bad(4, "report", refutation, "--model", "contains-one", "-o", tmp_path / "x.html")
+    assert "cannot read" in shell.bad(2, "report", tmp_path / "none", "-o", tmp_path / "x.html")
+    assert "certificates of every position" in shell.bad(2, "report", refutation, "--stages", "-o", tmp_path / "x.html")
+    (tmp_path / "bad.json").write_text('{"rows": [{"n": 1}], "model": "m"}')
+    assert "not an influence table" in shell.bad(4, "report", tmp_path / "bad.json", "-o", tmp_path / "x.html")
+    assert not (tmp_path / "x.html").exists()
+    with pytest.raises(ModelError):
+        read_certificate(Node(parse(refutation.read_bytes(), "r"), "top level"))
+
+
+# ---------------------------------------------------------------- a real browser
+
+CLICKS = """
+<script>
+addEventListener("load", () => {
+  const out = [], section = [...document.querySelectorAll("section")].find(s => s.querySelector(".next"));
+  const visible = group => !group.classList.contains("hide");
+  const shown = role => [...section.querySelectorAll(`g[data-role=${role}]`)].filter(visible).length;
+  const press = name => section.querySelector(name).click();
+  out.push(section.querySelector(".step").textContent, shown("after"));
+  press(".next"); out.push(section.querySelector(".step").textContent, shown("after"));
+  press(".next"); out.push(section.querySelector(".step").textContent, shown("after"));
+  press(".all");
+  section.querySelector("[data-switch=before]").click(); out.push(shown("before"));
+  const spots = section.querySelectorAll("[data-k]");
+  spots[spots.length - 1].dispatchEvent(new Event("click", {bubbles: true}));
+  out.push(section.querySelector(".tell").textContent.split("\\n")[0]);
+  section.querySelector("svg").lastChild.childElementCount;
+  document.querySelector(".copy").click();
+  setTimeout(() => {
+    out.push(document.querySelector(".copy").dataset.length);
+    document.body.innerHTML = "<output>" + JSON.stringify(out) + "</output>";
+  }, 400);
+});
+</script>
+"""
+
+
+def browse(page: Path, home: Path, *flags: str) -> tuple[str, str]:
+    """The page's elements after it has run, and what the browser's console said."""
+    assert BROWSER is not None
+    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+               "--virtual-time-budget=4000", "--enable-logging=stderr", *flags, "--dump-dom",
+               page.as_uri()]  # fmt: skip
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=True,
+        env={"HOME": str(home), "PATH": "/usr/bin:/bin"},
+    )
+    return done.stdout, "\n".join(line for line in done.stderr.splitlines() if "CONSOLE" in line)
+
+
+@pytest.mark.heavy
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium here")
+def test_the_page_works_in_a_browser(refutation: Path, tmp_path: Path) -> None:
+    """Steps, switches, pointing at a node and copying, with nothing on the console."""
+    text = page_of(refutation).html()
+    (tmp_path / "r.html").write_text(text.replace("</body>", CLICKS + "</body>"))
+    dom, console = browse(tmp_path / "r.html", tmp_path)
+    assert console == ""
+    found = re.search("<output>(.*?)</output>", dom)
+    assert found is not None, dom[:500]
+    everything, after, first, at_inputs, second, at_one, before, told, copied = json.loads(
+        found.group(1).replace("&gt;", ">")
+    )
+    assert everything == "everything at once"
+    assert after > 1
+    assert (first, at_inputs) == ("1 of 5: the inputs", 0)
+    assert (second, at_one) == ("2 of 5: layer 1", 1)
+    assert before == 0
+    assert told.startswith("parity4 at 11: forced to 0 (reject)")
+    assert copied == "10"
+
+
+# ---------------------------------------------------------------- notebooks
+
+
+def test_notebooks_show_tables(refutation: Path) -> None:
+    """What a notebook calls, for everything that a person looks at there."""
+    model = restrict.load("flip-flop")
+    shown: list[Any] = [model, restrict.automaton(model), restrict.Refutation.load(refutation)]
+    shown.append(random_certificate("random:layers=1,heads=1,states=2,seed=1", 8, 0.5))
+    for what in shown:
+        html = what._repr_html_()
+        ET.fromstring(html)
+        assert html.startswith("<table><caption>")
+    assert "0000010000" in shown[2]._repr_html_()
+    hostile = restrict.Model("<b>&", ("<i>",), (), restrict.Output("token"))
+    assert "<b>" not in hostile._repr_html_()

@@ -1,0 +1,284 @@
+"""Hard-attention programs as softmax transformers: every variable at every position, bit by bit."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from restrict.cli.main import cli
+from restrict.errors import ModelError, NotEstablished, ResourceLimit, RestrictError, UsageError
+from restrict.importers.brasp import import_brasp
+from restrict.model.fileformat import loads
+from restrict.model.program import Model
+from restrict.model.source import document_bytes, load
+from restrict.model.trace import run_batch
+from restrict.model.variables import Head, Map, Output
+from restrict.simulate.atoms import reach, term_text
+from restrict.simulate.errors import tied_error, tied_rate
+from restrict.simulate.hard import Compiled, compile_program
+from restrict.simulate.measure import measure, smallest_factor, words_of
+from restrict.soft.evaluate import activations
+from restrict.soft.format import loads as loads_soft
+from restrict.soft.terms import Term
+from tests.random_brasp import random_brasp
+from tests.random_order_only import random_order_only
+from tests.random_programs import random_length, random_program
+from tests.test_simulate_laws import off_winner
+
+INSTANCES = sorted((Path(__file__).parent.parent / "instances").glob("*.json"))
+
+
+def agree(compiled: Compiled, n: int, words: np.ndarray) -> None:
+    """Every block is the one-hot vector of its variable, exactly, and every read is within its certified bound."""
+    hard = run_batch(compiled.program.at(n), words)
+    x = activations(compiled.soft, hard.values["token"])
+    for name, block in compiled.blocks.items():
+        here = x[..., block.start : block.start + block.size]
+        assert np.array_equal(here, np.arange(block.size) == hard.values[name][..., None]), name
+    for head in compiled.heads:
+        raw = x[..., head.raw.start : head.raw.start + head.raw.size]
+        exact = np.arange(head.raw.size) == hard.values[head.variable][..., None]
+        seen = (hard.attended[head.variable] >= 0)[..., None]
+        assert np.abs(raw - exact * seen).max() <= head.error(n) + 1e-12
+        assert head.error(n) <= compiled.epsilon
+
+
+def some_words(model: Model, n: int, rng: np.random.Generator, most: int = 100) -> np.ndarray:
+    symbols, length = len(model.alphabet), len(model.at(n).unpinned)
+    if symbols**length <= most:
+        return np.array(list(itertools.product(range(symbols), repeat=length)), dtype=np.int64).reshape(
+            symbols**length, length
+        )
+    return rng.integers(0, symbols, (most, length))
+
+
+def defined(model: Model, lengths: range) -> list[int]:
+    found = []
+    for n in lengths:
+        try:
+            model.at(n)
+        except RestrictError:
+            continue
+        found.append(n)
+    return found
+
+
+def check_everywhere(compiled: Compiled, rng: np.random.Generator, most: int = 10) -> None:
+    """At the length asked for, and where every length is claimed at all others, too."""
+    agree(compiled, compiled.n, some_words(compiled.program, compiled.n, rng))
+    if compiled.every_length:
+        for n in defined(compiled.program, range(1, most)):
+            agree(compiled, n, some_words(compiled.program, n, rng, 30))
+
+
+@pytest.mark.parametrize("path", INSTANCES, ids=lambda p: p.stem)
+def test_every_instance_goes_through(path: Path) -> None:
+    rng, model = np.random.default_rng(1), load(path)
+    if "when" not in json.loads(path.read_text()) or model.name in ("tp-same-as-first", "parity8"):
+        lengths = defined(model, range(1, 10))[:1] + defined(model, range(5, 10))[-1:]
+    else:
+        lengths = defined(model, range(4, 65))[:1]
+    assert lengths
+    for n in lengths:
+        check_everywhere(compile_program(model, n), rng, 7)
+
+
+ORDER_ONLY = {"all-ones", "contains-one", "dyck1-depth2", "dyck1-depth3", "first-symbol", "flip-flop", "induction-head",
+              "parity-attempt", "parity8", "q-then-u", "tagger", "brasp-ab-star", "brasp-dyck1-depth2",
+              "brasp-flip-flop", "weights-a-before-b"}  # fmt: skip
+
+
+def test_order_only_instances_are_one_file_for_every_length() -> None:
+    for path in INSTANCES:
+        if path.stem in ORDER_ONLY:
+            model = load(path)
+            files = [compile_program(model, n).soft for n in (9, 14)]
+            assert compile_program(model, 9).every_length, path.stem
+            assert files[0].digest == files[1].digest, path.stem
+
+
+def random_models(kind: str, count: int, folder: Path) -> list[tuple[Model, int]]:
+    rng, found = np.random.default_rng([14, len(kind)]), []
+    while len(found) < count:
+        try:
+            if kind == "brasp":
+                (folder / "p.txt").write_text(random_brasp(rng), encoding="utf-8")
+                model, n = import_brasp(folder / "p.txt").model, int(rng.integers(1, 8))
+            else:
+                document = random_order_only(rng) if kind == "order" else random_program(rng)
+                model = loads(json.dumps(document).encode(), "random")
+                n = int(rng.integers(2, 8)) if kind == "order" else random_length(rng, document)
+            model.at(n)
+        except RestrictError:
+            continue
+        found.append((model, n))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("kind", "count"),
+    [("order", 25), ("any", 25), ("brasp", 10)]
+    + [pytest.param(k, c, marks=pytest.mark.heavy) for k, c in (("order", 300), ("any", 300), ("brasp", 100))],
+)
+def test_random_programs(kind: str, count: int, tmp_path: Path) -> None:
+    rng, done = np.random.default_rng(3), 0
+    for model, n in random_models(kind, count, tmp_path):
+        try:
+            compiled = compile_program(model, n)
+        except ResourceLimit:
+            continue
+        check_everywhere(compiled, rng)
+        done += 1
+    assert done >= 0.9 * count
+
+
+def test_smaller_errors_and_the_file() -> None:
+    model = load("induction-head")
+    for epsilon in (Fraction(1, 4), Fraction(1, 100), Fraction(1, 10**9)):
+        compiled = compile_program(model, 7, epsilon)
+        assert 0.1 * epsilon <= compiled.error <= epsilon
+        agree(compiled, 7, some_words(model, 7, np.random.default_rng(0)))
+    again = loads_soft(dump(compiled), "file")
+    assert again.digest == compiled.soft.digest
+
+
+def dump(compiled: Compiled) -> bytes:
+    from restrict.soft.writer import dumps
+
+    return dumps(compiled.soft)
+
+
+def test_a_model_for_one_length_refuses_others() -> None:
+    compiled = compile_program(load("tribes"), 8)
+    assert not compiled.every_length
+    with pytest.raises(ModelError, match=r"0/\(n == 8\)"):
+        activations(compiled.soft, np.zeros((1, 16), dtype=np.int64))
+
+
+def test_what_does_not_compile_is_named() -> None:
+    called = Model("c", ("0", "1"), (Head("h", "token", lambda n, i, q, j, k: k, key="token"),), Output("h"))
+    with pytest.raises(NotEstablished, match="'h': its score is a Python callable"):
+        compile_program(called, 3)
+    called = Model("c", ("0", "1"), (Map("m", ("token",), 2, lambda n, i, t: t),), Output("m"))
+    with pytest.raises(NotEstablished, match="'m': it is a Python callable"):
+        compile_program(called, 3)
+    wide = [Map(f"m{x}", ("token",), 30, f"token + {x}") for x in range(3)]
+    big = Model("b", ("0", "1"), (*wide, Map("sum", ("m0", "m1", "m2"), 90, "m0 + m1 + m2")), Output("sum"))
+    with pytest.raises(ResourceLimit, match="'sum': its map has 27000 tuples"):
+        compile_program(big, 3)
+    with pytest.raises(ResourceLimit, match="classes of positions"):
+        compile_program(load("tribes-trap"), 3000)
+    for epsilon in (Fraction(0), Fraction(26, 100)):
+        with pytest.raises(UsageError):
+            compile_program(load("flip-flop"), 3, epsilon)
+    with pytest.raises(ModelError):
+        compile_program(load("parity8"), 3)
+
+
+def test_logarithm_where_ties_are_harmless_linear_where_they_are_not() -> None:
+    assert "log(n)" in compile_program(load("contains-one"), 9).heads[0].scale.text
+    assert "*n" in compile_program(load("flip-flop"), 9).heads[0].scale.text
+    for name in ("contains-one", "flip-flop", "tagger"):
+        found = [compile_program(load(name), n).scale for n in (8, 80)]
+        assert found[1] / found[0] == pytest.approx(10 if name != "contains-one" else 1.664, rel=0.02)
+
+
+def test_ties_of_different_keys_at_two_positions_are_not_harmless() -> None:
+    """Position 1 wins with either key, position 2 with one of them only: what is read depends on the tie."""
+    rule = "1 if j == 1 or j == 2 and k == 0 else 0"
+    model = Model("t", ("0", "1"), (Head("h", "token", rule, key="token"),), Output("h"))
+    compiled = compile_program(model, 3)
+    assert compiled.heads[0].ties == "broken"
+    check_everywhere(compiled, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("name", ["contains-one", "flip-flop", "dyck1-depth2", "induction-head"])
+def test_the_temperature_is_within_a_factor_of_two(name: str) -> None:
+    n = {"flip-flop": 6, "induction-head": 6}.get(name, 9)
+    compiled = compile_program(load(name), n)
+    words, everything = words_of(compiled)
+    assert everything
+    assert smallest_factor(compiled, words, everything, 8) > 0.5
+
+
+def test_measured_errors_can_fail() -> None:
+    """A model that is not sharp enough is seen to be wrong."""
+    from restrict.simulate.measure import sharpened
+
+    compiled = compile_program(load("flip-flop"), 6)
+    words, everything = words_of(compiled)
+    assert measure(compiled, words, everything).wrong == 0
+    dull = measure(compiled, words, everything, soft=sharpened(compiled.soft, 0.1))
+    assert dull.wrong > 0 < dull.error - 0.25
+
+
+def test_samples_where_there_are_too_many_words() -> None:
+    compiled = compile_program(load("flip-flop"), 40)
+    words, everything = words_of(compiled, samples=30, seed=5)
+    assert not everything
+    assert words.shape == (30, 40)
+    found = measure(compiled, words, everything)
+    assert found.wrong == 0
+    assert found.error <= compiled.error
+
+
+def test_the_bound_after_tie_breaking() -> None:
+    rng = np.random.default_rng(2)
+    for _ in range(200):
+        n, scale = int(rng.integers(1, 9)), float(rng.random() * 60)
+        scores = [Fraction(int(s)) for s in rng.integers(-1, 2, n)]
+        winner = max(range(n), key=lambda j: (scores[j], j))
+        moved = [s + Fraction(j, 2 * n) for j, s in enumerate(scores)]
+        assert off_winner(moved, winner, scale) <= tied_error(n, 1, scale)
+    for error in (0.25, 1e-3, 1e-9):
+        rate = tied_rate(error)
+        worst = max(tied_error(n, 1, 2 * n * rate) for n in (*range(1, 40), 1000, 10**6))
+        assert 0.9 * error <= worst <= error
+    with pytest.raises(UsageError):
+        tied_rate(0.5)
+
+
+def test_terms_of_positions() -> None:
+    from restrict.model.expr_parser import parse
+
+    names = frozenset("in")
+    for text in ("i % 3 == 1", "min(i, 2)", "max(n - i, 4) // 2", "abs(i - 2)", "i > 1 and n > 3", "not i or n == 2",
+                 "3 if i == 1 else i", "isqrt(4) + i", "-3 * i", "(i - 4) % 3"):  # fmt: skip
+        expr = parse(text, names)
+        written = term_text(expr)
+        assert written is not None
+        from restrict.model.expr import bind
+
+        for n in range(1, 6):
+            for i in range(n):
+                assert Term(written).value(i, n) == bind(expr, i=i, n=n).value
+    assert term_text(parse("hash(i, 1) % 2", names)) is None
+    assert reach([parse("i % 3 == 1", names)]) is not None
+    assert reach([parse("i // 2", names)]) is None
+
+
+def test_the_command(tmp_path: Path) -> None:
+    run = CliRunner().invoke
+    found = run(cli, ["simulate", "flip-flop", "-n", "5", "-o", str(tmp_path / "m.safetensors")])
+    assert found.exit_code == 0
+    assert "no wrong label" in found.output
+    assert "every length" in found.output
+    found = run(cli, ["simulate", "tribes", "-n", "8", "--json", "--epsilon", "1/50"])
+    document = json.loads(found.output)
+    assert document["measured_error"] - 1e-15 <= document["certified_error"] <= 1 / 50
+    assert document["exhaustive"] is True
+    assert document["every_length"] is False
+    for bad in ("0.3", "0", "x", "-1", "1e999"):
+        assert run(cli, ["simulate", "tribes", "-n", "8", "--epsilon", bad]).exit_code != 0
+
+
+def test_generated_models_have_the_same_bytes() -> None:
+    assert compile_program(loads(document_bytes("flip-flop"), "x"), 5).soft.digest == (
+        compile_program(load("flip-flop"), 5).soft.digest
+    )

@@ -1,0 +1,308 @@
+"""S-RASP: interpreter, uniform-tieless transformer and its softmax, against each other and against definitions."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from restrict.cli.main import cli
+from restrict.errors import ModelError, NotEstablished, UsageError
+from restrict.simulate import laws
+from restrict.simulate.srasp.compiler import compile_program, gap_of
+from restrict.simulate.srasp.interpreter import accepts, run
+from restrict.simulate.srasp.parser import parse
+from restrict.simulate.srasp.programs import BRACKETS, dyck, flip_flop, induction
+from restrict.simulate.srasp.source import load
+from restrict.simulate.srasp.syntax import Program
+from restrict.simulate.uniform_tieless import (
+    by_softmax,
+    gap_function,
+    is_uniform,
+    rounding_width,
+    safe_length,
+    softmax_error,
+    temperature,
+)
+from restrict.soft.evaluate import logits
+from restrict.soft.model import SoftModel
+
+QUARTER = Fraction(1, 4)
+
+
+def balanced(word: tuple[str, ...]) -> bool:
+    """Dyck, with a stack."""
+    stack: list[str] = []
+    closer = dict(BRACKETS)
+    for symbol in word:
+        if symbol in closer:
+            stack.append(closer[symbol])
+        elif not stack or stack.pop() != symbol:
+            return False
+    return not stack
+
+
+def hop(word: tuple[str, ...], at: int) -> int | None:
+    """The nearest position up to ``at`` that follows an earlier occurrence of the symbol there."""
+    return next((j for j in range(at, 0, -1) if word[j - 1] == word[at]), None)
+
+
+def expected(program: Program, words: np.ndarray) -> np.ndarray:
+    rows = [run(program, [program.alphabet[a] for a in word])[program.output] for word in words]
+    return np.array(rows).reshape(words.shape)
+
+
+def softmax_agrees(program: Program, words: np.ndarray) -> None:
+    """The softmax transformer at the computed temperature has the program's label at every position of the word."""
+    n = words.shape[1] + 1
+    model = compile_program(program)
+    sharp = temperature(model, n, gap_of(n), QUARTER)
+    assert sharp.error <= QUARTER
+    soft = by_softmax(model, sharp)
+    for part in np.array_split(words, max(1, len(words) * n * model.width // 2**22)):
+        found = logits(soft, soft.encode(part))[:, 1:, 0]
+        assert np.abs(found - (expected(program, part) - 0.5)).max(initial=0) <= sharp.error + 1e-9
+
+
+def every_word(program: Program, length: int) -> np.ndarray:
+    return np.array(list(itertools.product(range(len(program.alphabet)), repeat=length)), dtype=np.int64)
+
+
+def hard_agrees(program: Program, words: np.ndarray) -> None:
+    model = compile_program(program)
+    x = laws.run(model, model.encode(words), "average")
+    found = laws.times(x, model.output.unembed)[:, 1:, 0] + Fraction(float(model.output.bias[0]))
+    assert np.array_equal(found * 2 + 1, 2 * expected(program, words))
+
+
+@pytest.mark.parametrize(("k", "most"), [(1, 10), (2, 5), (3, 4)])
+def test_dyck_in_s_rasp_is_dyck(k: int, most: int) -> None:
+    program = parse(dyck(k))
+    for length in range(1, most + 1):
+        for word in itertools.product(program.alphabet, repeat=length):
+            assert accepts(program, word) == balanced(word)
+    assert not accepts(program, [])
+    with pytest.raises(UsageError):
+        dyck(5)
+
+
+@pytest.mark.parametrize(
+    ("k", "length"), [(1, 8), (2, 4), (3, 3), pytest.param(1, 10, marks=pytest.mark.heavy),
+                      pytest.param(2, 6, marks=pytest.mark.heavy), pytest.param(3, 5, marks=pytest.mark.heavy)],
+)  # fmt: skip
+def test_dyck_by_softmax_on_every_word(k: int, length: int) -> None:
+    """Every position is read, so a word of this length stands for all its prefixes, too."""
+    program = parse(dyck(k))
+    softmax_agrees(program, every_word(program, length))
+
+
+def near_dyck(rng: np.random.Generator, k: int, length: int) -> list[int]:
+    """A balanced word with sometimes one symbol changed; symbols are indices, left brackets are even."""
+    word: list[int] = []
+    stack: list[int] = []
+    while len(word) < length:
+        if stack and (len(stack) >= length - len(word) or rng.random() < 0.5):
+            word.append(stack.pop() + 1)
+        else:
+            stack.append(2 * int(rng.integers(k)))
+            word.append(stack[-1])
+    if rng.random() < 0.5:
+        word[int(rng.integers(length))] = int(rng.integers(2 * k))
+    return word
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+@pytest.mark.parametrize("length", [40, pytest.param(200, marks=pytest.mark.heavy)])
+def test_dyck_by_softmax_on_long_words(k: int, length: int) -> None:
+    rng = np.random.default_rng(k)
+    words = np.array([near_dyck(rng, k, length) for _ in range(12)])
+    softmax_agrees(parse(dyck(k)), words)
+
+
+@pytest.mark.parametrize("hops", [1, 2, 3])
+def test_induction_heads(hops: int) -> None:
+    program = parse(induction(hops, "abc", "b"))
+    for word in itertools.product("abc", repeat=5):
+        at: int | None = len(word) - 1
+        for _ in range(hops):
+            at = None if at is None else hop(word, at)
+        assert accepts(program, word) == (at is not None and word[at] == "b")
+    rng = np.random.default_rng(hops)
+    softmax_agrees(program, rng.integers(0, 3, (20, 12)))
+    hard_agrees(program, rng.integers(0, 3, (3, 5)))
+
+
+def test_flip_flop() -> None:
+    program = parse(flip_flop())
+    for word in itertools.product(program.alphabet, repeat=4):
+        writes = [s for s in word if s != "x"]
+        assert accepts(program, word) == (bool(writes) and writes[-1] == "w1")
+    softmax_agrees(program, every_word(program, 5))
+    hard_agrees(program, every_word(program, 3))
+
+
+PROGRAMS = {
+    "majority": "one(i) = psum [j <= i] Q_1(j)\nout(i) = one(i) * 2 > pos(i)",
+    "parity-like": "one(i) = psum [j <= i] Q_1(j)\nhalf(i) = rightmost [j <= i, one(i) == min(pos(j) * 2, pos(j))] "
+    "Q_0(j) : 1\nout(i) = half(i) or one(i) != 2",
+    "leftmost": "out(i) = leftmost [j <= i, Q_1(j) and not Q_0(i) or Q_0(j) and Q_0(i)] Q_1(j) : Q_0(i)",
+    "everywhere": "out(i) = leftmost [1, Q_1(j)] 1 : 0",
+    "strict": "out(i) = rightmost [j < i, not Q_1(j)] Q_0(j) : Q_1(i)",
+    "integers": "p(i) = rightmost [j < i, Q_1(j)] pos(j) : 2\nout(i) = p(i) <= 2 and max(p(i), 1) != 1",
+    "arithmetic": "a(i) = psum [j <= i] Q_0(j)\nb(i) = psum [j <= i] Q_1(j)\nd(i) = min(a(i), b(i))\n"
+    "s(i) = rightmost [j < i, d(i) == d(j) and Q_1(j)] 1 : 0\nout(i) = s(i) and a(i) - b(i) >= 0 - 1 or d(i) == 0",
+    "local": "out(i) = Q_1(i) and not Q_0(i) or pos(i) == 2",
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_three_ways(name: str) -> None:
+    program = parse(f"alphabet: 0 1\n{PROGRAMS[name]}\noutput: out")
+    hard_agrees(program, every_word(program, 4))
+    for length in (1, 5):
+        softmax_agrees(program, every_word(program, length))
+    model = compile_program(program)
+    for n in (2, 4):
+        found = gap_function(model, n)
+        assert found is None or found >= gap_of(n)
+
+
+def test_theorem_26_is_confirmed_and_can_fail() -> None:
+    program = parse(dyck(1))
+    model = compile_program(program)
+    words = every_word(program, 7)
+    sharp = temperature(model, 8, gap_of(8), QUARTER)
+    assert softmax_error(model, 8, gap_of(8), sharp.scale * 0.9) > QUARTER
+    assert softmax_error(model, 8, gap_of(8), sharp.scale * 2) < sharp.error
+    dull = by_softmax(model, type(sharp)(8, sharp.gap, 3.0, 1.0))
+    found = logits(dull, dull.encode(words))[:, 1:, 0]
+    assert np.abs(found - (expected(program, words) - 0.5)).max() > 0.5
+    assert [is_uniform(h) for layer in model.layers for h in layer.heads].count(True) == 2
+    with pytest.raises(UsageError):
+        temperature(model, 8, Fraction(0), QUARTER)
+
+
+@pytest.mark.parametrize("kind", ["float64", "float32"])
+def test_rounding_is_within_its_bound(kind: str) -> None:
+    unit, dtype = (2.0**-53, np.float64) if kind == "float64" else (2.0**-24, np.float32)
+    for text, n in ((dyck(1), 7), (flip_flop(), 30), (dyck(2), 5)):
+        program = parse(text)
+        model = compile_program(program)
+        sharp = temperature(model, n, gap_of(n), QUARTER)
+        words = np.random.default_rng(n).integers(0, len(program.alphabet), (40, n - 1))
+        soft = by_softmax(model, sharp)
+        found = logits(soft, soft.encode(words), dtype=dtype)[:, 1:, 0].astype(np.float64)
+        off = np.abs(found - (expected(program, words) - 0.5)).max()
+        assert off <= softmax_error(model, n, sharp.gap, sharp.scale, unit)
+        safe = safe_length(model, sharp, unit)
+        assert safe == n if kind == "float64" else 0 <= safe <= n
+        if safe:
+            assert softmax_error(model, safe, sharp.gap, sharp.scale, unit) < 0.5
+        if safe < n:
+            assert softmax_error(model, safe + 1, sharp.gap, sharp.scale, unit) >= 0.5
+
+
+def test_the_command(tmp_path: Path) -> None:
+    file = tmp_path / "p.srasp"
+    file.write_text(dyck(1), encoding="utf-8")
+    found = CliRunner().invoke(cli, ["simulate", str(file), "-n", "6", "-o", str(tmp_path / "m.safetensors")])
+    assert found.exit_code == 0
+    assert "no wrong label" in found.output
+    assert "every length up to 6" in found.output
+    found = CliRunner().invoke(cli, ["simulate", "srasp:induction-1", "-n", "6", "--json"])
+    document = json.loads(found.output)
+    assert document["wrong"] == 0
+    assert document["measured_error"] <= document["certified_error"] <= 0.2
+    file.write_text("alphabet: 0 1\nx(i) = leftmost [1, Q_1(j)] 1 : 0\noutput: x\n", encoding="utf-8")
+    assert "right at n = 6" in CliRunner().invoke(cli, ["simulate", str(file), "-n", "6"]).output
+    with pytest.raises(UsageError):
+        load("srasp:nothing")
+
+
+def test_the_temperature_grows_as_n_log_n() -> None:
+    model = compile_program(parse(dyck(2)))
+    scales = [temperature(model, n, gap_of(n), QUARTER).scale / (n * np.log(n)) for n in (16, 64, 256)]
+    assert max(scales) < 1.5 * min(scales)
+
+
+def test_a_tie_is_found() -> None:
+    from restrict.soft.known import first
+
+    with pytest.raises(NotEstablished, match="tie"):
+        gap_function(first(), 4)
+
+
+def test_the_same_weights_at_every_length() -> None:
+    model = compile_program(parse(dyck(2)))
+    assert isinstance(model, SoftModel)
+    assert all(head.scale.text == "1" for layer in model.layers for head in layer.heads)
+
+
+@pytest.mark.parametrize(
+    ("line", "column", "reason"),
+    [
+        ("x(i) = Q_2(i)", 8, "not in the alphabet"),
+        ("x(i) = y(i)", 8, "expected a number"),
+        ("x(i) = 1 +", 11, "the end of the line"),
+        ("x(i) = Q_1(j)", 8, "of i only"),
+        ("x(i) = psum [j < i] Q_1(j)", 13, r"over \[j <= i\]"),
+        ("x(i) = psum [j <= i] pos(j)", 22, "truth value"),
+        ("x(i) = rightmost [j >= i, 1] Q_1(j) : 0", 18, "masks"),
+        ("x(i) = not pos(i)", 12, "truth value"),
+        ("x(i) = pos(i) * pos(i)", 17, "must be a number"),
+        ("x(i) = Q_1(i) $", 15, "no part of a program"),
+        ("and(i) = 1", 1, "name of a new vector"),
+        ("x(i) = (" * 1 + "(" * 99, 68, "nested"),
+        ("x(i) = 1 1", 10, "end of the statement"),
+    ],
+)
+def test_errors_point_at_the_column(line: str, column: int, reason: str) -> None:
+    with pytest.raises(ModelError, match=reason) as caught:
+        parse(f"alphabet: 0 1\n{line}\noutput: x")
+    assert f":2:{column}:" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "needs 'alphabet"),
+        ("x(i) = 1", "first line"),
+        ("alphabet: a a\noutput: x", "different symbols"),
+        ("alphabet: a\nx(i) = pos(i)\noutput: x", "no vector of truth values"),
+        ("alphabet: a\nx(i) = Q_a(i)\nx(i) = Q_a(i)\noutput: x", "defined already"),
+    ],
+)
+def test_programs_that_are_none(text: str, reason: str) -> None:
+    with pytest.raises(ModelError, match=reason):
+        parse(text)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("x(i) = rightmost [j < i, pos(i) + 1 == pos(j)] Q_1(j) : 0", "must lie in 0 .. i"),
+        ("x(i) = rightmost [j < i, pos(i) == pos(j) and pos(j) == pos(i)] Q_1(j) : 0", "one integer equality"),
+        ("x(i) = rightmost [j < i, pos(i) < pos(j)] Q_1(j) : 0", "compared by one =="),
+        ("y(i) = rightmost [j < i, 1] pos(j) - 5 : 0\nx(i) = y(i) > 0", "at least 0"),
+        ("y(i) = rightmost [j < i, 1] pos(j) : pos(i)\nx(i) = y(i) > 0", "must be a number"),
+    ],
+)
+def test_what_does_not_compile_is_named(body: str, reason: str) -> None:
+    with pytest.raises(NotEstablished, match=reason):
+        compile_program(parse(f"alphabet: 0 1\n{body}\noutput: x"))
+
+
+def test_lemma_27() -> None:
+    for bits in (1, 4, 10):
+        for layers in (1, 2, 5):
+            width = rounding_width(bits, layers)
+            assert (2 * width) ** layers >= 2**bits
+            assert width == 1 or (2 * (width - 1)) ** layers < 2**bits
+    assert rounding_width(20, 2) == 512
+    with pytest.raises(UsageError):
+        rounding_width(0, 1)

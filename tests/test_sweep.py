@@ -1,0 +1,405 @@
+"""Sweeps: what a spec means, rows that survive kills, results that are re-checked, and what is refused in one line."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+import restrict
+from restrict.cli.main import cli
+from restrict.errors import ModelError, NotEstablished, RestrictError, UsageError
+from restrict.sweep import local
+from restrict.sweep.items import Item, Outcome, work
+from restrict.sweep.local import Lost, local_map
+from restrict.sweep.run import Engine, run_sweep
+from restrict.sweep.spec import read_spec
+from restrict.sweep.store import opened, read_rows
+from tests.sweep_work import kill_on_three, slow, square
+
+ROOT = Path(__file__).resolve().parent.parent
+HERE = Engine(0)
+GRID = """
+name = "small"
+[[grid]]
+model = "random:layers={layers},heads=1,states=2,seed={seed}"
+layers = [1, 2]
+seed = {from = 0, to = 1}
+n = {from = 4, to = 16, factor = 2}
+"""
+
+
+def spec(folder: Path, text: str) -> Path:
+    path = folder / "sweep.toml"
+    path.write_text(text)
+    return path
+
+
+def run(*words: object) -> Result:
+    return CliRunner().invoke(cli, ["sweep", *map(str, words)])
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_bytes().splitlines()] if path.exists() else []
+
+
+def wait_for(what: Callable[[], bool], seconds: float = 90) -> None:
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end, "timed out"
+        time.sleep(0.02)
+
+
+# ---------------------------------------------------------------- the spec
+
+
+def test_a_grid_is_the_product_of_its_axes(tmp_path: Path) -> None:
+    items = read_spec(spec(tmp_path, GRID)).items
+    assert [(dict(i.parameters)["layers"], i.seed, i.n) for i in items] == [
+        (layers, seed, n) for layers in (1, 2) for seed in (0, 1) for n in (4, 8, 16)
+    ]
+    assert items[0].model == "random:layers=1,heads=1,states=2,seed=0"
+    assert len({i.identity for i in items}) == len(items)
+
+
+def test_files_are_found_from_the_specs_folder_and_repeats_are_dropped(tmp_path: Path) -> None:
+    (tmp_path / "m.json").write_bytes((ROOT / "instances/contains-one.json").read_bytes())
+    text = '[[grid]]\nmodel = ["m.json", "and-of-ors"]\nn = [5, 5, {n}]\ntarget = "last"\n'
+    items = read_spec(spec(tmp_path, text.replace("{n}", "7") * 2)).items
+    assert [(i.model, i.n) for i in items] == [("m.json", 5), ("m.json", 7), ("and-of-ors", 5), ("and-of-ors", 7)]
+    assert items[0].path == str(tmp_path / "m.json")
+    assert items[2].path is None
+    moved = replace(items[0], path="/elsewhere/m.json")
+    assert moved.identity == items[0].identity, "where the file lies is not what the row is about"
+
+
+BAD = [
+    ("x = 1", "'x' is not known"),
+    ("grid = 3", "no table [[grid]]"),
+    ("[[grid", "this is no TOML"),
+    ('[[grid]]\nmodel = "a"', "grid 1: n: is missing"),
+    ("[[grid]]\nn = 4", "grid 1: model: is missing"),
+    ('[[grid]]\nmodel = "a"\nn = 0', "grid 1: n: 0 is not allowed here"),
+    ('[[grid]]\nmodel = "a"\nn = true', "n: True is not allowed"),
+    ('[[grid]]\nmodel = "a"\nn = []', "n: has no values"),
+    ('[[grid]]\nmodel = "a"\nn = 4\nlayer = 2', "layer: is not known"),
+    ('[[grid]]\nmodel = "random:seed={s}"\nn = 4', "the field {s} has no axis"),
+    ('[[grid]]\nmodel = "random:seed={"\nn = 4', "model:"),
+    ('[[grid]]\nmodel = "random:seed={ok}"\nok = 1\nn = 4', "ok: is the name of a column"),
+    ('[[grid]]\nmodel = "a"\nn = {from = 1}', "a range is"),
+    ('[[grid]]\nmodel = "a"\nn = {from = 1, to = 9, step = 0}', "a range needs a step"),
+    ('[[grid]]\nmodel = "a"\nn = {from = 0, to = 9, factor = 2}', "a range with a factor"),
+    ('[[grid]]\nmodel = "a"\nn = 4\nc = 1\nfree = 0.5', "give c or free"),
+    ('[[grid]]\nmodel = "a"\nn = 4\nfree = 1.5', "free: 1.5 is not allowed"),
+    ('[[grid]]\nmodel = "a"\nn = 4\ntask = "refute"', "language: is for the task refute"),
+    ('[[grid]]\nmodel = "a"\nn = 4\nlanguage = "parity"\nfree = 0.5', "free: is not for the task refute"),
+    ('[[grid]]\nmodel = "a"\nn = 4\nmethod = "magic"', "method: 'magic' is not allowed"),
+    ('[[grid]]\nmodel = "a"\nn = 4\ntarget = "first"', "target: 'first' is not allowed"),
+    ('[[grid]]\nmodel = "a"\nn = 4\ntime = -1', "time: -1 is not allowed"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), BAD)
+def test_a_bad_spec_is_one_line(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ModelError) as caught:
+        read_spec(spec(tmp_path, text))
+    assert message in str(caught.value)
+    assert str(caught.value).startswith(str(tmp_path / "sweep.toml"))
+    assert "\n" not in str(caught.value)
+
+
+def test_too_many_items_are_refused(tmp_path: Path) -> None:
+    many = "{from = 0, to = 9999}"
+    with pytest.raises(RestrictError, match="more than 1000000 items"):
+        read_spec(spec(tmp_path, f'[[grid]]\nmodel = "random:seed={{s}}"\ns = {many}\nseed = {many}\nn = 4'))
+
+
+# ---------------------------------------------------------------- rows
+
+
+MIXED = """
+[[grid]]
+model = ["contains-one.json", "no-such-model"]
+n = [3, 6]
+
+[[grid]]
+model = "random:layers=1,heads=1,states=2,seed=3"
+n = 6
+target = ["all", 2]
+
+[[grid]]
+model = "parity-attempt.json"
+language = ["parity", "no-such-language"]
+n = 8
+"""
+
+
+def test_rows_errors_and_the_recheck(tmp_path: Path) -> None:
+    for name in ("contains-one.json", "parity-attempt.json"):
+        (tmp_path / name).write_bytes((ROOT / "instances" / name).read_bytes())
+    path, out = spec(tmp_path, MIXED), tmp_path / "sweep.jsonl"
+    text = run(path, "--jobs", "0")
+    assert text.output == f"{out}: 8 items, 8 new, 3 with an error\n"
+    rows = lines(out)
+    assert [row["ok"] for row in rows] == [True, True, False, False, True, True, True, False]
+    assert "neither a file, from the spec's folder, nor a built-in" in rows[2]["error"]
+    assert rows[2]["exit_code"] == 2
+    assert rows[6]["outcome"] == "refuted"
+    for row in (row for row in rows if row["ok"]):
+        assert row["verified"].startswith("s VERIFIED")
+        model, certificate = tmp_path / row["model_file"], tmp_path / row["certificate"]
+        # What the row says is what the files say, and the commands of the command line take them.
+        result = CliRunner().invoke(cli, ["check", str(model), str(certificate)])
+        assert result.output.startswith("s VERIFIED"), result.output
+        if row["task"] == "certify":
+            read = restrict.load_certificate(certificate)
+            assert (len(read.restriction.fixed), read.free, read.c) == (
+                row["fixed_count"], row["free_count"], row["depends"],
+            )  # fmt: skip
+    assert run(path, "--jobs", "0").output == f"{out}: 8 items, 0 new, 3 with an error\n"
+    assert lines(out) == rows
+    assert run(path, "--recheck", "--jobs", "0").output == f"{out}: 5 certificates verified, 3 rows have none\n"
+    bad = tmp_path / rows[0]["certificate"]
+    bad.write_bytes(bad.read_bytes().replace(b'"values": [1]', b'"values": [0]'))
+    result = run(path, "--recheck", "--jobs", "0")
+    assert isinstance(result.exception, NotEstablished)
+    assert f"1 of 5 fail; first: row {rows[0]['id']}" in str(result.exception)
+
+
+def test_retry_runs_only_what_has_an_error(tmp_path: Path) -> None:
+    items = read_spec(spec(tmp_path, GRID)).items[:4]
+    out, done = tmp_path / "rows.jsonl", []
+
+    def half(item: Item) -> Outcome:
+        done.append(item.n)
+        good = item.n != 8 or len(done) > 4
+        return Outcome(item.row | ({"ok": True} if good else {"ok": False, "error": "no", "exit_code": 3}))
+
+    assert run_sweep(items, out, HERE, function=half).failed == 1
+    assert run_sweep(items, out, HERE, function=half).new == 0
+    summary = run_sweep(items, out, HERE, function=half, retry=True)
+    assert (summary.new, summary.failed) == (1, 0)
+    assert done == [4, 8, 16, 4, 8]
+    assert len(lines(out)) == 5, "rows are only ever added"
+    assert all(row["ok"] for row in read_rows(out)[0].values())
+
+
+def test_half_a_last_line_is_dropped_and_other_files_are_left_alone(tmp_path: Path) -> None:
+    items = read_spec(spec(tmp_path, GRID)).items[:3]
+    out = tmp_path / "rows.jsonl"
+
+    def quick(item: Item) -> Outcome:
+        return Outcome(item.row | {"ok": True})
+
+    run_sweep(items, out, HERE, function=quick)
+    whole = out.read_bytes()
+    ends = [k + 1 for k, byte in enumerate(whole) if byte == 10]
+    for cut in (0, 1, ends[0] - 1, ends[0], ends[1] + 7, len(whole) - 1):
+        out.write_bytes(whole[:cut])
+        summary = run_sweep(items, out, HERE, function=quick)
+        assert summary.new == 3 - sum(end <= cut for end in ends)
+        assert out.read_bytes() == whole
+    for content in (b"not json\n", b'{"ok": true}\n', b"[1]\n"):
+        out.write_bytes(content)
+        with pytest.raises(UsageError, match="line 1 is no row of a sweep"):
+            run_sweep(items, out, HERE, function=quick)
+        assert out.read_bytes() == content
+
+
+def test_one_sweep_at_a_time(tmp_path: Path) -> None:
+    pytest.importorskip("fcntl")
+    out = tmp_path / "rows.jsonl"
+    with opened(out), pytest.raises(UsageError, match="another sweep is at work"), opened(out):
+        pass
+
+
+def test_an_engines_bug_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any, **__: Any) -> Any:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr("restrict.certification.certify", broken)
+    row = work(read_spec(spec(tmp_path, GRID)).items[0]).row
+    assert (row["ok"], row["exit_code"], row["error"]) == (False, 1, "internal: ZeroDivisionError: a bug")
+
+
+# ---------------------------------------------------------------- the pool
+
+
+@pytest.mark.heavy
+def test_every_item_comes_once_and_a_killed_worker_costs_one_item(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert sorted(local_map(square, [1, 2, 3], 0)) == [(0, 1), (1, 4), (2, 9)]
+    found = dict(local_map(kill_on_three, list(range(12)), 2))
+    assert set(found) == set(range(12))
+    assert isinstance(found[3], Lost)
+    assert "killed 2 times" in str(found[3])
+    assert [found[k] for k in range(12) if k != 3] == [k * k for k in range(12) if k != 3]
+    assert "OMP_NUM_THREADS" not in os.environ or local.THREADS
+
+
+def test_a_pool_gives_what_the_loop_gives() -> None:
+    assert dict(local_map(square, list(range(30)), 2)) == {k: k * k for k in range(30)}
+
+
+def start(path: Path, *words: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "restrict.cli", "sweep", str(path), "--jobs", "2", *words]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True
+    )
+
+
+def children(pid: int) -> list[int]:
+    """The processes whose parent is ``pid``, from /proc."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            after = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(after[1]) == pid:
+            found.append(int(stat.parent.name))
+    return found
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+MANY = """
+[[grid]]
+model = "random:layers=1,heads=1,states=2,seed={seed}"
+seed = {from = 0, to = 59}
+n = [20, 40]
+"""
+
+
+@pytest.mark.heavy
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks at /proc")
+def test_kill_and_resume(tmp_path: Path) -> None:
+    """SIGKILL in the middle: the workers end, every row is there once, the same rows as without a kill."""
+    path, out = spec(tmp_path, MANY), tmp_path / "sweep.jsonl"
+    for at in (1, 30):
+        process = start(path)
+        wait_for(lambda at=at: len(out.read_bytes().splitlines()) >= at if out.exists() else False)  # type: ignore[misc]
+        workers = children(process.pid)
+        process.kill()
+        process.wait()
+        wait_for(lambda workers=workers: not any(map(alive, workers)))  # type: ignore[misc]
+    before = read_rows(out)[0]
+    assert 0 < len(before) < 120
+    done = start(path)
+    text, error = done.communicate(timeout=200)
+    assert (done.returncode, error) == (0, "")
+    assert text == f"{out}: 120 items, {120 - len(before)} new, 0 with an error\n"
+    rows = lines(out)
+    assert len(rows) == 120
+    assert {row["id"] for row in rows} == {item.identity for item in read_spec(path).items}
+    for row in rows[:3]:
+        again = work(next(item for item in read_spec(path).items if item.identity == row["id"])).row
+        assert (again["fixed_count"], again["verified"]) == (row["fixed_count"], row["verified"])
+    assert not list((tmp_path / "sweep.jsonl.certificates").glob("*.part"))
+
+
+@pytest.mark.heavy
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="signals")
+def test_ctrl_c_keeps_the_rows(tmp_path: Path) -> None:
+    path, out = spec(tmp_path, MANY), tmp_path / "sweep.jsonl"
+    process = start(path)
+    wait_for(lambda: out.exists() and len(out.read_bytes().splitlines()) >= 2)
+    workers = children(process.pid)
+    os.killpg(process.pid, signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert error.count("\n") == 1
+    assert "interrupted; the rows so far are in" in error
+    wait_for(lambda: not any(map(alive, workers)))
+    assert 2 <= len(lines(out)) < 120
+
+
+# ---------------------------------------------------------------- Dask, DuckDB
+
+
+@pytest.mark.parametrize(("option", "library"), [("--dask", "distributed"), ("--parquet", "duckdb")])
+def test_a_missing_library_is_said_before_the_work(
+    option: str, library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import importlib.util
+
+    right = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == library else right(name))
+    result = run(spec(tmp_path, GRID), option, tmp_path / "x", "-o", tmp_path / "rows.jsonl")
+    assert isinstance(result.exception, UsageError)
+    assert "pip install 'restrict[sweep]'" in str(result.exception)
+    assert not (tmp_path / "rows.jsonl").exists()
+
+
+def test_heavy_libraries_are_not_imported_without_need(tmp_path: Path) -> None:
+    text = (
+        "import sys; from restrict.cli.main import cli; "
+        "cli(['sweep', sys.argv[1], '--jobs', '0'], standalone_mode=False); "
+        "print(sorted(m for m in ('dask', 'distributed', 'duckdb', 'pandas') if m in sys.modules))"
+    )
+    path = spec(tmp_path, '[[grid]]\nmodel = "no-such"\nn = 3\n')
+    done = subprocess.run([sys.executable, "-c", text, str(path)], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_parquet_file_has_the_rows(tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    out, table = tmp_path / "rows.jsonl", tmp_path / "it's.parquet"
+    result = run(spec(tmp_path, GRID), "-o", out, "--jobs", "0", "--parquet", table)
+    assert result.output.endswith(f"table in {table}\n")
+    made = duckdb.read_parquet(str(table))
+    assert len(made) == 12
+    pairs = made.project("id, fixed_count, layers").fetchall()
+    assert sorted(pairs) == sorted((r["id"], r["fixed_count"], r["layers"]) for r in lines(out))
+
+
+@pytest.mark.heavy
+def test_dask_gives_the_same_rows_and_survives_a_killed_worker(tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    from restrict.sweep.cluster import cluster_map
+
+    path = spec(tmp_path, GRID)
+    assert run(path, "-o", tmp_path / "a.jsonl", "--jobs", "0").exit_code == 0
+    result = run(path, "-o", tmp_path / "b.jsonl", "--jobs", "2", "--dask", "local")
+    assert result.exit_code == 0, result.exception
+    kept = ("id", "fixed_count", "verified", "provenance")
+    a, b = ({r["id"]: [r[k] for k in kept] for r in lines(tmp_path / name)} for name in ("a.jsonl", "b.jsonl"))
+    assert a == b
+    found = dict(cluster_map(kill_on_three, list(range(8)), "local", 2))
+    assert isinstance(found[3], Lost)
+    assert [found[k] for k in range(8) if k != 3] == [k * k for k in range(8) if k != 3]
+
+
+@pytest.mark.heavy
+def test_no_scheduler_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("distributed")
+    from restrict.sweep import cluster
+
+    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 1)
+    for address in ("tcp://127.0.0.1:1", "nowhere"):
+        with pytest.raises(UsageError, match="no scheduler answers"):
+            list(cluster.cluster_map(slow, [1], address, 1))
+
+
+def test_the_spec_of_the_docs_is_read(tmp_path: Path) -> None:
+    text = (ROOT / "docs/scale.md").read_text(encoding="utf-8")
+    example = text.split("```toml\n")[1].split("```")[0]
+    items = read_spec(spec(tmp_path, example)).items
+    assert len(items) == 2 * 2 * 10 * 3 * 2 + 2 * 2
+    assert {item.task for item in items} == {"certify", "refute"}
+    for axis in ("model", "n", "task", "target", "c", "free", "method", "seed", "language", "exact", "time"):
+        assert f"`{axis}`" in text
