@@ -59,6 +59,8 @@ ROW_CHARGE = 500_000
 FEW_NODES, FALLBACK_NODES = 5_000, 40_000
 """Deletion examines every node: programs with few start with it, others fall back on it when the first dives fail."""
 
+FOLLOWED = 3
+"""Random inputs whose runs are followed where no dive succeeds."""
 MANY = 256
 """With more positions fixed than this a guard is asked before deletion, too."""
 
@@ -156,8 +158,10 @@ class Search:
                     return
             if turn == 0 and self.best.fixed is None and not self.refused and self._nodes <= FALLBACK_NODES:
                 self._deletion(rng)
-            if turn == 0 and self.best.fixed is None and self.wide:
+            for _ in range(FOLLOWED if turn == 0 and self.best.fixed is None and self.wide else 0):
                 self._follow(rng)
+                if self._over():
+                    return
             turn += 1
             if self.best.count == 0:
                 return
