@@ -1,12 +1,15 @@
 """What a sweep costs besides its items: overhead, two workers against one, resuming 10 000 rows (docs/scale.md).
 
-Run ``python scripts/bench_sweep.py`` on a machine with at least two free cores. Items are 100 ms of pure computing.
+Run ``python scripts/bench_sweep.py`` on a machine with at least two free cores. Items are 100 ms of pure computing;
+with ``--sleep`` they only wait, which shows what the sweep itself costs where the cores are busy with other things.
 """
 
 from __future__ import annotations
 
+import argparse
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +43,20 @@ def spin(item: Item) -> Outcome:
     return Outcome(item.row | row, {name: b"x" * 2000})
 
 
+def wait(item: Item) -> Outcome:
+    """The same, waiting instead of computing."""
+    begin, name = time.perf_counter(), f"{item.identity}.cert"
+    time.sleep(SPIN)
+    row = {"ok": True, "fixed_count": 3, "provenance": {"engine": "x" * 200}, "certificate": name}
+    return Outcome(item.row | row | {"seconds": time.perf_counter() - begin}, {name: b"x" * 2000})
+
+
 def at_once(item: Item) -> Outcome:
-    """A row without work."""
-    return Outcome(item.row | {"ok": True, "provenance": {"engine": "x" * 200}})
+    """A row and its file without work."""
+    name = f"{item.identity}.cert"
+    return Outcome(
+        item.row | {"ok": True, "provenance": {"engine": "x" * 200}, "certificate": name}, {name: b"x" * 2000}
+    )
 
 
 def items(folder: Path, count: int) -> tuple[Item, ...]:
@@ -52,7 +66,7 @@ def items(folder: Path, count: int) -> tuple[Item, ...]:
     return read_spec(path).items
 
 
-def measured(folder: Path, count: int, jobs: int) -> tuple[float, float, float]:
+def measured(folder: Path, count: int, jobs: int, work: Callable[[Item], Outcome]) -> tuple[float, float, float]:
     """Seconds until the first row, seconds for the rest, and what the items of the rest say that they took."""
     stamps: list[float] = []
     taken: list[float] = []
@@ -62,23 +76,29 @@ def measured(folder: Path, count: int, jobs: int) -> tuple[float, float, float]:
         taken.append(row["seconds"])
 
     start = time.perf_counter()
-    run_sweep(items(folder, count), folder / f"rows-{count}-{jobs}.jsonl", Engine(jobs), function=spin, step=step)
+    run_sweep(items(folder, count), folder / f"rows-{count}-{jobs}.jsonl", Engine(jobs), function=work, step=step)
     return stamps[0] - start, stamps[-1] - stamps[0], sum(taken[1:])
 
 
 def main() -> None:
     """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sleep", action="store_true", help="items wait instead of computing")
+    asleep = parser.parse_args().sleep
+    work, kind = (wait, "waiting") if asleep else (spin, "computing")
     with tempfile.TemporaryDirectory() as name:
         folder, count = Path(name), 200
-        start, one, taken = measured(folder, count, 1)
-        print(f"1 worker, {count - 1} items of {1000 * SPIN:.0f} ms CPU after the first: {one:.2f} s, the items alone "
-              f"{taken:.2f} s, so {100 * (one / taken - 1):.2f} % on top; {start:.1f} s until the first row",
+        start, one, taken = measured(folder, count, 1, work)
+        print(f"1 worker, {count - 1} items of {1000 * SPIN:.0f} ms {kind} after the first: {one:.2f} s, the items "
+              f"alone {taken:.2f} s, so {100 * (one / taken - 1):.2f} % on top; {start:.1f} s until the first row",
               flush=True)  # fmt: skip
-        start, two, taken = measured(folder, count, 2)
+        start, two, taken = measured(folder, count, 2, work)
         print(f"2 workers: {two:.2f} s ({one / two:.2f} times as fast), the items alone {taken / 2:.2f} s on each; "
               f"{start:.1f} s until the first row", flush=True)  # fmt: skip
         many, out = items(folder, 10_000), folder / "many.jsonl"
+        begin = time.perf_counter()
         run_sweep(many[:9_999], out, Engine(0), function=at_once)
+        print(f"writing a row and its certificate: {(time.perf_counter() - begin) / 10:.2f} ms")
         begin = time.perf_counter()
         done = run_sweep(items(folder, 10_000), out, Engine(0), function=at_once)
         print(f"resuming {done.items} items, {done.new} of them open: {time.perf_counter() - begin:.2f} s")

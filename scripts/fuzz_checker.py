@@ -22,7 +22,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -41,7 +41,9 @@ from restrict.checker.main import verify  # noqa: E402
 from restrict.errors import RestrictError  # noqa: E402
 from tests import mutations, naive  # noqa: E402
 
-CHUNK, SECONDS, MEMORY, LIMIT, INPUTS = 500, 8.0, 1 << 30, 2_000_000, 300
+CHUNK, SECONDS, MEMORY, LIMIT, INPUTS = 2000, 8.0, 1 << 30, 2_000_000, 300
+EACH = 100
+"""Mutants of an original; making and certifying one takes as long as some ten mutants."""
 TENSOR = "t.safetensors"
 NUMBERS = (0, 1, -1, 2, 3, 63, 64, 65, 1000, 65536, 10**6, 10**8, 10**8 + 1, 2**31, 2**62, 2**63 - 1, -(2**63), 2**63)
 WORDS = ["n", "i", "j", "q", "k", "token", "and", "or", "not", "if", "else", "min(", "max(", "abs(", "hash(", "isqrt("]
@@ -294,7 +296,7 @@ def chunk(task: tuple[int, int]) -> Tally:
     signal.signal(signal.SIGALRM, alarm)
     fast.LONG = 1  # every row by the kernels
     rng, tally = np.random.default_rng([20261121, 11, task[0]]), Tally()
-    pool = [mutations.original(rng) for _ in range(2 + task[1] // 40)]
+    pool = [mutations.original(rng) for _ in range(2 + task[1] // EACH)]
     with tempfile.TemporaryDirectory() as name:
         for turn in range(task[1]):
             trial, start = mutant(rng, pool), time.perf_counter()
@@ -317,6 +319,15 @@ def keep(folder: Path, number: int, wrong: str, trial: Trial) -> None:
         (folder / TENSOR).write_bytes(trial.tensor)
 
 
+def collect(total: Tally, found: Tally, folder: Path) -> None:
+    """Add the counts of a chunk, and write its failures."""
+    total.codes.update(found.codes)
+    total.slowest, total.largest = max(total.slowest, found.slowest), max(total.largest, found.largest)
+    for wrong, trial in found.failures:
+        total.failures.append((wrong, trial))
+        keep(folder, len(total.failures), wrong, trial)
+
+
 def main() -> int:
     """Run the fuzzer."""
     parser = argparse.ArgumentParser(description="fuzz the trusted checker")
@@ -329,26 +340,20 @@ def main() -> int:
     start, total = time.monotonic(), Tally()
     sizes = [min(CHUNK, options.mutants - done) for done in range(0, options.mutants, CHUNK)]
     tasks = [((options.seed + 1) * 10_000_000 + index, size) for index, size in enumerate(sizes)]
-    with ProcessPoolExecutor(options.jobs) if options.jobs > 1 else nullcontext() as pool:
+    # A kill by a time limit is an interruption, too: what was found until then is reported.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with suppress(KeyboardInterrupt), ProcessPoolExecutor(options.jobs) if options.jobs > 1 else nullcontext() as pool:
         for found in map(chunk, tasks) if pool is None else pool.map(chunk, tasks):
-            total.codes.update(found.codes)
-            total.slowest, total.largest = max(total.slowest, found.slowest), max(total.largest, found.largest)
-            for wrong, trial in found.failures:
-                total.failures.append((wrong, trial))
-                keep(options.folder, len(total.failures), wrong, trial)
+            collect(total, found, options.folder)
             if sys.stderr.isatty():
-                print(
-                    f"\r{total.codes.total()} of {options.mutants}, {len(total.failures)} failures",
-                    end="",
-                    file=sys.stderr,
-                )
+                print(f"\r{total.codes.total()} mutants, {len(total.failures)} failures", end="", file=sys.stderr)
     for code, count in sorted(total.codes.items()):
         print(f"{count:9} {code}")
     seconds = time.monotonic() - start
-    print(f"{len(total.failures)} failures in {options.mutants} mutants, {seconds:.0f} s; the slowest took "
+    print(f"{len(total.failures)} failures in {total.codes.total()} mutants, {seconds:.0f} s; the slowest took "
           f"{total.slowest:.2f} s; at most {total.largest >> 20} MiB")  # fmt: skip
     if options.output:
-        counts = {"mutants": options.mutants, "seed": options.seed, "codes": dict(total.codes)}
+        counts = {"mutants": total.codes.total(), "seed": options.seed, "codes": dict(total.codes)}
         faults = [wrong for wrong, _ in total.failures]
         options.output.write_text(json.dumps({**counts, "failures": faults, "slowest": total.slowest}, indent=1) + "\n")
     return 1 if total.failures else 0

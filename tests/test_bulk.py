@@ -71,6 +71,19 @@ def test_longer_words_in_small_blocks_with_little_room(mask: str, ties: str, mon
             assert_same(at, random_restriction(rng, at))
 
 
+@pytest.mark.parametrize("ties", ["left", "right"])
+@pytest.mark.parametrize("mask", ["none", "past", "strict_past", "future", "strict_future"])
+def test_scores_at_both_ends_of_64_bits(mask: str, ties: str) -> None:
+    """No score has a neighbour outside 64 bits that is computed."""
+    rng = np.random.default_rng(7)
+    for scores in ("9223372036854775807 - k % 2", "-9223372036854775807 - k % 2", "9223372036854775807 * (2 * k - 1)"):
+        head = Head("h", "token", scores, key="token", mask=mask, ties=ties)  # type: ignore[arg-type]
+        own = Head("g", "token", scores, key="token", query="h", mask=mask, ties=ties)  # type: ignore[arg-type]
+        at = Model("ends", ("a", "b"), (head, own), Output("g", "every")).at(9)
+        for _ in range(3):
+            assert_same(at, random_restriction(rng, at))
+
+
 def test_what_it_cannot_do_is_said() -> None:
     wide = Head("h", "token", "k + i", key="token")
     assert not supported(Model("i", ("a", "b"), (wide,), Output("h", "every")).at(4))

@@ -190,7 +190,7 @@ def test_control_characters_and_surrogates_in_a_quotation_are_escaped(
         (tmp_path / "c.json").write_text(json.dumps({**certificate, key: 1}))
         code, line = outcome(capsys, files("good")[0], tmp_path / "c.json")
         assert code == 4
-        assert "unknown key" in line
+        assert ("lone surrogate" if key == "\ud800" else "unknown key") in line
         assert len(line) < 1000
 
 

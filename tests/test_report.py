@@ -139,6 +139,7 @@ def test_words_are_carried_as_runs() -> None:
 # ---------------------------------------------------------------- files
 
 
+@pytest.mark.heavy
 def test_a_report_of_three_layers_at_n_200_is_small_and_fetches_nothing(tmp_path: Path) -> None:
     certificate = random_certificate("random:layers=3,heads=3,states=4,seed=2,every=1", 200, 0.6, target="all")
     certificate.save(tmp_path / "c.json")
@@ -151,6 +152,7 @@ def test_a_report_of_three_layers_at_n_200_is_small_and_fetches_nothing(tmp_path
     assert text == page_of(tmp_path / "c.json").html()
 
 
+@pytest.mark.heavy
 def test_a_report_at_n_1_000_000_is_small(tmp_path: Path) -> None:
     """Half of the positions fixed one by one: the worst case for runs."""
     n = 1_000_000
@@ -212,12 +214,13 @@ def test_numbers_are_short() -> None:
 # ---------------------------------------------------------------- the command
 
 
+@pytest.mark.heavy
 def test_every_kind_of_file_has_a_report(shell: Shell, refutation: Path, tmp_path: Path) -> None:
     files: dict[str, Path] = {"Refutation": refutation}
     for kind, command in {
         "Certificate": "certify random:layers=2,heads=1,states=2,seed=1 -n 12 -o",
         "Lower bound": "lower-bound contains-one -n 8 -o",
-        "Automaton": "automaton flip-flop -o",
+        "Automaton": "automaton instances/brasp-ab-star.json -o",
         "Proof for all lengths": "verify instances/brasp-dyck1-depth2.json -L dyck:1,depth=2 -o",
     }.items():
         files[kind] = tmp_path / f"{kind.replace(' ', '-')}.json"
@@ -328,6 +331,7 @@ def test_the_page_works_in_a_browser(refutation: Path, tmp_path: Path) -> None:
 # ---------------------------------------------------------------- notebooks
 
 
+@pytest.mark.heavy
 def test_notebooks_show_tables(refutation: Path) -> None:
     """What a notebook calls, for everything that a person looks at there."""
     model = restrict.load("flip-flop")

@@ -22,6 +22,7 @@ JSON_BYTES = 64 << 20
 JSON_DEPTH = 64
 JSON_MEMORY = 3 << 29
 LONG = re.compile(rb"[0-9]{19}")
+SURROGATE = re.compile("[\ud800-\udfff]")
 OBJECT_SIZES = ((b"[", 88), (b"{", 240), (b",", 44), (b'"', 28))
 """What a document takes in memory: at most so many bytes for each of these characters, and four for every one."""
 NO_JSON = "nested far more than 64 deep, or an integer of thousands of digits"
@@ -61,19 +62,21 @@ def read_json(data: bytes, place: Place, meter: Meter) -> Any:
     except (ValueError, RecursionError) as error:
         known = isinstance(error, json.JSONDecodeError)
         malformed(place, f"not JSON: {error}" if known else NO_JSON)
-    check_values(document, place, LONG.search(data) is not None)
+    check_values(document, place, LONG.search(data) is not None or b"\\u" in data)
     return document
 
 
-def check_values(document: Any, place: Place, long: bool) -> None:
-    """Refuse deep nesting, and integers beyond 64 bits where the document has ``long`` ones. Level by level."""
+def check_values(document: Any, place: Place, closely: bool) -> None:
+    """Refuse deep nesting, level by level; ``closely``: and integers beyond 64 bits, and halves of characters."""
     level: list[Any] = [[document]]
     for _ in range(JSON_DEPTH + 1):
-        for child in (child for part in level for child in part) if long else ():
+        for child in (child for part in level for child in part) if closely else ():
             if type(child) is int and not LEAST <= child <= LARGEST:
                 malformed(place, "an integer is outside -2^63 .. 2^63-1: " + short(str(child)))
+            if type(child) is str and SURROGATE.search(child):
+                malformed(place, "a lone surrogate is no character: " + shown(child))
         inner = [child for part in level for child in part if type(child) is list or type(child) is dict]
-        level = [list(child.values()) if type(child) is dict else child for child in inner]
+        level = [[*child, *child.values()] if type(child) is dict else child for child in inner]
     require(not level, place, "nested more than 64 deep")
 
 
@@ -98,7 +101,7 @@ def shaped(value: Any, shape: Any, place: Place) -> Any:
 
 def record(value: Any, table: dict[str, Any], place: Place) -> dict[str, Any]:
     """An object with the keys of the table and no others, each of its shape; without those that may be missing."""
-    for key in sorted(thing(value, place).keys() - table.keys()):
+    for key in (key for key in thing(value, place) if key not in table):
         malformed(place, "unknown key: " + shown(key))
     found = {}
     for key, shape in table.items():

@@ -18,7 +18,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "bounds": ("bounds -L 1 -H 2 -C 0.9",),
     "language": ("language parity -n 100", "language 'regex:(ab)*' -n 20"),
     "refute": ("refute parity-attempt -L parity -n 100 -o refutation.json",),
-    "automaton": ("automaton flip-flop -o flip-flop-dfa.json",),
+    "automaton": ("automaton instances/brasp-ab-star.json -o ab-star-dfa.json",),
     "verify": ("verify instances/brasp-ab-star.json -L 'regex:(ab)*'",),
     "compile": ("compile 'once (1 and previous 1)' --alphabet 0,1 -o contains-11.json",),
     "import": ("import b-rasp instances/brasp-dyck1-depth2.txt -o dyck.json",),

@@ -15,6 +15,7 @@ from restrict.cli import common
 if TYPE_CHECKING:
     from restrict.simulate.hard import Compiled
     from restrict.simulate.measure import Measured
+    from restrict.soft.model import SoftModel
 
 
 class Epsilon(click.ParamType):  # type: ignore[type-arg]
@@ -44,9 +45,23 @@ class Epsilon(click.ParamType):  # type: ignore[type-arg]
 @click.option("--samples", type=click.IntRange(1, 10**6), default=200, show_default=True, help="Words to draw.")
 @common.SEED
 @common.output_option("the softmax model (restrict-soft/1)")
+@click.option(
+    "--torch",
+    "torch_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    callback=lambda _context, _parameter, path: common.check_writable(path),
+    help="Write the float32 weights of an nn.Module at this length here (safetensors).",
+)
 @common.JSON
 def simulate(
-    model: str, n: int, epsilon: Fraction, samples: int, seed: int, output: Path | None, as_json: bool
+    model: str,
+    n: int,
+    epsilon: Fraction,
+    samples: int,
+    seed: int,
+    output: Path | None,
+    torch_file: Path | None,
+    as_json: bool,
 ) -> None:
     """Simulate hard attention by softmax: the temperature that MODEL needs at length N, and the error.
 
@@ -60,7 +75,7 @@ def simulate(
     from restrict.simulate.srasp.source import is_srasp
 
     if is_srasp(model):
-        _srasp(model, n, epsilon, (samples, seed), output, as_json)
+        _srasp(model, n, epsilon, (samples, seed), (output, torch_file), as_json)
         return
     from restrict.model.source import load
     from restrict.simulate.hard import compile_program
@@ -71,14 +86,23 @@ def simulate(
         compiled = compile_program(load(model), n, epsilon)
         progress("measuring", None)
         found = measure(compiled, *words_of(compiled, samples, seed))
-    if output is not None:
-        compiled.soft.save(output)
+    _write(compiled.soft, n, output, torch_file)
     if as_json:
         click.echo(json.dumps(_document(compiled, found, output)))
         return
     _print(compiled, found)
     if output is not None:
         click.echo(f"softmax model in {output}")
+
+
+def _write(soft: SoftModel, n: int, output: Path | None, torch_file: Path | None) -> None:
+    """Write the files that were asked for."""
+    from restrict.simulate.torch_export import save
+
+    if output is not None:
+        soft.save(output)
+    if torch_file is not None:
+        save(soft, n, torch_file)
 
 
 def _safe(compiled: Compiled, safe: int) -> str:
@@ -163,7 +187,12 @@ def _document(compiled: Compiled, found: Measured, output: Path | None) -> dict[
 
 
 def _srasp(
-    model: str, n: int, epsilon: Fraction, sampling: tuple[int, int], output: Path | None, as_json: bool
+    model: str,
+    n: int,
+    epsilon: Fraction,
+    sampling: tuple[int, int],
+    files: tuple[Path | None, Path | None],
+    as_json: bool,
 ) -> None:
     """An S-RASP program by Theorem 26."""
     from restrict.simulate.srasp.compiler import compile_program, gap_of
@@ -176,8 +205,8 @@ def _srasp(
     sharp = temperature(hard, hard.check_length(n), gap_of(n), epsilon)
     soft = by_softmax(hard, sharp)
     found = measure(program, soft, n, *sampling)
-    if output is not None:
-        soft.save(output)
+    output = files[0]
+    _write(soft, n, *files)
     safe = {kind: safe_length(hard, sharp, unit) for kind, unit in (("float64", 2.0**-53), ("float32", 2.0**-24))}
     document = {
         "model": program.name, "n": n, "epsilon": str(epsilon), "gap": str(sharp.gap),

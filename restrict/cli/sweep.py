@@ -70,6 +70,10 @@ def sweep(
     rows = output if output is not None else spec.with_suffix(".jsonl")
     if rows == spec:
         raise UsageError(f"{spec}: the rows cannot go to the spec itself; give -o")
+    if not recheck:
+        check_writable(rows)
+    if rows.exists() and not rows.is_file():
+        raise UsageError(f"{rows}: rows can only be added to a regular file")
     engine = Engine(cores() if jobs is None else jobs, dask)
     summary = _recheck(rows, engine, fast, as_json) if recheck else _run(described.items, rows, engine, retry)
     if parquet is not None:

@@ -136,7 +136,7 @@ def _seeds(instance: Instance, head: Head, row_i: I64, row_u: I64) -> I64 | None
     """The hash state before ``j`` of every row, where the score is ``hash(..., j, k)``."""
     if not isinstance(head.score, Formula) or instance.key(head) is None:
         return None
-    match bind(head.score.expr, n=instance.n):
+    match bind(head.score.folded, n=instance.n):
         case Expr("fin", (Expr("mix", (Expr("mix", (state, Expr("name", text="j"))), Expr("name", text="k"))),)):
             if not state.names & {"j", "k"}:
                 known = {"i": row_i, "q": row_u}

@@ -104,9 +104,14 @@ def reverse(order: I64, first: int, stop: int) -> None:
 
 
 @kernel
-def forget_below(order: I64, score: I64, count: I64, levels: int, s: np.int64) -> tuple[int, int]:
-    """Forget the levels below ``s``; their slots become spare. Returns how many levels are left, and the runs lost."""
+def forget_below(order: I64, score: I64, count: I64, levels: int, s: np.int64, too: bool) -> tuple[int, int]:
+    """Forget the levels below ``s``, and ``s`` with ``too``; their slots become spare.
+
+    Returns how many levels are left, and the runs lost. No number above ``s`` is made, which might leave 64 bits.
+    """
     gone = find_level(order, score, levels, s)
+    if too and gone < levels and score[order[gone]] == s:
+        gone += 1
     lost = 0
     for t in range(gone):
         lost += count[order[t]]
@@ -190,10 +195,8 @@ def lift_floor(worst: np.int64, right: np.int64, state: I64, order: I64, score: 
     """
     rises: bool = state[HAVE] == 0 or worst > state[FLOOR_S] or (right == 1 and worst == state[FLOOR_S])
     if rises:
-        levels, lost = forget_below(order, score, sizes, state[LEVELS], worst)
-        if right == 1 and levels > 0 and score[order[0]] == worst:  # earlier ties lose
-            levels, more = forget_below(order, score, sizes, levels, worst + 1)
-            lost += more
+        # With ties to the right, earlier ties lose.
+        levels, lost = forget_below(order, score, sizes, state[LEVELS], worst, right == 1)
         if levels != state[LEVELS]:
             state[CHANGED] = 1
         state[LEVELS] = levels

@@ -86,20 +86,39 @@ def name(text: str) -> Expr:
     return Expr("name", text=text)
 
 
-def fold_left(op: str, args: list[Expr]) -> Expr:
-    """``op`` applied from the left: ``op(op(a, b), c)``.
+def balanced(op: str, args: list[Expr]) -> Expr:
+    """An associative operator on many operands, as a tree of logarithmic height, so that no width exhausts the stack.
 
     Args:
-        op: a binary operator.
+        op: ``min``, ``max``, or ``and`` of truth values.
         args: at least one operand.
 
     Returns:
         The tree; the operand itself where there is one only. Nothing is folded.
     """
-    result = args[0]
-    for arg in args[1:]:
-        result = Expr(op, (result, arg))
-    return result
+    while len(args) > 1:
+        pairs = [Expr(op, (a, b)) for a, b in zip(args[::2], args[1::2], strict=False)]
+        args = pairs + args[2 * len(pairs) :]
+    return args[0]
+
+
+def fold_hashes(expr: Expr) -> Expr:
+    """The tree with the hashes of constants replaced by their values, and nothing else.
+
+    Interval analysis goes before it: there a hash may have any value (docs/format.md).
+
+    Args:
+        expr: an expression.
+
+    Returns:
+        The new tree. Cost linear in the tree.
+    """
+    if not expr.args:
+        return expr
+    args = tuple(fold_hashes(a) for a in expr.args)
+    if expr.op in ("mix", "fin") and all(a.op == "const" for a in args):
+        return fold_node(expr.op, args)
+    return expr if args == expr.args else Expr(expr.op, args, payload=expr.payload)
 
 
 def signed(value: int) -> int:

@@ -10,11 +10,13 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from restrict.arrays import MAX64
-from restrict.errors import ModelError, quote
-from restrict.model.expr import HASH_SEED, Expr, const, fold_left, fold_node, name
+from restrict.errors import ModelError, ResourceLimit, quote
+from restrict.model.expr import HASH_SEED, Expr, balanced, const, name
 from restrict.scanner import Cursor, Token, scan
 
 MAX_LENGTH, MAX_HEIGHT = 10_000, 50
+MAX_HASHED = 200
+"""Arguments of all hashes of an expression; the checker takes any number."""
 RESERVED = frozenset(["n", "i", "j", "q", "k", "and", "or", "not", "if", "else", "min", "max", "abs", "hash", "isqrt"])
 _TOKEN = re.compile(r"(?P<number>[0-9]+)|(?P<word>[A-Za-z_][A-Za-z0-9_]*)|(?P<sign>==|!=|<=|>=|//|[-+*%<>(),])")
 _COMPARE = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
@@ -37,6 +39,7 @@ def parse(text: str, allowed: frozenset[str]) -> Expr:
 
     Raises:
         ModelError: the first fault, without the place.
+        ResourceLimit: more than ``MAX_HASHED`` arguments of hashes.
     """
     if len(text) > MAX_LENGTH:
         raise ModelError(f"the expression has {len(text)} characters; the limit is {MAX_LENGTH}")
@@ -47,7 +50,7 @@ class _Parser(Cursor):
     """Recursive descent over the grammar of docs/format.md, the same as the checker's."""
 
     def __init__(self, text: str, allowed: frozenset[str]) -> None:
-        self.text, self.allowed = text, allowed
+        self.text, self.allowed, self.hashed = text, allowed, 0
         tokens = scan(text, _TOKEN, self.bad_character, " \t\n")
         super().__init__(tokens, self.refuse, MAX_HEIGHT, f"is nested more than {MAX_HEIGHT} deep")
 
@@ -111,7 +114,7 @@ class _Parser(Cursor):
         while sign := self.take(*_COMPARE):
             terms.append(self.left(2))
             links.append(Expr(_COMPARE[sign], (terms[-2][0], terms[-1][0])))
-        return (fold_left("and", links), self.height(terms)) if links else terms[0]
+        return (balanced("and", links), self.height(terms)) if links else terms[0]
 
     def unary(self) -> Tall:
         if self.take("-"):
@@ -151,6 +154,10 @@ class _Parser(Cursor):
         while self.take(","):
             args.append(self.nested(self.expr))
         self.expect(")")
+        # A hash is a chain, as high as it is wide, which is read by recursion.
+        self.hashed += len(args) if function == "hash" else 0
+        if self.hashed > MAX_HASHED:
+            raise ResourceLimit(f"the expression {quote(self.text)} hashes more than {MAX_HASHED} arguments")
         return _call(function, [a for a, _ in args], self.text), self.height(args)
 
 
@@ -160,10 +167,10 @@ def _call(function: str, args: list[Expr], text: str) -> Expr:
         many = "1 argument" if high else f"{low} or more arguments"
         raise ModelError(f"{function} in {quote(text)} takes {many}, not {len(args)}")
     if function in ("min", "max"):
-        return fold_left(function, args)
+        return balanced(function, args)
     if function == "hash":
         state = const(HASH_SEED - 2**64)
         for arg in args:
-            state = fold_node("mix", (state, arg))
-        return fold_node("fin", (state,))
+            state = Expr("mix", (state, arg))
+        return Expr("fin", (state,))
     return Expr(function, tuple(args))

@@ -19,7 +19,7 @@ from restrict.arrays import I64, MAX64
 from restrict.errors import ModelError, ResourceLimit
 from restrict.kernels.machine import BLOCK, run_block
 from restrict.model.code import Code, compile_expr
-from restrict.model.expr import Expr, bind, name, table
+from restrict.model.expr import Expr, bind, fold_hashes, name, table
 from restrict.model.expr_parser import parse
 
 SCORE_NAMES = frozenset("nijqk")
@@ -27,10 +27,11 @@ SCORE_NAMES = frozenset("nijqk")
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """An expression of the language of docs/format.md, with its text."""
+    """An expression of the language of docs/format.md, with its text; ``folded`` has the hashes of constants folded."""
 
     text: str
     expr: Expr
+    folded: Expr
 
     @property
     def mentions(self) -> frozenset[str]:
@@ -184,8 +185,10 @@ def formula(text: str, allowed: frozenset[str]) -> Formula:
 
     Raises:
         ModelError: the first fault, without the place.
+        ResourceLimit: it hashes too many arguments.
     """
-    return Formula(text, parse(text, allowed))
+    tree = parse(text, allowed)
+    return Formula(text, tree, fold_hashes(tree))
 
 
 def bind_row(rule: Rule, known: Mapping[str, int], size: int, domain: int) -> Expr:
@@ -295,7 +298,7 @@ def expression(rule: Rule) -> Expr:
         The tree.
     """
     assert isinstance(rule, Formula | Table), "callables and dot products have no expression of their own"
-    return rule.expr if isinstance(rule, Formula) else rule.expr()
+    return rule.folded if isinstance(rule, Formula) else rule.expr()
 
 
 def tabulate(code: Code, i: int, axes: Mapping[str, I64]) -> I64:

@@ -18,8 +18,10 @@ from restrict.report.drawing import COLOURS, LOOKS, Drawing, style, svg
 from restrict.report.picture import Links, Picture
 from restrict.report.scene import LEFT, layout_of
 
-MOST_LINKS = 90_000
+MOST_LINKS = 60_000
 """Runs of cells that lines may lead to, which a page carries."""
+MOST_WORDS = 380_000
+"""Characters about spots that a page carries."""
 MOST_TEXT = 400_000
 """Characters of the run lists of words that a page carries."""
 
@@ -201,7 +203,7 @@ def interactive(section: Section, picture: Picture) -> Section:
         The same section.
     """
     table: dict[Links, int] = {(): 0}
-    held = 0
+    held, most = 0, _lines_kept(picture)
     for track in picture.tracks:
         for spot in track.spots:
             numbers = []
@@ -210,7 +212,7 @@ def interactive(section: Section, picture: Picture) -> Section:
                     held += len(links)
                     table[links] = len(table)
                 numbers.append(table.get(links, 0))
-            section.spots.append(["\n".join(spot.lines), *numbers])
+            section.spots.append(["\n".join(spot.lines[:most]), *numbers])
     if held + max((len(spot.before) for track in picture.tracks for spot in track.spots), default=0) > MOST_LINKS:
         section.words.append("There are too many lines for all of them to be held here; for some nodes only words are.")
     section.links = [packed(links) for links in table]
@@ -219,6 +221,15 @@ def interactive(section: Section, picture: Picture) -> Section:
     if picture.layers:
         section.steps = ["the inputs", *(f"layer {k}" for k in range(1, picture.layers + 1))]
     return section
+
+
+def _lines_kept(picture: Picture) -> int:
+    """How many lines about each spot a page can carry."""
+    spots = [spot.lines for track in picture.tracks for spot in track.spots]
+    for most in (12, 9, 8, 7, 6, 5, 4, 3, 2):
+        if sum(len(line) + 2 for lines in spots for line in lines[:most]) <= MOST_WORDS:
+            return most
+    return 1
 
 
 def packed(links: Links) -> list[int]:

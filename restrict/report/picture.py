@@ -32,6 +32,8 @@ MOST_NODES, MOST_SCORES = 20_000, 400_000_000
 """Nodes, and nodes times positions, up to which the nodes are examined for a drawing."""
 TOLD = 4
 """Nodes of a cell, and query values of a head, that are told one by one."""
+SPANS = 3
+"""Runs of positions that a node's candidates are told by."""
 Links = tuple[tuple[int, int, int], ...]
 """Cells of other rows: (row, first cell, number of cells)."""
 
@@ -135,18 +137,22 @@ def fixed_counts(spans: Iterable[Sequence[Any]], axis: Axis) -> I64:
     """How many of each cell's positions runs cover.
 
     Args:
-        spans: runs that begin with (start, count).
+        spans: runs that begin with (start, count), in order and disjoint.
         axis: the cells.
 
     Returns:
         int64, shape (cells,). Linear in the runs and cells.
     """
+    pairs = [(run[0], run[1]) for run in spans]
     edges = np.array([axis.span(cell)[0] for cell in range(axis.cells)] + [axis.n], dtype=np.int64)
-    total = np.zeros(axis.cells + 1, dtype=np.int64)
-    for start, count, *_ in spans:
-        inside = np.clip(edges, start, start + count) - start
-        total += inside
-    return np.diff(total)
+    if not pairs:
+        return np.zeros(axis.cells, dtype=np.int64)
+    starts, counts = np.array(pairs, dtype=np.int64).T
+    before = np.concatenate([[0], np.cumsum(counts)])  # covered by the runs before each
+    at = np.searchsorted(starts, edges, side="right") - 1  # the last run that begins at or before the edge
+    inside = np.clip(edges - starts[at], 0, counts[at])
+    covered = np.where(at < 0, 0, before[at] + inside)
+    return np.diff(covered)
 
 
 def inputs_track(outline: Outline, pinned: Iterable[int]) -> Track:
@@ -278,7 +284,7 @@ class _Painter:
             out += [
                 Spot(i, "unexamined", (f"{variable.name} at {i}: not examined, so it may be anything",)) for i in rest
             ]
-        return out
+        return sorted(out, key=lambda spot: spot.cell)
 
     def _spot(self, variable: Variable, cell: int, nodes: list[int]) -> Spot:
         facts = self.after.facts[variable.name]
@@ -321,11 +327,17 @@ class _Painter:
             now, once = candidates(self.after, variable, i), candidates(self.before, variable, i)
             after += [j for j, _ in now.values()]
             before += [j for j, _ in once.values()]
+            if now:
+                lines.append(
+                    "can attend to, of what it could before" + ", by query:" * bool(self.instance.query(variable))
+                )
             for u, (j, _) in list(now.items())[:TOLD]:
-                asked = f"query {u}: " if self.instance.query(variable) else ""
                 reached = np.unique(j)
                 earlier = len(np.unique(once[u][0])) if u in once else 0
-                lines.append(f"{asked}can attend to {span_list(runs(reached.tolist()), TOLD)} ({earlier} before)")
+                asked = f"{u}: " if self.instance.query(variable) else ""
+                spans = runs(reached.tolist())
+                where = span_list(spans[:SPANS], SPANS) + ", ..." * (len(spans) > SPANS)
+                lines.append(f"{asked}{len(reached)} of {earlier}: {where}")
             if len(now) > TOLD:
                 lines.append(f"and {len(now) - TOLD} more query values")
             if not now:

@@ -57,7 +57,7 @@ def read_spec(path: str | Path) -> Spec:
     """
     path = Path(path)
     try:
-        document = tomllib.loads(read_bytes(path).decode("utf-8"))
+        document = tomllib.loads(read_bytes(path).decode("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ModelError(f"{path}: this is no TOML: {error}") from None
     extra = sorted(set(document) - {"grid", "name"})

@@ -94,7 +94,7 @@ def opened(path: Path) -> Iterator[Store]:
     """
     folder = path.with_name(path.name + ".certificates")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0), 0o666)
     except OSError as error:
         raise UsageError(f"{error.filename or path}: cannot write: {error.strerror or error}") from None

@@ -1,0 +1,252 @@
+"""A softmax model at one length as an ``nn.Module`` of PyTorch: standard attention, an explicit unembedding.
+
+The parameters are those of the ``restrict-soft/1`` model, rounded to the type; position embeddings and inverse
+temperatures are those of the length. The file is safetensors with the module's state dict under its own names and the
+structure as JSON; it is made without PyTorch, and loading it executes nothing of its author's. PyTorch is imported in
+the functions that need it, and is no dependency.
+
+Invariant: the module computes what :func:`restrict.soft.evaluate.logits` computes at every position, up to the order of
+summation.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from restrict.errors import ModelError, NotEstablished, UsageError
+from restrict.files import read_bytes, write_bytes
+from restrict.soft.model import SoftHead, SoftLayer, SoftModel, visible
+
+FORMAT = "restrict-torch/1"
+KINDS = ("float32", "float64")
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+def state_of(model: SoftModel, n: int, kind: str = "float32") -> Arrays:
+    """The state dict of the module.
+
+    Args:
+        model: dot-product scores, ReLU networks, no LayerNorm.
+        n: the length.
+        kind: ``float32`` or ``float64``.
+
+    Returns:
+        Arrays by the names of the module's parameters and buffers.
+
+    Raises:
+        UsageError: another type, or a length out of range.
+        ModelError: the model is not defined at this length.
+        NotEstablished: LayerNorm, GELU or additive scores.
+    """
+    if kind not in KINDS:
+        raise UsageError(f"the type {kind!r} must be one of {', '.join(KINDS)}")
+    _refuse(model)
+    n, width = model.check_length(n), model.width
+    token = np.zeros((len(model.symbols), width))
+    token[:, : model.embed.shape[1]] = model.embed
+    place, found = model.positions.at(n), np.zeros((n, width))
+    if place is not None:
+        found[:, width - place.shape[1] :] = place
+    state: Arrays = {"token.weight": token, "position": found}
+    for at, layer in enumerate(model.layers):
+        state |= {f"layers.{at}.{name}": array for name, array in _layer_state(layer, n).items()}
+    state |= {"unembed.weight": model.output.unembed, "unembed.bias": model.output.bias}
+    return {name: np.ascontiguousarray(array, dtype=kind) for name, array in state.items()}
+
+
+def _refuse(model: SoftModel) -> None:
+    if model.final_norm is not None or any(layer.norm != "none" for layer in model.layers):
+        raise NotEstablished("the export to PyTorch has no LayerNorm")
+    if any(layer.ffn is not None and layer.ffn.activation != "relu" for layer in model.layers):
+        raise NotEstablished("the export to PyTorch has ReLU networks only")
+    if any(head.score != "dot" for layer in model.layers for head in layer.heads):
+        raise NotEstablished("the export to PyTorch has dot-product scores only")
+
+
+def _layer_state(layer: SoftLayer, n: int) -> Arrays:
+    found: Arrays = {"bias": layer.attention_bias}
+    for h, head in enumerate(layer.heads):
+        found |= {f"heads.{h}.{name}": array for name, array in _head_state(head, n).items()}
+    if layer.ffn is not None:
+        found |= {"inner.weight": layer.ffn.inner, "inner.bias": layer.ffn.inner_bias}
+        found |= {"outer.weight": layer.ffn.outer, "outer.bias": layer.ffn.outer_bias}
+    return found
+
+
+def _head_state(head: SoftHead, n: int) -> Arrays:
+    return {
+        "query.weight": head.query, "query.bias": head.query_bias, "key.weight": head.key, "key.bias": head.key_bias,
+        "value.weight": head.value, "value.bias": head.value_bias, "output.weight": head.output,
+        "scale": np.array(head.scale.value(0, n)),
+    }  # fmt: skip
+
+
+def structure_of(model: SoftModel, n: int) -> dict[str, Any]:
+    """What the state dict does not say.
+
+    Args:
+        model: the model.
+        n: the length.
+
+    Returns:
+        A JSON document: masks of the heads, which layers have a network, symbols and labels.
+    """
+    layers = [{"masks": [h.mask for h in layer.heads], "network": layer.ffn is not None} for layer in model.layers]
+    return {
+        "format": FORMAT, "name": model.name, "n": n, "symbols": list(model.symbols), "layers": layers,
+        "labels": list(model.output.labels), "kind": model.output.kind, "position": model.output.place,
+    }  # fmt: skip
+
+
+def save(model: SoftModel, n: int, path: Path, kind: str = "float32") -> None:
+    """Write the module's safetensors file.
+
+    Args:
+        model: as :func:`state_of`.
+        n: the length.
+        path: where.
+        kind: ``float32`` or ``float64``.
+
+    Raises:
+        UsageError: as :func:`state_of`, or the file cannot be written.
+        ModelError: as :func:`state_of`.
+        NotEstablished: as :func:`state_of`.
+    """
+    from safetensors.numpy import save as to_bytes
+
+    text = json.dumps(structure_of(model, n), ensure_ascii=False)
+    write_bytes(path, bytes(to_bytes(state_of(model, n, kind), {"restrict": text})))
+
+
+def load_module(path: Path) -> Any:
+    """The ``nn.Module`` of a file.
+
+    Args:
+        path: what :func:`save` wrote.
+
+    Returns:
+        The module, in evaluation mode. PyTorch must be installed.
+
+    Raises:
+        ModelError: another kind of file.
+    """
+    from safetensors import SafetensorError, safe_open
+    from safetensors.numpy import load as from_bytes
+
+    content = read_bytes(path)
+    try:
+        arrays = from_bytes(content)
+        with safe_open(str(path), "numpy") as opened:
+            structure = json.loads((opened.metadata() or {}).get("restrict", "{}"))
+    except (SafetensorError, ValueError):
+        raise ModelError(f"{path}: this is no {FORMAT} file") from None
+    if not isinstance(structure, dict) or structure.get("format") != FORMAT:
+        raise ModelError(f"{path}: this is no {FORMAT} file")
+    return _module(structure, arrays)
+
+
+def to_module(model: SoftModel, n: int, kind: str = "float32") -> Any:
+    """The ``nn.Module`` of a model at one length.
+
+    Args:
+        model: as :func:`state_of`.
+        n: the length.
+        kind: ``float32`` or ``float64``.
+
+    Returns:
+        The module, in evaluation mode; called with token indices (batch, n) it gives logits (batch, n, labels).
+        PyTorch must be installed.
+
+    Raises:
+        UsageError: as :func:`state_of`.
+        ModelError: as :func:`state_of`.
+        NotEstablished: as :func:`state_of`.
+    """
+    return _module(structure_of(model, n), state_of(model, n, kind))
+
+
+def _module(structure: dict[str, Any], arrays: Arrays) -> Any:
+    """Build the module and load the arrays, every one of them."""
+    import torch
+
+    kind = torch.float64 if arrays["token.weight"].dtype == np.float64 else torch.float32
+    made = _classes()(structure, arrays).to(kind)
+    made.load_state_dict({name: torch.from_numpy(array.copy()) for name, array in arrays.items()}, strict=True)
+    return made.eval()
+
+
+def _linear(arrays: Arrays, name: str) -> Any:
+    """A linear layer of the shape of its weights."""
+    from torch import nn
+
+    rows, columns = arrays[f"{name}.weight"].shape
+    return nn.Linear(columns, rows, bias=f"{name}.bias" in arrays)
+
+
+def _classes() -> Any:
+    """The class of the module; made when PyTorch is there."""
+    import torch
+    from torch import nn
+
+    base: Any = nn.Module
+
+    class Head(base):  # type: ignore[misc]
+        """Standard attention: softmax of scaled dot products; 0 where the mask leaves nothing."""
+
+        def __init__(self, arrays: Arrays, place: str, mask: str, n: int) -> None:
+            super().__init__()
+            self.query, self.key, self.value, self.output = (
+                _linear(arrays, f"{place}.{name}") for name in ("query", "key", "value", "output")
+            )
+            self.register_buffer("scale", torch.zeros(()))
+            seen = torch.from_numpy(visible(mask, np.arange(n), n))  # type: ignore[arg-type]
+            self.register_buffer("seen", seen, persistent=False)
+
+        def forward(self, x: Any) -> Any:
+            scores = self.query(x) @ self.key(x).transpose(1, 2) * self.scale
+            weights = torch.softmax(scores.masked_fill(~self.seen, float("-inf")), dim=-1)
+            weights = weights.masked_fill(~self.seen, 0.0)  # a row without a visible key is 0, not "not a number"
+            return self.output(weights @ self.value(x))
+
+    class Layer(base):  # type: ignore[misc]
+        """Heads side by side, then the network, both added to the residual stream."""
+
+        def __init__(self, arrays: Arrays, place: str, shape: dict[str, Any], n: int) -> None:
+            super().__init__()
+            masks = enumerate(shape["masks"])
+            self.heads = nn.ModuleList(Head(arrays, f"{place}.heads.{h}", mask, n) for h, mask in masks)
+            self.bias = nn.Parameter(torch.zeros(arrays[f"{place}.bias"].shape))
+            self.network = bool(shape["network"])
+            if self.network:
+                self.inner, self.outer = _linear(arrays, f"{place}.inner"), _linear(arrays, f"{place}.outer")
+
+        def forward(self, x: Any) -> Any:
+            moved = x + self.bias
+            for head in self.heads:
+                moved = moved + head(x)
+            return moved + self.outer(torch.relu(self.inner(moved))) if self.network else moved
+
+    class SoftTransformer(base):  # type: ignore[misc]
+        """Token and position embeddings, layers, unembedding: logits at every position."""
+
+        def __init__(self, structure: dict[str, Any], arrays: Arrays) -> None:
+            super().__init__()
+            self.structure = structure
+            self.token = nn.Embedding(*arrays["token.weight"].shape)
+            self.position = nn.Parameter(torch.zeros(arrays["position"].shape))
+            shapes, n = enumerate(structure["layers"]), structure["n"]
+            self.layers = nn.ModuleList(Layer(arrays, f"layers.{at}", shape, n) for at, shape in shapes)
+            self.unembed = _linear(arrays, "unembed")
+
+        def forward(self, tokens: Any) -> Any:
+            x = self.token(tokens) + self.position
+            for layer in self.layers:
+                x = layer(x)
+            return self.unembed(x)
+
+    return SoftTransformer

@@ -1,0 +1,83 @@
+"""The checker and its fast run agree on verdict, line and steps, at every limit (docs/checker.md)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from restrict.errors import ModelError, ResourceLimit
+from restrict.model.expr_parser import parse
+from restrict.model.fileformat import loads
+from scripts.bench_checker import attacks, shapes
+from tests import mutations, parity
+
+FOLDER = Path(__file__).parent / "corpus" / "malformed"
+
+
+@pytest.mark.parametrize(("seed", "count"), [(3000, 40), pytest.param(3001, 500, marks=pytest.mark.heavy)])
+def test_both_runs_agree_on_mutants_at_every_limit(seed: int, count: int) -> None:
+    found = [parity.difference(*pair.bytes) for _, pair in mutations.mutants(seed, count)]
+    assert len(found) == count
+    assert set(found) == {None}
+
+
+HEAD = {"name": "h", "kind": "head", "value": "token", "key": "token"}
+
+
+@pytest.mark.parametrize(
+    ("score", "expected"),
+    [
+        ("hash(1) * 3 + k", 4),
+        ("k // (1 < 2)", 4),
+        ("9223372036854775807 * (1 > 2) * 2 + k", 4),
+        ("hash(1) // 3 + k", 0),
+        ("min(" + ", ".join(["k", "1"] * 700) + ")", 0),
+        ("k" + " < 2" * 1500, 0),
+        ("hash(" + ", ".join(["k", "1"] * 90) + ") // 2", 0),
+    ],
+)
+def test_package_and_checker_read_the_same_expressions(score: str, expected: int) -> None:
+    """A hash and a comparison have an interval, not a value, before interval analysis; no width is too wide."""
+    model = {"format": "restrict-model/1", "name": "m", "alphabet": ["0", "1"], "variables": [{**HEAD, "score": score}]}
+    data = json.dumps({**model, "output": {"variable": "h", "position": "last"}}).encode()
+    certificate = {
+        "format": "restrict-certificate/1",
+        "model": {"name": "m", "sha256": hashlib.sha256(data).hexdigest()},
+        **{"n": 3, "target": "last", "fixed": [], "cone": "all"},
+        "claim": {"free": 3, "c": 3, "dependencies": [[0, 3]], "values": [0, 1]},
+    }
+    code, line, _ = parity.answer(data, json.dumps(certificate).encode(), Path(), 10**6, None)
+    assert code == expected, line
+    try:
+        loads(data).at(3)
+        package = 0
+    except ModelError:
+        package = 4
+    assert package == expected
+
+
+def test_a_hash_of_thousands_is_a_limit_of_the_package() -> None:
+    with pytest.raises(ResourceLimit, match="hashes more than 200"):
+        parse(f"hash({', '.join(['k'] * 1500)})", frozenset("k"))
+
+
+@pytest.mark.heavy
+def test_both_runs_agree_on_the_corpus_at_every_limit() -> None:
+    count = 0
+    for certificate in sorted(FOLDER.glob("*.cert.json")):
+        model = certificate.with_name(certificate.name.replace(".cert.", ".model."))
+        files = model if model.exists() else FOLDER / "good.model.json", certificate
+        assert parity.difference(*(file.read_bytes() for file in files), FOLDER) is None, certificate
+        count += 1
+    assert count >= 100
+
+
+@pytest.mark.heavy
+def test_both_runs_agree_on_attacks_and_slow_shapes_at_a_small_limit() -> None:
+    pairs = [*shapes(), *attacks()]
+    assert len(pairs) >= 40
+    for name, model, certificate in pairs:
+        assert parity.difference(model, certificate, limit=300_000) is None, name

@@ -1,0 +1,89 @@
+"""The nn.Module export: equal to the numpy evaluator with the real library, and its file without it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from restrict.cli.main import cli
+from restrict.errors import ModelError, NotEstablished, UsageError
+from restrict.model.source import load
+from restrict.model.trace import run_batch
+from restrict.simulate.hard import compile_program
+from restrict.simulate.srasp.compiler import compile_program as compile_srasp
+from restrict.simulate.srasp.compiler import gap_of
+from restrict.simulate.srasp.parser import parse
+from restrict.simulate.srasp.programs import dyck
+from restrict.simulate.torch_export import load_module, save, state_of, structure_of, to_module
+from restrict.simulate.uniform_tieless import by_softmax, temperature
+from restrict.soft.evaluate import logits
+from restrict.soft.known import first, parity, random
+from restrict.soft.model import SoftModel
+
+
+def models(n: int) -> list[SoftModel]:
+    """Hand-written, random, compiled from a program (with strict masks and defaults) and from S-RASP."""
+    hard = compile_srasp(parse(dyck(2)))
+    return [
+        parity(), first(1), random(percent=30), random(causal=1, layers=3),
+        compile_program(load("induction-head"), n).soft, compile_program(load("q-then-u"), n).soft,
+        compile_program(load("dyck1-depth2"), n).soft, by_softmax(hard, temperature(hard, n, gap_of(n), gap_of(2))),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_torch_equals_the_numpy_evaluator(kind: str, tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    rng, n = np.random.default_rng(0), 9
+    for model in models(n):
+        words = model.encode(rng.integers(0, len(model.alphabet), (7, n - len(model.pinned(n)))))
+        save(model, n, tmp_path / "m.safetensors", kind)
+        expected = logits(model, words, at=np.arange(n), dtype=np.dtype(kind).type)
+        for module in (to_module(model, n, kind), load_module(tmp_path / "m.safetensors")):
+            with torch.no_grad():
+                found = module(torch.from_numpy(words)).numpy()
+            assert found.dtype == np.dtype(kind)
+            assert found == pytest.approx(expected, rel=1e-4, abs=1e-4 if kind == "float32" else 1e-9), model.name
+
+
+def test_torch_runs_a_compiled_program_in_float32() -> None:
+    torch = pytest.importorskip("torch")
+    compiled = compile_program(load("flip-flop"), 60)
+    words = np.random.default_rng(1).integers(0, 4, (30, 60))
+    hard = run_batch(compiled.program.at(60), words)
+    with torch.no_grad():
+        found = to_module(compiled.soft, 60)(torch.from_numpy(hard.values["token"])).numpy()
+    assert np.array_equal(found[:, -1].argmax(axis=1), hard.values["bit"][:, -1])
+
+
+def test_the_state_without_the_library(tmp_path: Path) -> None:
+    model = compile_program(load("flip-flop"), 6).soft
+    state, structure = state_of(model, 6), structure_of(model, 6)
+    assert {a.dtype for a in state.values()} == {np.dtype("float32")}
+    assert state["position"].shape == (6, model.width)
+    assert state["layers.0.heads.0.scale"] == np.float32(model.layers[0].heads[0].scale.value(0, 6))
+    assert structure["layers"][0]["masks"] == ["past"]
+    for option in ("norm", "gelu", "additive"):
+        with pytest.raises(NotEstablished):
+            state_of(random(**{option: 1}), 4)
+    with pytest.raises(UsageError):
+        state_of(model, 6, "float16")
+    with pytest.raises(ModelError):
+        state_of(compile_program(load("tribes"), 8).soft, 9)
+    (tmp_path / "x").write_bytes(b"no safetensors")
+    with pytest.raises(ModelError, match="restrict-torch/1"):
+        load_module(tmp_path / "x")
+    model.save(tmp_path / "soft")
+    with pytest.raises(ModelError, match="restrict-torch/1"):
+        load_module(tmp_path / "soft")
+
+
+def test_the_command_writes_it(tmp_path: Path) -> None:
+    for model in ("flip-flop", "srasp:flip-flop"):
+        file = tmp_path / "t.safetensors"
+        assert CliRunner().invoke(cli, ["simulate", model, "-n", "5", "--torch", str(file)]).exit_code == 0
+        assert file.stat().st_size > 500
+        file.unlink()
