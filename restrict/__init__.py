@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from restrict.optimum.sensitivity import sensitivity
     from restrict.optimum.tighten import tighten
     from restrict.restriction import Restriction
+    from restrict.simulate.formulas.compiler import compile_soft
     from restrict.tradeoff import pareto
 
 from restrict.version import __version__
@@ -94,6 +95,7 @@ _HOME = {
     "RestrictError": "restrict.errors",
     "UsageError": "restrict.errors",
     "compile_formula": "restrict.logic.compiler",
+    "compile_soft": "restrict.simulate.formulas.compiler",
     "Imported": "restrict.importers",
     "import_brasp": "restrict.importers",
     "import_transformer_program": "restrict.importers",
@@ -154,6 +156,7 @@ __all__ = [
     "certify_costs",
     "check",
     "compile_formula",
+    "compile_soft",
     "exact",
     "explain",
     "facts",

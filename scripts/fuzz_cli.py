@@ -99,7 +99,8 @@ COMMANDS: dict[str, list[Option]] = {
         Option("--restriction", RESTRICTIONS, 0.2), Option("--exact", None, 0.1), Option("--pareto", None, 0.1),
         Option("--trace", None, 0.1), Option("--frog", None, 0.02), Option("--all-lengths", None, 0.05), STATES,
         Option("--method", ["auto", "lemma", "exchange", "repeating", "frog"], 0.05),
-        Option("--lower-bound", None, 0.05),
+        Option("--lower-bound", None, 0.05), Option("--cost", None, 0.05),
+        Option("--label", ["accept", "reject", "frog", "", "\udcff"], 0.1),
     ],
     "automaton": [MODEL, STATES, OUT, Option("--dot", OUTPUTS, 0.2), JSON],
     "verify": [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import json
 import re
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from restrict.logic.sample import random_in
 from restrict.logic.semantics import evaluate_tokens
 from restrict.logic.verify import all_words
 from restrict.simulate.formulas import Compiled, compile_soft
-from restrict.simulate.formulas.bounds import SAFE, UNITS, Exists, Lookup, Nearest, Threshold
+from restrict.simulate.formulas.bounds import SAFE, UNITS, Exists, Lookup, Nearest, Neighbour, Threshold
 from restrict.simulate.formulas.terms import predicate_term
 from restrict.simulate.formulas.verify import DTYPES, counterexample, measure, read
 from restrict.soft import evaluate
@@ -231,17 +232,32 @@ def test_bounds_hold_against_direct_sums() -> None:
     for n in range(2, 60):
         d = np.arange(1, n)
         assert np.exp(-2.0 * d).sum() <= Nearest(1, 0.0, 1).odds(n, 0.0)
-        assert 2 * np.exp(-2.5 * d**2).sum() <= Lookup(2.5).odds(n, 0.0)
+        assert 2 * np.exp(-2.125 * d**2).sum() <= Lookup(2.125).odds(n, 0.0)
         assert (n - 1) / (6 * n - 5) <= Exists().odds(n, 0.0)
         assert (n - 1) * np.exp(-np.log(6 * n - 5)) <= Threshold(1.0).odds(n, 0.0)
+        # previous: every query position, both parities.
+        for decoder in (False, True):
+            scale, j = (1.0 if n < 4 else (n - 1.0) * (n - 3)) if decoder else n - 1.0, np.arange(n)
+            tie = -1 / (j + 1) if decoder else j / n
+            for i in range(1, n):
+                s = scale * (-0.875 * (-1.0) ** (i + j[: i + 1]) + tie[: i + 1])
+                assert np.exp(s - s[i - 1]).sum() - 1 <= Neighbour(decoder).odds(n, 0.0), (n, i, decoder)
         # The decoder's look-up, every count against every position.
         u = np.arange(1, n + 1)
         count = u[:, None]
-        gaps = 2.5 * n**3 * (n - 1) * (u - count) ** 2 / (n * count * u**2.0)
-        assert (np.exp(-gaps).sum(axis=1) - 1).max() <= Lookup(2.5).odds(n, 0.0)
-    for bound in (Nearest(2, 0.03, 2), Exists(), Threshold(5.0, 2), Lookup(2.5), Lookup(4.0, 3.0)):
+        gaps = 2.125 * n**3 * (n - 1) * (u - count) ** 2 / (n * count * u**2.0)
+        assert (np.exp(-gaps).sum(axis=1) - 1).max() <= Lookup(2.125).odds(n, 0.0)
+    for bound in (
+        Nearest(2, 0.03, 2),
+        Neighbour(True),
+        Neighbour(False),
+        Exists(),
+        Threshold(5.0, 2),
+        Lookup(2.125),
+        Lookup(4.0, 3.0),
+    ):
         for unit in UNITS.values():
-            row = [bound.deviation(n, unit) for n in (1, 2, 3, 5, 8, 13, 40, 100, 400, 1000, 10**5)]
+            row = [bound.deviation(n, unit) for n in (64, 65, 100, 400, 1000, 10**5)]
             assert row == sorted(row)
 
 
@@ -252,7 +268,7 @@ def test_the_command(shell: Shell, tmp_path: Path) -> None:
     )
     assert "3 heads in 3 layers" in out
     assert "(Theorem 20 (a))" in out
-    assert "1/tau = 5/2*n**3" in out
+    assert "1/tau = 17/8*n**3" in out
     assert "equal to the evaluator on all 126 words of up to 6 symbols" in out
     assert "float32: certified up to n = " in out
     assert "0110: reject" in shell.good("soft", "run", file, "0110", "--float32")
@@ -274,6 +290,9 @@ def test_the_road_from_a_language_to_float32(shell: Shell, tmp_path: Path) -> No
     """A star-free language, a hard-attention model proved at every length, its formula, a softmax model, float32."""
     hard, formula, soft = tmp_path / "hard.json", tmp_path / "formula.txt", tmp_path / "soft.safetensors"
     assert "at every length (proved)" in shell.good("compile", "--language", "regex:(ab)*", "-o", hard)
+    assert "certified" in shell.good("simulate", hard, "-n", 12, "-o", soft)
+    assert f"{'ab' * 6}: accept" in shell.good("soft", "run", soft, "ab" * 6, "--float32")
+    assert "ababababbaab: reject" in shell.good("soft", "run", soft, "ababababbaab", "--float32")
     assert "at every length (proved)" in shell.good("compile", "--to", "ltl", hard, "-o", formula)
     text = formula.read_text().strip()
     out = shell.good("compile", text, "--alphabet", "a,b", "--to", "soft", "-o", soft, "--verify", 6)
@@ -297,3 +316,12 @@ def test_the_examples_of_the_page_run() -> None:
     runner = doctest.DocTestRunner(verbose=False)
     runner.run(found, out=report.append)
     assert runner.failures == 0, "".join(report)
+
+
+def test_the_lines_of_the_readme_run(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    readme = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+    lines = [shlex.split(line, comments=True) for line in readme.splitlines() if "--to soft" in line]
+    assert [words[2] for words in lines] == ["odd(#past 1)", "2 * #all 1 > length", "previous 1", "1 since 0"]
+    monkeypatch.chdir(tmp_path)
+    for words in lines:
+        assert "equal to the evaluator on all 30 words" in shell.good(*words[1:], "--verify", 4)

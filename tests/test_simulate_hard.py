@@ -22,7 +22,7 @@ from restrict.model.variables import Head, Map, Output
 from restrict.simulate.atoms import reach, term_text
 from restrict.simulate.errors import tied_error, tied_rate
 from restrict.simulate.hard import Compiled, compile_program
-from restrict.simulate.measure import measure, smallest_factor, words_of
+from restrict.simulate.measure import affordable, measure, smallest_factor, words_of
 from restrict.soft.evaluate import activations
 from restrict.soft.format import loads as loads_soft
 from restrict.soft.terms import Term
@@ -226,6 +226,16 @@ def test_samples_where_there_are_too_many_words() -> None:
     found = measure(compiled, words, everything)
     assert found.wrong == 0
     assert found.error <= compiled.error
+
+
+def test_costly_lengths_are_measured_on_fewer_words() -> None:
+    compiled = compile_program(load("contains-one"), 20_000)
+    words, everything = words_of(compiled, samples=50)
+    assert len(words) == 1
+    assert affordable(10, 100, 3) == 10
+    assert affordable(10, 10**6, 1) == 0
+    found = measure(compiled, words[:0], everything)
+    assert (found.words, found.wrong, found.error) == (0, 0, 0.0)
 
 
 def test_the_bound_after_tie_breaking() -> None:

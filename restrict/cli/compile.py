@@ -105,6 +105,19 @@ def compile_command(
     if spec is not None or to is not None:
         compile_back(formula, spec, to, name, output, as_json)
         return
+    _to_program(formula, alphabet, at, name, output, verify, as_json)
+
+
+def _to_program(
+    formula: str | None,
+    alphabet: str | None,
+    at: Any,
+    name: str | None,
+    output: Path | None,
+    verify: int | None,
+    as_json: bool,
+) -> None:
+    """A formula to a hard-attention program."""
     from restrict.errors import NotEstablished, UsageError
     from restrict.files import write_bytes
     from restrict.logic import compile_formula, parse

@@ -1,4 +1,4 @@
-"""Text to formula. The grammar, from loose to tight (docs/logic.md):
+"""Text to formula. The grammar, from loose to tight (docs/logic.md)::
 
     formula  = implies { ("iff" | "<->") implies }
     implies  = or [ ("implies" | "->") implies ]

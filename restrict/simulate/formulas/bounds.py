@@ -11,7 +11,8 @@ in any order of summation. Two things are common to all scores of a row and cost
 differences: the rounding of the scale and of what the query brings. Booleans are exact (:mod:`.gates`), so this is the
 whole error, for each head by itself. Assumption: the exponential errs by at most 8 units in the last place.
 
-Every ``deviation`` grows with ``n`` when ``unit`` is not 0, so one length certifies all shorter ones.
+From length 64 on every ``deviation`` grows with ``n`` when ``unit`` is not 0, so there one length certifies all
+between.
 """
 
 from __future__ import annotations
@@ -20,13 +21,11 @@ import math
 from dataclasses import dataclass
 
 from restrict.simulate.errors import exp_above
+from restrict.simulate.rounding import SAFE, SHORT, UNITS
 
-UNITS = {"float64": 2.0**-53, "float32": 2.0**-24}
-"""Unit roundoff by the name of the type."""
+__all__ = ["SAFE", "SHORT", "UNITS", "Bound", "Exists", "Lookup", "Nearest", "Neighbour", "Threshold"]
 SLACK = 1.0 + 2.0**-40
 """More than the rounding of the few operations on positive numbers that a bound is made of."""
-SAFE = 0.25
-"""Lemma 9: what is within 1/4 of a truth value is rounded to it."""
 
 
 @dataclass(frozen=True)
@@ -157,12 +156,12 @@ class Exists(Bound):
 
 @dataclass(frozen=True)
 class Nearest(Bound):
-    """The nearest visible position with a key: a tie-breaking term that falls by at least 2 for each position.
+    """The nearest visible position with a key: a tie-breaking term that falls by at least 2 for each ``stride``.
 
-    ``stride`` is the distance between positions with the key (2 for the parity trick of ``previous``, there the term
-    falls by 2 for two positions). ``beyond`` bounds the sum over the positions without the key, at every length. The
-    scale is at most ``2 n^power``, and the scores at most three times that; a score errs by less than ``8 u`` times the
-    scale, the rest of the factor 10 is for the scale's own rounding.
+    ``stride`` is the distance between positions with the key, 2 for the parity trick of ``previous``. ``beyond`` bounds
+    the sum over the positions without the key, at every length. The scale is at most ``2 n^power``, and the scores at
+    most three times that; a score errs by less than ``8 u`` times the scale, the rest of the factor 10 is for the
+    scale's own rounding.
     """
 
     stride: int
@@ -196,17 +195,68 @@ class Nearest(Bound):
 
 
 @dataclass(frozen=True)
+class Neighbour(Bound):
+    """The position before or after, by parity, with temperature scaling: scores ``+-7/8 + tie`` times a scale.
+
+    *Encoder*: the scale is ``n - 1``, the term is ``j/n``, so positions of the right parity, two apart, differ by ``2
+    (n-1)/n``, and the others are ``(n-1) (7/4 - 1/n)`` behind (the query's own) or more. All this shrinks with ``n``.
+    *Decoder*: the scale is 1 for ``n < 4``, then ``(n-1)(n-3)``; the term is ``-1/(j+1)``. With the winner at ``i -
+    1``, ``1/(i-d) - 1/i = d / (i (i-d)) >= d / ((n-1)(n-3))`` for even ``d >= 2``. The others are ``7/4 - 1/2`` behind,
+    or at ``i = 2`` by 19/12 and 9/4; there are no more below ``n = 4``. Scores err by less than ``8 u`` times the
+    scale.
+    """
+
+    decoder: bool
+
+    def odds(self, n: int, unit: float) -> float:
+        """See the base class; a geometric sum, and the positions of the wrong parity.
+
+        Args:
+            n: the length.
+            unit: unit roundoff.
+
+        Returns:
+            A certified bound.
+        """
+        if n == 1:
+            return 0.0
+        exact = (self._decoder if self.decoder else self._encoder)(min(n, SHORT))
+        return exact * math.exp(min(20 * unit * float(n) ** (2 if self.decoder else 1), 60.0)) * SLACK
+
+    @staticmethod
+    def _encoder(n: int) -> float:
+        wrong = fall((n - 1) * (1.75 - 1 / n)) + (n - 1) // 2 * fall((n - 1) * (1.75 + 1 / n))
+        return steps(fall(2 * (n - 1) / n), n if n == SHORT else (n - 2) // 2) + wrong
+
+    @staticmethod
+    def _decoder(n: int) -> float:
+        if n < 4:
+            return max(fall(1.25), (fall(19 / 12) + fall(2.25)) if n == 3 else 0.0)
+        scale = (n - 1) * (n - 3)
+        wrong = fall(1.25 * scale) + n * fall(1.75 * scale)
+        return steps(fall(2.0), n if n == SHORT else (n - 2) // 2) + wrong
+
+    def everywhere(self) -> float:
+        """See the base class.
+
+        Returns:
+            The largest deviation up to ``SHORT``, where it bounds all that follow.
+        """
+        return max(self.deviation(n) for n in range(1, SHORT + 1))
+
+
+@dataclass(frozen=True)
 class Threshold(Bound):
     """Whether ``h > 0`` where ``|h| >= 1 / (2 per n)``: the end position scores ``2 per n log(6n - 5) h``, others 0.
 
     The end position has the value 1. If ``h`` is positive the others have odds of at most ``(n - 1) / (6n - 5)``, and
     if it is negative the end position has at most ``1 / (6n - 5)``. ``h`` comes from averages over at most ``n``
-    positions with weights of ``size`` in all, at most ``size`` of them, and errs by ``(2n + 40 + size) u size`` after a
-    table look-up (``per = 2``), by ``(n + 40 + size) u size`` without one.
+    positions with weights of ``size`` in all, at most ``size`` of them, and errs by ``(2n + 40 + size) u size``, which
+    is twice what there is without a table look-up (``per = 1``; ``4/3`` after one).
     """
 
     size: float
-    per: int = 1
+    per: float = 1.0
 
     def odds(self, n: int, unit: float) -> float:
         """See the base class; ``(n - 1) (6n - 5)^-t`` with the share ``t`` of ``|h|`` that rounding leaves.
@@ -222,7 +272,7 @@ class Threshold(Bound):
             return math.inf  # where a position is alone the number must be exact: its weights are integers
         if n == 1:
             return 0.0
-        error = (self.per * n + 40 + self.size) * unit * self.size
+        error = ((n if self.per == 1 else 2 * n) + 40 + self.size) * unit * self.size
         left = max(0.0, 1 - 2 * self.per * n * error - 16 * unit)
         return (n - 1) * fall(left * math.log(6 * n - 5) * (1 - 2.0**-48)) * SLACK
 
@@ -240,14 +290,16 @@ class Lookup(Bound):
     """Table look-up (Lemma 7): the scores are at most ``-gap d^2`` at distance ``d`` from the winner, on both sides.
 
     What is read is a truth value, or with ``weight`` a number that moves by 1 for each position, and ``weight`` is the
-    sum of the absolute values that it is multiplied by; then the deviation is that of the weighted sum, which may be
-    1/4. The largest scores are ``gap n^2`` in units of the difference of neighbours, each errs by at most 12 units of
-    the last place of that, and the count, an average, by ``n (n + 8) u``, which changes the difference at distance
-    ``d`` by no more than ``3 gap d n (n + 8) u``.
+    sum of the absolute values that it is multiplied by; then the deviation is twice that of the weighted sum, which may
+    be 1/8. Two scores together err by ``roundings gap n^2 u`` more than their difference does relatively, and the
+    count, an average, by ``n (n + 8) u``, which changes the difference at distance ``d`` by no more than ``3 gap d n (n
+    + 8) u``. An encoder has products of at most ``2 gap n^2`` and ``gap n^2``, both with two roundings, and a sum of at
+    most ``gap n^2`` with two more, for two scores: 16. A decoder has 24.
     """
 
     gap: float
     weight: float = 0.0
+    roundings: int = 16
 
     @property
     def of_number(self) -> bool:
@@ -264,7 +316,7 @@ class Lookup(Bound):
         Returns:
             A certified bound.
         """
-        common = 24 * self.gap * float(n) ** 2 * unit
+        common = self.roundings * self.gap * float(n) ** 2 * unit
         bend = 3 * n * (n + 8) * unit
         if n == 1:
             return 0.0
@@ -297,4 +349,4 @@ class Lookup(Bound):
         """
         if not self.weight:
             return super().deviation(n, unit)
-        return min(1.0, self.weight * (self.odds(n, unit) + n * noise(n, unit)) * SLACK)
+        return min(1.0, 2 * self.weight * (self.odds(n, unit) + n * noise(n, unit)) * SLACK)

@@ -7,7 +7,7 @@ inequality ``T >= 0`` of integers is ``h = (T + 1/2) / N > 0``, and ``|h| >= 1 /
   Where the query's position is the only one in view no attention can; there ``N = 1``, and ``relu(h + 1/2) - relu(h -
   1/2)`` is the answer.
 - *Several directions*: ``#future phi`` is ``#all phi - #past phi + phi``, and ``#past phi / n`` is looked up (Lemma 7)
-  from ``#past phi / (i+1)`` in a table of ``(i+1)/n``, with an error that leaves half of ``1 / (2n)``. A count of 0 has
+  from ``#past phi / (i+1)`` in a table of ``(i+1)/n``, with an error of at most ``1 / (8n)``. A count of 0 has
   no entry; whether the count is 0 a head of its own says, and the entry is then taken away.
 - *A numerical predicate of a count* is looked up in the same way, in a table of its truth at ``i + 1``; its truth at 0
   is a position embedding.
@@ -18,6 +18,7 @@ The paper puts unbounded counts together by a ReLU network; the threshold is our
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 
 from restrict.logic.counting import Inequality, Predicate, parsed, truths
 from restrict.simulate.formulas import gates
@@ -107,7 +108,7 @@ def _positive(patterns: Patterns, record: Record, detail: Inequality, args: list
     mask = MASKS[directions.pop()]
     total = sum((value * float(w) for value, w in zip(args, detail.weights, strict=True)), Value())
     number = record(patterns.average(total, mask)) + patterns.whole(mask) * (constant + 0.5)
-    return _decided(patterns, record, number, mask, size, 1)
+    return _decided(patterns, record, number, mask, size, Fraction(1))
 
 
 def _mixed(
@@ -133,7 +134,7 @@ def _mixed(
         table = patterns.network.term("(i+1)/n")
         found = record(patterns.lookup(share, patterns.whole("past"), table, "none", heavy))
         number = number + network.relus((found + some - 1.0, 1.0)) * times
-    return _decided(patterns, record, number, "none", size + heavy, 2)
+    return _decided(patterns, record, number, "none", size + heavy, Fraction(4, 3))
 
 
 def _over_n(patterns: Patterns, here: Value) -> Value:
@@ -146,7 +147,7 @@ def _over_n(patterns: Patterns, here: Value) -> Value:
     return found
 
 
-def _decided(patterns: Patterns, record: Record, number: Value, mask: Mask, size: float, per: int) -> Value:
+def _decided(patterns: Patterns, record: Record, number: Value, mask: Mask, size: float, per: Fraction) -> Value:
     """A threshold head, and the answer where the position is alone."""
     network = patterns.network
     raw = record(patterns.threshold(number, mask, size, per))

@@ -2,21 +2,22 @@
 
 Two ways to be sharp: ``temperature`` has bounded position embeddings and an inverse temperature ``1/tau(n)`` for each
 head; ``positions`` has unbounded position embeddings and temperature 1. A *decoder* sees ``j <= i`` only, and its
-embeddings do not mention ``n``. In the tables ``u = i + 1``; the constants 2, 4 and 5/2 are ours.
+embeddings do not mention ``n``. In the tables ``u = i + 1``; the constants are ours.
 
 =========  ===========================  ===========================  ==========================  =================
 pattern    encoder, temperature         encoder, positions           decoder, temperature        decoder, positions
 =========  ===========================  ===========================  ==========================  =================
 exists     scale log(6n-5)              query log(6n-5)              scale log(6n-5)             query log(6i+1)
 nearest    scale 2n, tie j/n            query 2n, tie 2j             scale 2n(n-1), tie -1/u     query 2u, tie 2j
-neighbour  scale n, tie j/n             query n, tie j               scale n^2-4n+5, tie -1/u    query u, tie j
+neighbour  scale n-1, tie j/n           query n, tie j               scale (n-1)(n-3), tie -1/u  query u, tie j
 threshold  scale 2n log(6n-5)           key 2n log(6n-5)             scale 2n log(6n-5)          (none)
 look-up    scale g n^3, keys u/n^2 ...  keys g n u, g n u^2          scale g n^3 (n-1), 1/u ...  (none)
 =========  ===========================  ===========================  ==========================  =================
 
 *nearest* has the score ``2 (key - 1) + tie`` times the scale: positions with the key beat those without by twice what
 the tie-breaking term can differ (Lemma 8; for a decoder ``1/(j+1) - 1/(j*+1) >= (j* - j) / (i (i+1))`` for ``j < j* <=
-i``). *neighbour* has the score ``-2 (-1)^i (-1)^j + tie``: the nearest position of the other parity. *look-up* has the
+i``). *neighbour* has the score ``-7/8 (-1)^i (-1)^j + tie`` (with unbounded embeddings 2 for 7/8): the nearest position
+of the other parity; below ``n = 4`` the decoder's scale is 1. *look-up* has the
 score ``2 u c - u^2 / N`` with ``c = C / N``, so ``-(u - C)^2 / N`` and what does not depend on ``u`` (Lemma 7); a
 decoder with bounded embeddings has ``2 / (u N) - c / u^2``, so ``-(u - C)^2 / (N C u^2)``. With ``N <= n`` and the
 scales above neighbours of ``C`` are at least ``g`` below.
@@ -29,14 +30,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
-from restrict.simulate.formulas.bounds import Bound, Exists, Lookup, Nearest, Threshold
+from restrict.simulate.formulas.bounds import Bound, Exists, Lookup, Nearest, Neighbour, Threshold
 from restrict.simulate.formulas.gates import TRUE
 from restrict.simulate.formulas.network import Attention, Network, Value
 from restrict.soft.model import Mask
 
 How = Literal["temperature", "positions"]
 HOWS: tuple[How, ...] = ("temperature", "positions")
-GAP = Fraction(5, 2)
+GAP = Fraction(17, 8)
 """What neighbours are below the winner in a look-up of a truth value."""
 _LOG = "log(6*n-5)"
 
@@ -118,10 +119,10 @@ class Patterns:
         if not self.sharp:
             query = [term("(i+1)*(-1)**i" if self.decoder else "n*(-1)**i") * -2, TRUE]
             return self._head(query, [parity, term("i") * sign], value, mask, "1", "neighbour", bound)
-        scale, tie = "n", term("1/(i+1)") * -1 if self.decoder else term("i/n") * sign
-        if self.decoder:
-            scale, bound = "n*n-4*n+5", Nearest(2, math.exp(-3.5) * 1.001, 2)
-        return self._head([parity * -2, TRUE], [parity, tie], value, mask, scale, "neighbour", bound)
+        tie = term("1/(i+1)") * -1 if self.decoder else term("i/n") * sign
+        scale = "1 if n < 4 else (n-1)*(n-3)" if self.decoder else "n-1"
+        query = [parity * -0.875, TRUE]
+        return self._head(query, [parity, tie], value, mask, scale, "neighbour", Neighbour(self.decoder))
 
     def average(self, value: Value, mask: Mask) -> Result:
         """The mean over what is visible.
@@ -136,14 +137,14 @@ class Patterns:
         head = Attention((Value(),), (Value(),), value, mask, "1")
         return Result(self.network.attend(head), "average", None)
 
-    def threshold(self, number: Value, mask: Mask, size: float, per: int) -> Result:
+    def threshold(self, number: Value, mask: Mask, size: float, per: Fraction) -> Result:
         """Whether a number is positive, where at least two positions are visible; see ``bounds.Threshold``.
 
         Args:
             number: at least ``1 / (2 per N)`` from 0, ``N`` the number of visible positions.
             mask: ``past``, ``future`` or ``none``.
             size: the sum of the absolute values of the weights in it.
-            per: 1, or 2 after a look-up.
+            per: 1, or 4/3 after a look-up.
 
         Returns:
             The head.
@@ -152,7 +153,7 @@ class Patterns:
         end = "i == n-1" if mask == "future" else "i == 0"
         one = self.end(mask)
         key = one if self.sharp else self.network.term(f"{text} if {end} else 0")
-        return self._head([number], [key], one, mask, text, "threshold", Threshold(size, per))
+        return self._head([number], [key], one, mask, text, "threshold", Threshold(size, float(per)))
 
     def lookup(self, share: Value, whole: Value, value: Value, mask: Mask, weight: int = 0) -> Result:
         """The value at the position ``C - 1`` for a count ``C >= 1``; see ``bounds.Lookup``.
@@ -169,8 +170,8 @@ class Patterns:
         """
         gap = GAP
         if weight:
-            gap = Fraction(math.ceil(4 * (math.log(8 * weight) + 0.4)), 4)
-        term, bound = self.network.term, Lookup(float(gap), float(weight))
+            gap = Fraction(math.ceil(8 * (math.log(16 * weight) + 0.3)), 8)
+        term, bound = self.network.term, Lookup(float(gap), float(weight), 24 if self.decoder else 16)
         if self.decoder:
             key = [term("1/(i+1)**2") * -1, term("1/(i+1)") * 2]
             return self._head([share, whole], key, value, mask, f"{gap}*n**3*(n-1)", "look-up", bound)
