@@ -18,6 +18,7 @@ from restrict.errors import InternalError, NotEstablished, ResourceLimit, UsageE
 from restrict.force.release import relax
 from restrict.force.search import Best, Search
 from restrict.model.program import Model
+from restrict.optimum.descent import descend, descends
 from restrict.optimum.enumeration import by_enumeration, few_restrictions, few_tables, fewest_fixed, least_depends
 from restrict.restriction import Restriction
 from restrict.task import Target, Task
@@ -140,19 +141,28 @@ def force_output(task: Task) -> Certificate:
         raise InternalError(
             f"internal disagreement: the abstract run gives c = {found.c}, the search found 0; please report the model"
         )
-    if stopped != "interrupted" and best.fixed and few_restrictions(task.instance):
+    if stopped != "interrupted" and best.fixed:
         found = _compared(task, found)
     return found
 
 
 def _compared(task: Task, found: Certificate) -> Certificate:
-    """What was found, or a smaller one, with the optimum; as it is where the time is over."""
-    try:
-        optimum, smaller = by_enumeration(task.noting(strategy="enumeration"), len(found.restriction.fixed))
-    except OutOfTime:
+    """What was found, or a smaller one, with the optimum where it is known; as it is where the time is over."""
+    fixed = len(found.restriction.fixed)
+    if few_restrictions(task.instance):
+        try:
+            optimum, smaller = by_enumeration(task.noting(strategy="enumeration"), fixed)
+        except OutOfTime:
+            return found
+        how = "enumeration"
+    elif descends(task.instance):
+        descent = descend(task.noting(strategy="hitting sets"), found.restriction.tokens(task.instance.model))
+        optimum, smaller, how = descent.optimum, descent.certificate, "SAT"
+    else:
         return found
     found = smaller or found
-    return found if optimum is None else replace(found, provenance={**found.provenance, "optimum": optimum})
+    notes = {} if optimum is None else {"optimum": optimum, "optimum_by": how}
+    return replace(found, provenance={**found.provenance, **notes})
 
 
 def _searched(task: Task) -> tuple[Best, str]:

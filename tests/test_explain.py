@@ -179,7 +179,7 @@ def test_all_sixteen_of_and_of_ors() -> None:
 
 def test_a_long_input() -> None:
     model = load("random:layers=2,seed=1")
-    x = [str(a) for a in np.random.default_rng(0).integers(0, 2, 20_000)]
+    x = [str(a) for a in np.random.default_rng(0).integers(0, 2, 3_000)]
     (found,) = explain(model, x)
     assert found.certificate is not None
     assert found.certificate.c == 0
@@ -207,6 +207,5 @@ def test_wrong_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(UsageError, match=reason):
             explain(model, "1" * 16, **arguments)  # type: ignore[arg-type]
     monkeypatch.setattr(cnf, "MAX_CLAUSES", 10)
-    assert explain(model, "1" * 16)[0].minimal is None
     with pytest.raises(ResourceLimit, match="more than 10 clauses"):
-        explain(model, "1" * 16, exact=True)
+        explain(model, "1" * 16, exact=True, all=2)

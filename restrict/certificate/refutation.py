@@ -73,7 +73,8 @@ class Refutation:
     ``document`` is the language as the file has it; ``errors`` is ``None`` where the members could not be counted;
     ``rechecked`` says how the witnesses were run: ``full`` (every variable), ``output`` (all that the output reads), or
     ``certificate`` (not at all: only the certificate says that the labels are equal). ``optimum`` is the most free
-    positions that any restriction can have that refutes the model (exact), where it is known. ``start`` is the position
+    positions that any restriction can have that refutes the model, where it is known (exact; an upper bound where
+    ``provenance["exact"]`` says that the time was over). ``start`` is the position
     of a word's first symbol: 1 where the model has a start marker.
     """
 

@@ -176,10 +176,13 @@ def certify(model: str, all_lengths: bool, states: int, label: str | None, cost:
 def _one_position(program: Model, wish: Wish) -> None:
     """Search, write, print."""
     from restrict.certification import certify as run
+    from restrict.deadline import Deadline
     from restrict.restriction import Restriction
 
     given = Restriction.parse(program.at(wish.n), wish.rho) if wish.rho is not None else None
     optimum, bounds = None, None
+    parts = 1 + wish.exact + wish.lower_bound
+    deadline = Deadline.after(wish.time)  # one limit for all parts
     with progress_on(f"{program.name[:40]}, n = {wish.n}") as progress:
         found = run(
             program,
@@ -188,14 +191,15 @@ def _one_position(program: Model, wish: Wish) -> None:
             c=wish.c,
             free=wish.free,
             seed=wish.seed,
-            time=wish.time,
+            time=deadline.share(1 / parts).left,
             restriction=given,
             progress=progress,
         )
         if wish.exact:
-            found, optimum = _exact(program, found, wish.c or 0, wish.time, wish.seed, progress)
+            share = deadline.share(1 / (parts - 1)).left
+            found, optimum = _exact(program, found, wish.c or 0, share, wish.seed, progress)
         if wish.lower_bound and found.provenance.get("stopped") != "interrupted":
-            found, bounds = _bounded(program, found, wish, progress)
+            found, bounds = _bounded(program, found, wish, deadline.left, progress)
         if wish.output is not None:
             found.save(wish.output)
         line = trusted_line(program, found)
@@ -204,15 +208,15 @@ def _one_position(program: Model, wish: Wish) -> None:
         leave_interrupted(wish.output)
 
 
-def _bounded(program: Model, found: Certificate, wish: Wish, progress: Any) -> tuple[Certificate, Bounds]:
+def _bounded(
+    program: Model, found: Certificate, wish: Wish, time: float | None, progress: Any
+) -> tuple[Certificate, Bounds]:
     """The lower bound, its file, and the better certificate of the one given and the one met on the way."""
     from restrict.optimum.lower_bound import lower_bound
     from restrict.report.lower_bound import bound_path, has_claim
 
     upper = len(found.restriction.fixed) if found.c == 0 else None
-    bounds = lower_bound(
-        program, wish.n, target=wish.target, upper=upper, seed=wish.seed, time=wish.time, progress=progress
-    )
+    bounds = lower_bound(program, wish.n, target=wish.target, upper=upper, seed=wish.seed, time=time, progress=progress)
     if wish.output is not None and has_claim(bounds.bound):
         bounds.bound.save(bound_path(wish.output))
     return (found if bounds.forcing is None or wish.rho is not None else bounds.forcing), bounds

@@ -113,7 +113,10 @@ def summary(program: Model, found: Refutation, line: str | None) -> str:
             if found.optimum == found.free
             else f"{found.optimum} are possible, by enumeration or SAT"
         )
-        lines.append(f"  optimum {found.free} free positions: {best} (exact)")
+        if "exact" in found.provenance and found.optimum > found.free:
+            lines.append(f"  optimum at most {found.optimum} free positions (certified bound; the time was over)")
+        else:
+            lines.append(f"  optimum {found.free} free positions: {best} (exact)")
     if line is not None:
         lines.append(f"  checked by the trusted checker: {line}")
     elif not found.checkable:

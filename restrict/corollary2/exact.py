@@ -27,14 +27,24 @@ from restrict.languages.regular import Regular
 from restrict.model.program import Instance
 from restrict.optimum.cnf import encode
 from restrict.optimum.enumeration import KEPT, Labels, all_labels, all_words, confirm_one, digits, words_fit
-from restrict.optimum.exact import Cube, Oracle, Problem
+from restrict.optimum.exact import Problem
 from restrict.optimum.faces import largest_faces
+from restrict.optimum.oracle import Cube, Oracle
 from restrict.restriction import Restriction
 from restrict.task import Task
 
 TRIES = 200
 """Restrictions of one size that the abstract run is asked to confirm."""
-Found = tuple[Certificate, int]
+Found = tuple[Certificate, int, bool]
+"""A certificate, how many free positions are possible at most, and whether that is exact."""
+
+
+class Unfinished(OutOfTime):
+    """The time was over; no restriction of the kind wanted has more than ``most`` free positions."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"at most {most} free positions")
+        self.most = most
 
 
 def refute_exact(task: Task, language: Language) -> Found | Immune:
@@ -49,12 +59,13 @@ def refute_exact(task: Task, language: Language) -> Found | Immune:
         language: the language, over the model's alphabet.
 
     Returns:
-        A certificate and that number (exact; a certified upper bound where time ran out), or an :class:`Immune`, which
-        is proved.
+        A certificate, that number, and whether it is exact (a certified upper bound where time ran out); or an
+        :class:`Immune`, which is proved.
 
     Raises:
         NotEstablished: the abstract run confirms no restriction at all.
-        OutOfTime: the task's deadline has passed.
+        Unfinished: the task's deadline has passed; with the bound so far.
+        OutOfTime: the deadline has passed before there was a bound.
         ResourceLimit: a completion is not known.
     """
     return by_table(task, language) if words_fit(task.instance) else by_sat(task, language)
@@ -71,12 +82,13 @@ def by_table(task: Task, language: Language) -> Found | Immune:
         language: the language, over the model's alphabet.
 
     Returns:
-        A certificate and the most free positions possible (exact; a certified upper bound where time ran out), or an
-        :class:`Immune`, which is proved.
+        A certificate, the most free positions possible, and whether that is exact (a certified upper bound where time
+        ran out); or an :class:`Immune`, which is proved.
 
     Raises:
         NotEstablished: the optimum is known, but no certificate of it is confirmed.
-        OutOfTime: the task's deadline has passed.
+        Unfinished: the task's deadline has passed and there is no answer yet, only a bound.
+        OutOfTime: the deadline has passed before there was a bound.
     """
     instance = task.instance
     labels, names = all_labels(instance, task.one_position("a refutation"), task.deadline)
@@ -85,7 +97,7 @@ def by_table(task: Task, language: Language) -> Found | Immune:
         return _immune_by_table(instance, language, labels.reshape(-1), names, members.reshape(-1))
     faces = largest_faces(labels, members, keep=KEPT, deadline=task.deadline)
     if faces.largest < 0 and not faces.complete:
-        raise OutOfTime
+        raise Unfinished(faces.most)
     if faces.largest < 0:
         return _immune_by_table(instance, language, labels.reshape(-1), names, members.reshape(-1))
     found = confirm_one(task, faces.cubes(instance.unpinned))
@@ -94,7 +106,7 @@ def by_table(task: Task, language: Language) -> Found | Immune:
             f"a restriction with {faces.largest} free positions refutes the model on all words, but no certificate of "
             "it is within the limits: the abstract run does not confirm it, and a tree of cases would be too large"
         )
-    return found, faces.most
+    return found, faces.most, faces.complete
 
 
 def _mixed(labels: Labels, members: npt.NDArray[np.bool_], count: int) -> list[int]:
@@ -190,12 +202,13 @@ def by_sat(task: Task, language: Language) -> Found | Immune:
         language: the language, over the model's alphabet.
 
     Returns:
-        A certificate and the exact most free positions possible, or an :class:`Immune`, which is proved. The
+        A certificate, the exact most free positions possible, and true; or an :class:`Immune`, which is proved. The
         certificate may have fewer free positions.
 
     Raises:
         NotEstablished: the optimum is known, but the abstract run confirms no certificate of it.
-        OutOfTime: the task's deadline has passed.
+        Unfinished: the task's deadline has passed; with the bound so far.
+        OutOfTime: the deadline has passed before there was a bound.
         ResourceLimit: a completion is not known.
     """
     instance, position = task.instance, task.one_position("a refutation")
@@ -203,18 +216,22 @@ def by_sat(task: Task, language: Language) -> Found | Immune:
     problems = [Problem(oracle, label) for label in oracle.same]
     optimum: int | None = None
     seen: list[Cube] = []
-    for h in _open_forcing(task, language, oracle, problems):
-        optimum = len(instance.unpinned) - len(h) if optimum is None else optimum
-        found = confirm(task, h)
-        if found is not None:
-            return found, optimum
-        seen.append(h)
-        if len(seen) == TRIES:
-            break
+    try:
+        for h in _open_forcing(task, language, oracle, problems):
+            optimum = len(instance.unpinned) - len(h) if optimum is None else optimum
+            found = confirm(task, h)
+            if found is not None:
+                return found, optimum, True
+            seen.append(h)
+            if len(seen) == TRIES:
+                break
+    except OutOfTime:
+        fewest = min(p.lower for p in problems)
+        raise Unfinished(len(instance.unpinned) - fewest if optimum is None else optimum) from None
     if optimum is not None:
         found = confirm_one(task, seen)
         if found is not None:
-            return found, optimum
+            return found, optimum, True
         raise NotEstablished(
             f"a restriction with {optimum} free positions refutes the model by SAT, but the abstract run confirms none"
         )

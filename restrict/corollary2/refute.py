@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -27,7 +28,7 @@ from restrict.corollary2.verdict import Immune, NoRefutation
 from restrict.deadline import OutOfTime, Progress
 from restrict.errors import InternalError, NotEstablished, ResourceLimit, UsageError
 from restrict.force.minimise import Minimiser, needed_cone
-from restrict.force.release import releases
+from restrict.force.release import few_nodes, relax, releases
 from restrict.force.search import Search
 from restrict.force.state import ForcingState
 from restrict.languages.pre import corollary2
@@ -101,12 +102,17 @@ def refute(
     trivial = _trivial(task.instance, language)
     if trivial is not None:
         return trivial
+    most = None
     if exact or (c == 0 and few_restrictions(task.instance)):
         found = _exact(task, language)
-        if found is not None:
+        if not isinstance(found, int | None):
             return found
-        task = task.noting(exact="out of time")
+        task, most = task.noting(exact="out of time"), found
     answer = _search(task, language, c)
+    if isinstance(answer, Refutation) and most is not None:
+        if answer.free > most:
+            raise InternalError(f"internal disagreement: {answer.free} free positions, at most {most} by SAT")
+        return replace(answer, optimum=most)
     return _every_length(task, language, answer) if isinstance(answer, NoRefutation) else answer
 
 
@@ -127,16 +133,21 @@ def _every_length(task: Task, language: Language, found: NoRefutation) -> Immune
     return Immune(found.model_name, found.language, found.n, reason, True, found.example)
 
 
-def _exact(task: Task, language: Language) -> Refutation | Immune | None:
-    """The exact answer; ``None`` where half of the time is over."""
-    from restrict.corollary2.exact import refute_exact
+def _exact(task: Task, language: Language) -> Refutation | Immune | int | None:
+    """The exact answer; where half of the time is over, how many free positions are possible at most, if known."""
+    from restrict.corollary2.exact import Unfinished, refute_exact
 
     task = task.noting(strategy="exact").until(task.deadline.share(0.5))
     try:
         found = refute_exact(task, language)
+    except Unfinished as stopped:
+        return stopped.most
     except OutOfTime:
         return None
-    return found if isinstance(found, Immune) else _refutation(task, language, *found)
+    if isinstance(found, Immune):
+        return found
+    certificate, most, complete = found
+    return _refutation(task if complete else task.noting(exact="out of time"), language, certificate, most)
 
 
 def _language(given: Language | str) -> Language:
@@ -264,11 +275,13 @@ def _without_base(
 
 def _relaxed(task: Task, language: Language, start: Certificate, c: int) -> Certificate:
     """More free positions for up to ``c`` dependencies, as long as two witnesses agree on them."""
-    best = start
-    for found in releases(task, start):
+    best = relax(task, start, c, None)
+    if _witnesses(task.instance, language, best) is None:
+        best = start
+    for found in releases(task, start) if best is start or few_nodes(task) else ():
         if found.c > c:
             break
-        if _witnesses(task.instance, language, found) is not None:
+        if found.free > best.free and _witnesses(task.instance, language, found) is not None:
             best = found
     return best
 

@@ -25,11 +25,17 @@ MOST = 8
 """Positions that the search splits over; the branches grow exponentially."""
 BRANCHES = 256
 """Branches of a split that is looked for."""
-MOST_LEAVES = 4096
-"""Leaves of a tree that is looked for."""
+MOST_LEAVES, QUICK_LEAVES = 4096, 256
+"""Leaves of a tree that is looked for, and of one whose questions are not compared."""
 MOST_LOOKS, LOOKED_NODES, TREE_NODES = 3_000, 60_000, 250_000
 """Abstract runs on demand that the choice of its questions may take, variables in all of them together, and variables
 in all the runs of a tree."""
+QUICK_NODES, QUICK_SCORES, NEVER_SCORES = 8_000, 10_000_000, 2**62
+"""Nodes examined, and scores computed, by all the runs of a tree whose questions are not compared: half a second."""
+LONG_NODES = 100_000
+"""Nodes examined by all the runs of a tree whose questions are compared, besides those of the comparisons."""
+QUICK_RUNS = 60
+"""Runs of all variables at one position, besides: for programs of many maps."""
 OVER, OPEN = 1024, 64
 """Branches of a split that is given, and how many of them may be unsettled when it is extended."""
 WORK = 1_000_000
@@ -64,7 +70,11 @@ def confirm_by_cases(task: Task, fixed: Mapping[int, int], most: int = MOST) -> 
 
 
 def confirm_by_tree(
-    task: Task, fixed: Mapping[int, int], most: int = MOST_LEAVES, looks: int = MOST_LOOKS
+    task: Task,
+    fixed: Mapping[int, int],
+    most: int = MOST_LEAVES,
+    looks: int = MOST_LOOKS,
+    shared: OnDemandState | None = None,
 ) -> Certificate | None:
     """The certificate that a restriction forces the label at the target, by a tree of cases.
 
@@ -75,7 +85,9 @@ def confirm_by_tree(
         task: the output.
         fixed: symbol indices by position.
         most: leaves of the tree, at most.
-        looks: abstract runs on demand that its search may take, at most.
+        looks: abstract runs on demand that its search may take, at most; 0: only the tree whose questions are the
+            tokens that most nodes read, which is found at once or not at all.
+        shared: a state of the same instance; the rows that it has ordered are used.
 
     Returns:
         The certificate, or ``None`` where these bounds do not do it or the label is not forced.
@@ -83,8 +95,10 @@ def confirm_by_tree(
     Raises:
         OutOfTime: the task's deadline has passed.
     """
-    growing = _Growing(task, dict(fixed), most, looks)
-    tree = growing.grow(dict(fixed))
+    shared = shared or OnDemandState.of(task.instance, {})
+    tree = _Growing(task, shared, min(most, QUICK_LEAVES), 0).grow(dict(fixed))
+    if tree is None and looks:
+        tree = _Growing(task, shared, most, looks).grow(dict(fixed))
     if tree is None:
         return None
     found = certified(task, fixed, tree.cone) if isinstance(tree, Leaf) else certified(task, fixed, {}, cases=tree)
@@ -94,13 +108,14 @@ def confirm_by_tree(
 class _Growing:
     """The search for a tree; one label is allowed at its leaves, that of the first."""
 
-    def __init__(self, task: Task, fixed: dict[int, int], most: int, looks: int) -> None:
-        self.task, self.leaves = task, most
+    def __init__(self, task: Task, shared: OnDemandState, most: int, looks: int) -> None:
+        self.task, self.shared, self.leaves, self.compares = task, shared, most, looks > 0
         self.looks = min(looks, max(60, LOOKED_NODES // len(task.instance.model.variables)))
         self.position = task.one_position("cases")
-        self.shared = OnDemandState.of(task.instance, {})
         self.symbols = range(len(task.instance.model.alphabet))
         self.runs = max(500, TREE_NODES // len(task.instance.model.variables))
+        quick = QUICK_NODES + QUICK_RUNS * len(task.instance.model.variables)
+        self.nodes, self.scores = (LONG_NODES, NEVER_SCORES) if self.compares else (quick, QUICK_SCORES)
         self.label: str | None = None
         self.ranks: dict[int, tuple[int, int, int]] = {}
 
@@ -110,21 +125,23 @@ class _Growing:
         self.runs -= 1
         if self.runs < 0:
             return None
-        labels, cone = _look(self.shared, fixed, self.position)
+        state, node = self.shared.under(fixed), (self.task.instance.model.output.variable, self.position)
+        labels = {self.task.instance.label(v) for v in state.values(*node)}
+        self.nodes, self.scores = self.nodes - len(state.reads), self.scores - state.scores
         if len(labels) == 1:
             (label,) = labels
             self.label = label if self.label is None else self.label
             self.leaves -= 1
-            return Leaf(cone) if label == self.label and self.leaves >= 0 else None
-        if self.label is not None and self.label not in labels:
+            return Leaf(needed_cone(state, node)) if label == self.label and self.leaves >= 0 else None
+        if (self.label is not None and self.label not in labels) or min(self.nodes, self.scores) < 0:
             return None
         instance = self.task.instance
         # A row is read until it shows every value, so what was read may leave out a token that matters.
-        reads = sorted(_read(self.shared, fixed, self.position).difference(instance.pinned, fixed))
+        reads = sorted(state.read_tokens(node).difference(instance.pinned, fixed))
         reads = reads or [i for i in instance.unpinned if i not in fixed]
         if not reads or self.leaves <= 0:
             return None
-        asked = self._question(fixed, reads)
+        asked = self._question(fixed, reads) if self.compares else self._busiest(state, reads)
         children: list[Case] = []
         for a in self.symbols:
             child = self.grow(fixed | {asked: a})
@@ -132,6 +149,16 @@ class _Growing:
                 return None
             children.append(child)
         return Question(asked, tuple(children))
+
+    def _busiest(self, state: OnDemandState, reads: list[int]) -> int:
+        """The position that most open nodes read; a node that reads few others counts for more."""
+        counts = dict.fromkeys(reads, 0.0)
+        for node, sources in state.reads.items():
+            tokens = [j for name, j in sources if name == "token" and j in counts]
+            if len(state.values(*node)) > 1:
+                for j in tokens:
+                    counts[j] += 2.0 ** -len(tokens)
+        return min(reads, key=lambda p: (-counts[p], p))
 
     def _question(self, fixed: dict[int, int], reads: list[int]) -> int:
         """The position whose symbols leave least open; once the looks are used up, that which did before."""

@@ -29,7 +29,7 @@ from restrict.force.on_demand import OnDemandState
 from restrict.force.state import ForcingState
 from restrict.model.program import Instance
 from restrict.optimum.cnf import encode
-from restrict.optimum.exact import Oracle
+from restrict.optimum.oracle import Oracle
 from restrict.restriction import Restriction
 
 Symbols = dict[int, tuple[int, ...]]

@@ -11,22 +11,26 @@ target can read and values that they can take: value sets ``V`` come from an abs
   ``[key_{j_t} = w_t]`` follows that the head has the value of ``j_t``. The floor is the last pair, and some pair at or
   above it always holds.
 
-**Exactness.** Every ``x |= rho`` extends to exactly one model, and that model shows the true value of every encoded
-node. *Proof*: by induction over the program. By Theorem A (soundness) the true values lie in ``V``; the clauses of a
-node force its value to the true one once its sources have theirs, and are satisfied by it; the ``s_t`` are
-defined. In the own pair of a head whose query and key are one variable, the key's literal is the query's.
+**Wide maps.** A map whose arguments have more than ``POINTS`` combinations is left open: it has exactly one value of
+its domain, whichever. The formula then has more models than inputs, so "unsatisfiable" still holds; a model that is
+wrong is refuted by :meth:`Encoding.refuting`, which gives the clauses of the points that it breaks, as wide as they
+hold.
+
+**Exactness.** Without wide maps every ``x |= rho`` extends to exactly one model, and that model shows the true
+value of every encoded node. *Proof*: by induction over the program. By Theorem A (soundness) the true values lie in
+``V``; the clauses of a node force its value to the true one once its sources have theirs, and are satisfied by it; the
+``s_t`` are defined. In the own pair of a head whose query and key are one variable, the key's literal is the query's.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from restrict.errors import ResourceLimit
-from restrict.force.image import MAX_IMAGE
 from restrict.force.on_demand import OnDemandState
 from restrict.force.state import Node
 from restrict.model.program import Head, Instance, Map
@@ -36,6 +40,8 @@ MAX_CLAUSES = 2_000_000
 """A larger encoding is refused."""
 PAIRWISE = 6
 """Up to this many values, "at most one" is written pair by pair; else along a chain."""
+POINTS = 4096
+"""Combinations of a map's arguments that are written out; a wider map is left open and refined."""
 TRUE = 1
 """A literal that always holds: variable 1, with a unit clause."""
 
@@ -43,10 +49,45 @@ Clause = list[int]
 
 
 @dataclass(frozen=True, eq=False)
+class WideMap:
+    """A map at a position that is left open: the literals of its arguments' values, in order, and of its own."""
+
+    variable: Map
+    i: int
+    args: tuple[dict[int, int], ...]
+    out: dict[int, int]
+
+    def moved(self, moved: Callable[[int], int]) -> WideMap:
+        """The same map on other literals."""
+        args = tuple({a: moved(y) for a, y in row.items()} for row in self.args)
+        return WideMap(self.variable, self.i, args, {a: moved(y) for a, y in self.out.items()})
+
+    def refuting(self, instance: Instance, true: Collection[int]) -> Clause | None:
+        """A clause that holds of the map and fails under an assignment; ``None`` where the map has its true value.
+
+        Arguments without influence, given the others, are left out of it. Cost: at most ``POINTS`` combinations an
+        argument.
+        """
+        point = [next((a for a, literal in row.items() if literal in true), next(iter(row))) for row in self.args]
+        sets: list[list[int]] = [[a] for a in point]
+        value = int(instance.map_values(self.variable, self.i, sets).item())
+        if self.out[value] in true:
+            return None
+        for t, row in enumerate(self.args):
+            wider = [*sets[:t], list(row), *sets[t + 1 :]]
+            size = np.prod([len(s) for s in wider], dtype=object)
+            if size <= POINTS and bool((instance.map_values(self.variable, self.i, wider) == value).all()):
+                sets = wider
+        sides = zip(self.args, point, sets, strict=True)
+        return [*(-row[a] for row, a, s in sides if len(s) < len(row)), self.out[value]]
+
+
+@dataclass(frozen=True, eq=False)
 class Encoding:
     """``clauses`` over variables ``1 .. top``; ``values[node][a]`` is the literal of ``node = a``.
 
-    ``inputs`` are the free positions that the targets can read, the only ones with variables.
+    ``inputs`` are the free positions that the targets can read, the only ones with variables; ``wide`` are the maps
+    that the clauses leave open.
     """
 
     instance: Instance
@@ -54,6 +95,7 @@ class Encoding:
     top: int
     clauses: list[Clause] = field(repr=False)
     values: dict[Node, dict[int, int]] = field(repr=False)
+    wide: tuple[WideMap, ...] = field(default=(), repr=False)
 
     @property
     def inputs(self) -> tuple[int, ...]:
@@ -157,10 +199,23 @@ class Encoding:
 
         values = {node: {a: moved(y) for a, y in row.items()} for node, row in self.values.items()}
         clauses = [[moved(y) for y in clause] for clause in self.clauses]
-        return Encoding(self.instance, self.restriction, self.top + shift, clauses, values)
+        wide = tuple(w.moved(moved) for w in self.wide)
+        return Encoding(self.instance, self.restriction, self.top + shift, clauses, values, wide)
+
+    def refuting(self, true: Collection[int]) -> list[Clause]:
+        """Clauses of wide maps that hold and that a model, given as its literals, breaks.
+
+        Args:
+            true: the literals that hold; a set is fast.
+
+        Returns:
+            One clause for each wide map that has a wrong value; none where the model is an input with its true values.
+        """
+        held = {TRUE, *true}
+        return [clause for w in self.wide if (clause := w.refuting(self.instance, held)) is not None]
 
 
-def encode(instance: Instance, restriction: Restriction, targets: Iterable[int]) -> Encoding:
+def encode(instance: Instance, restriction: Restriction, targets: Iterable[int], most: int | None = None) -> Encoding:
     """The cone of the output at the positions ``targets`` under ``restriction``, as CNF.
 
     Cost: one clause per point of a map's box and per candidate, query value and value of a head, over the nodes that
@@ -170,14 +225,16 @@ def encode(instance: Instance, restriction: Restriction, targets: Iterable[int])
         instance: the model at its length.
         restriction: what is fixed.
         targets: positions of the output, 0..n - 1.
+        most: clauses, at most; ``None``: ``MAX_CLAUSES``.
 
     Returns:
-        The formula. It is exact: each input that agrees with the restriction extends to one model (see the module).
+        The formula. Without wide maps it is exact: each input that agrees with the restriction extends to one model
+        (see the module).
 
     Raises:
-        ResourceLimit: beyond ``MAX_CLAUSES``.
+        ResourceLimit: beyond ``most`` clauses.
     """
-    encoder = _Encoder(instance, OnDemandState.of(instance, restriction.tokens(instance.model)))
+    encoder = _Encoder(instance, OnDemandState.of(instance, restriction.tokens(instance.model)), most or MAX_CLAUSES)
     try:
         for i in targets:
             encoder.node(instance.model.output.variable, i)
@@ -186,18 +243,19 @@ def encode(instance: Instance, restriction: Restriction, targets: Iterable[int])
         raise ResourceLimit(
             f"{instance.model.name!r} at n = {instance.n}: the program is too deep to encode as CNF"
         ) from None
-    return Encoding(instance, restriction, encoder.top, encoder.clauses, encoder.literals)
+    return Encoding(instance, restriction, encoder.top, encoder.clauses, encoder.literals, tuple(encoder.wide))
 
 
 class _Encoder:
     """Nodes are numbered when first asked for; their clauses are written when their turn comes."""
 
-    def __init__(self, instance: Instance, known: OnDemandState) -> None:
-        self.instance, self.known = instance, known
+    def __init__(self, instance: Instance, known: OnDemandState, most: int) -> None:
+        self.instance, self.known, self.most = instance, known, most
         self.top = TRUE
         self.clauses: list[Clause] = [[TRUE]]
         self.literals: dict[Node, dict[int, int]] = {}
         self.waiting: list[Node] = []
+        self.wide: list[WideMap] = []
 
     def new(self) -> int:
         """A fresh variable."""
@@ -212,9 +270,9 @@ class _Encoder:
         if any(a == -b for a, b in itertools.pairwise(clause)):
             return
         self.clauses.append(clause)
-        if len(self.clauses) > MAX_CLAUSES:
+        if len(self.clauses) > self.most:
             raise ResourceLimit(
-                f"{self.instance.model.name!r} at n = {self.instance.n}: the cone needs more than {MAX_CLAUSES} "
+                f"{self.instance.model.name!r} at n = {self.instance.n}: the cone needs more than {self.most} "
                 "clauses; take a smaller n or fix more positions"
             )
 
@@ -261,9 +319,11 @@ class _Encoder:
     def _map(self, variable: Map, i: int) -> None:
         args = [self.node(a, i) for a in variable.args]
         sets = [list(literals) for literals in args]
-        if np.prod([len(s) for s in sets], dtype=object) > MAX_IMAGE:
-            raise ResourceLimit(f"variable {variable.name!r} at position {i}: more than {MAX_IMAGE} argument values")
-        out, block = self.node(variable.name, i), self.known.block(variable, i, sets)
+        out = self.node(variable.name, i)
+        if np.prod([len(s) for s in sets], dtype=object) > POINTS:
+            self.wide.append(WideMap(variable, i, tuple(args), out))
+            return
+        block = self.known.block(variable, i, sets)
         for point in np.ndindex(*block.shape):
             against = [-args[a][sets[a][t]] for a, t in enumerate(point)]
             self.add(*against, out[int(block[point])])

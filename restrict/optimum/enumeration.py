@@ -9,6 +9,7 @@ digit stands for ``*``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from restrict.certificate.certificate import Certificate, certified
 from restrict.deadline import NEVER, Deadline
 from restrict.force.cases import confirm, confirm_by_cases, confirm_by_tree, confirm_over
 from restrict.force.dependence import DependenceState
+from restrict.force.on_demand import OnDemandState
 from restrict.model.program import Instance
 from restrict.model.trace import run_batch
 from restrict.optimum.faces import largest_faces
@@ -32,8 +34,8 @@ MOST_RESTRICTIONS, MOST_WORDS = 20_000_000, 2**20
 """Restrictions in one table, and words, that are gone through at most."""
 LABELS = 255
 """Labels that a table of one byte an entry can tell apart."""
-KEPT, SPLIT_TRIES, TREE_TRIES = 64, 8, 3
-"""Optimal restrictions that are tried as they are, by a split and by a tree of cases."""
+KEPT, QUICK_TRIES, SPLIT_TRIES, TREE_TRIES = 64, 12, 3, 3
+"""Optimal restrictions that are tried as they are, by a tree found at once, by a split and by any tree of cases."""
 TRIES, SPLITS = 400, 200
 """Restrictions of one size that the abstract run is asked to confirm, as they are and case by case."""
 CHUNK = 1 << 12
@@ -299,17 +301,17 @@ def confirm_one(task: Task, cubes: Sequence[dict[int, int]]) -> Certificate | No
         cubes: symbol indices by position, all of one size.
 
     Returns:
-        The first that the abstract run confirms as it is; else the one with the smallest split of the first few; else
-        the first with a tree of cases; ``None`` where all that is too much.
+        The first that the abstract run confirms as it is; else the first with a tree of cases that is found at once,
+        with a split, or with a tree that is searched for; ``None`` where all that is too much.
     """
     for fixed in cubes:
         if (found := confirm(task, fixed)) is not None:
             return found
-    split = [f for fixed in cubes[:SPLIT_TRIES] if (f := confirm_by_cases(task, fixed)) is not None]
-    if split:
-        return min(split, key=lambda f: len(f.split))
-    trees = (confirm_by_tree(task, fixed) for fixed in cubes[:TREE_TRIES])
-    return next((found for found in trees if found is not None), None)
+    shared = OnDemandState.of(task.instance, {})
+    quick = (confirm_by_tree(task, fixed, looks=0, shared=shared) for fixed in cubes[:QUICK_TRIES])
+    splits = (confirm_by_cases(task, fixed) for fixed in cubes[:SPLIT_TRIES])
+    trees = (confirm_by_tree(task, fixed, shared=shared) for fixed in cubes[:TREE_TRIES])
+    return next((found for found in chain(quick, splits, trees) if found is not None), None)
 
 
 # ---------------------------------------------------------------- c > 0

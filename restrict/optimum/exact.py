@@ -21,7 +21,7 @@ The optimum over labels is the least of theirs, so the label of least ``lower`` 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -32,103 +32,33 @@ from pysat.solvers import Solver as Sat
 
 from restrict.arguments import the_integer
 from restrict.certificate.certificate import Certificate, certified
-from restrict.deadline import NEVER, Deadline, OutOfTime, Progress
+from restrict.deadline import OutOfTime, Progress
 from restrict.errors import ResourceLimit
 from restrict.force.cases import confirm, confirm_by_cases, confirm_by_tree
 from restrict.model.program import Instance, Model
-from restrict.optimum.cnf import Encoding, encode
-from restrict.optimum.enumeration import TREE_TRIES, all_labels, by_size, cube_of, essential_counts, restrictions_fit
+from restrict.optimum.cnf import encode
+from restrict.optimum.enumeration import (
+    KEPT,
+    LABELS,
+    TREE_TRIES,
+    all_labels,
+    by_size,
+    confirm_one,
+    cube_of,
+    essential_counts,
+    restrictions_fit,
+    words_fit,
+)
+from restrict.optimum.faces import largest_faces
+from restrict.optimum.oracle import Cube, Oracle
 from restrict.restriction import Restriction
-from restrict.sat.limit import ask
+from restrict.sat.limit import Budget, ask
 from restrict.task import Target, Task
 
-Cube = dict[int, int]
-"""Positions with symbol indices."""
 CONFIRM_TRIES, CASES_TRIES, TABLE_TRIES = 200, 16, 50
 """Optimal restrictions tried until the abstract run confirms one: as they are, by cases, and for ``c > 0``."""
-
-
-class Oracle:
-    """Which labels are possible at one position under partial inputs, decided by SAT on the cone's CNF.
-
-    A *selector* (``self.same[L]``, ``self.other[L]``) is a literal that demands the label ``L``, or another one.
-    """
-
-    def __init__(self, code: Encoding, position: int, deadline: Deadline = NEVER, name: str = "glucose4") -> None:
-        self.code, self.inputs, self.deadline = code, code.inputs, deadline
-        self.solver = Sat(name, bootstrap_with=code.clauses)
-        self.same: dict[str, int] = {}
-        self.other: dict[str, int] = {}
-        self.label_lits = code.labels(position)
-        for t, (label, literals) in enumerate(self.label_lits.items()):
-            self.same[label], self.other[label] = code.top + 2 * t + 1, code.top + 2 * t + 2
-            self.solver.add_clause([-self.same[label], *literals])
-            rest = [y for other, ys in self.label_lits.items() if other != label for y in ys]
-            self.solver.add_clause([-self.other[label], *rest])
-        self.place = {abs(y): i for i in self.inputs for y in code.values["token", i].values()}
-
-    @property
-    def top(self) -> int:
-        """The largest variable in use."""
-        return self.code.top + 2 * len(self.same)
-
-    def find(self, cube: Mapping[int, int], selector: int, more: Iterable[int] = ()) -> Cube | None:
-        """An input that agrees with the cube and is selected.
-
-        Args:
-            cube: symbol indices by position; positions outside ``inputs`` have no influence and are ignored.
-            selector: a literal of ``same`` or ``other``.
-            more: literals to assume besides.
-
-        Returns:
-            The symbols at ``inputs``, or ``None`` where there is no such input (exact). Cost: one SAT call.
-
-        Raises:
-            OutOfTime: the deadline has passed.
-        """
-        assumed = [self.code.token_lit(i, a) for i, a in cube.items() if ("token", i) in self.code.values]
-        if not ask(self.solver, [selector, *assumed, *more], self.deadline):
-            return None
-        true = set(self.solver.get_model())
-        return {i: self.code.symbol(i, true) for i in self.inputs}
-
-    def core(self, cube: Cube) -> Cube:
-        """The part of the cube that the last negative answer of :meth:`find` used.
-
-        Args:
-            cube: the cube of that call.
-
-        Returns:
-            A part of the cube, not always minimal, under which the answer is negative, too.
-        """
-        used = {self.place[abs(y)] for y in self.solver.get_core() or () if abs(y) in self.place}
-        return {i: a for i, a in cube.items() if i in used}
-
-    def shrink(self, cube: Cube, selector: int, order: Iterable[int]) -> Cube:
-        """A subset-minimal part of the cube under which nothing is selected.
-
-        Cost: one SAT call a position of the first core.
-
-        Args:
-            cube: symbol indices by position, under which nothing is selected.
-            selector: a literal of ``same`` or ``other``.
-            order: the positions in the order in which they are given up.
-
-        Returns:
-            The part.
-
-        Raises:
-            ValueError: something is selected under the cube.
-            OutOfTime: the deadline has passed.
-        """
-        if self.find(cube, selector) is not None:
-            raise ValueError("the cube does not exclude the selector")
-        cube = self.core(cube)
-        for i in order:
-            rest = {j: a for j, a in cube.items() if j != i}
-            if i in cube and self.find(rest, selector) is None:
-                cube = self.core(rest)
-        return cube
+WIDE_WORDS = 2**17
+"""Words that are run one by one where maps are too wide for the formula."""
 
 
 # ---------------------------------------------------------------- results
@@ -151,7 +81,7 @@ class Exact:
 
     ``witnesses`` (one for each label that the output may have) prove ``lower``; ``certificate`` is there when the
     abstract run, hence the trusted checker, confirms ``restriction``; where it is ``None``, only SAT does. For
-    ``c > 0`` the proof is the truth table, and ``witnesses`` is empty.
+    ``c > 0``, and for wide models with few words, the proof is the truth table, and ``witnesses`` is empty.
     """
 
     n: int
@@ -226,10 +156,22 @@ class Problem:
         """
         self.solver.add_clause([-self.element[i, a] for i, a in h.items()])
 
-    def hit(self) -> Cube | None:
-        """A hitting set of at most ``lower`` elements, or ``None``."""
-        bound = [-self.count.rhs[self.lower]] if self.lower < len(self.inputs) else []
-        if self.lower > len(self.inputs) or not ask(self.solver, bound, self.deadline):
+    def hit(self, most: int | None = None, budget: Budget | None = None) -> Cube | None:
+        """A hitting set of few elements.
+
+        Args:
+            most: how many elements, at most; ``None``: ``lower``.
+            budget: of conflicts; ``None``: without limit.
+
+        Returns:
+            The set, or ``None`` where there is none.
+
+        Raises:
+            OutOfTime: the deadline has passed, or the budget is spent.
+        """
+        most = self.lower if most is None else most
+        bound = [-self.count.rhs[most]] if most < len(self.inputs) else []
+        if most > len(self.inputs) or not ask(self.solver, bound, self.deadline, budget):
             return None
         true = set(self.solver.get_model())
         return {i: a for (i, a), z in self.element.items() if z in true}
@@ -337,7 +279,12 @@ def exact(
         except OutOfTime:
             raise ResourceLimit(f"the time is over before the optimum for c = {c} is known; give more --time") from None
     instance = task.instance
-    oracle = Oracle(encode(instance, Restriction.of(instance), [position]), position, task.deadline)
+    code = encode(instance, Restriction.of(instance), [position])
+    if code.wide and words_fit(instance, WIDE_WORDS):
+        found = _by_words(task)
+        if found is not None:
+            return found
+    oracle = Oracle(code, position, task.deadline)
     first = None if start is None or start.c else start.restriction.tokens(model)
     search = _Search(oracle, np.random.default_rng(seed), first)
     if len(oracle.same) == 1:
@@ -366,8 +313,21 @@ def _confirmed(task: Task, search: _Search) -> Certificate | None:
         if (found := confirm(task, rho)) is not None:
             return found
         seen.append(rho)
-    by_cases = (confirm_by_cases(task, rho) for rho in seen[:CASES_TRIES])
-    by_trees = (confirm_by_tree(task, rho) for rho in seen[:TREE_TRIES])
+    return confirm_by_questions(task, seen)
+
+
+def confirm_by_questions(task: Task, cubes: Sequence[Cube]) -> Certificate | None:
+    """A certificate of one of several restrictions that force the output: by a split, else by a tree of cases.
+
+    Args:
+        task: the output at one position.
+        cubes: symbol indices by position.
+
+    Returns:
+        The first that is confirmed, or ``None`` where all that is too much.
+    """
+    by_cases = (confirm_by_cases(task, rho) for rho in cubes[:CASES_TRIES])
+    by_trees = (confirm_by_tree(task, rho) for rho in cubes[:TREE_TRIES])
     return next((found for found in itertools.chain(by_cases, by_trees) if found is not None), None)
 
 
@@ -448,7 +408,25 @@ def least_hitting_set(cubes: Iterable[Cube], symbols: int, limit: int) -> int:
         return limit + 1 if solver.compute() is None else int(solver.cost)
 
 
-# ---------------------------------------------------------------- c > 0, by enumeration
+# ---------------------------------------------------------------- by enumeration
+
+
+def _by_words(task: Task) -> Exact | None:
+    """The optimum for ``c = 0`` by running every word, which for wide maps is quicker than refining them; ``None``
+    where the time is over or there are too many labels."""
+    try:
+        labels, names = all_labels(task.instance, task.one_position("an optimum"), task.deadline)
+        if len(names) > LABELS:
+            return None
+        faces = largest_faces(labels, keep=KEPT, deadline=task.deadline)
+    except OutOfTime:
+        return None
+    if not faces.complete:
+        return None
+    optimum, cubes = labels.ndim - faces.largest, faces.cubes(task.instance.unpinned)
+    found = confirm_one(task, cubes)
+    rho = Restriction.of(task.instance, dict(cubes[0])) if found is None else found.restriction
+    return Exact(task.instance.n, task.target, 0, optimum, optimum, rho, (), found)
 
 
 def _by_table(task: Task, c: int) -> Exact:

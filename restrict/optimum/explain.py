@@ -6,10 +6,11 @@ exact cone as by the abstract run: value sets and candidate lists only shrink wh
 
 - **Minimal** (default): the abstract run on ``x`` itself reads few tokens, at any length; these suffice. Deletion
   makes them subset-minimal for the abstract run, so every such explanation has a certificate. Several orders are
-  tried, and the goal-directed search restricted to the symbols of ``x``. On short inputs SAT frees further
-  positions, as long as the abstract run confirms the rest, by cases where it must.
+  tried, and the goal-directed search restricted to the symbols of ``x``. Then :mod:`restrict.optimum.minimum` looks for
+  a lighter one, and often proves that there is none; it needs a tree of cases where the plain run sees too little.
 - **Minimum** (``exact``): an explanation must fix a position of every sensitive block of ``x``; a minimum-weight
-  hitting set of the blocks found (RC2) is an explanation or misses another block (implicit hitting sets).
+  hitting set of the blocks found (RC2) is an explanation or misses another block (implicit hitting sets). Blocks come
+  from words at first; where that leaves it open, from SAT on the whole cone.
 - **Enumeration** (``all``): the same in order of weight when exact; else MARCO (Liffiton et al., Constraints 2016):
   a part of ``x`` that includes no explanation found and hits what every explanation must, either is no explanation,
   which gives another such set, or shrinks to a new one.
@@ -30,12 +31,13 @@ from restrict.arguments import the_integer, the_model
 from restrict.certificate.certificate import Certificate
 from restrict.deadline import OutOfTime
 from restrict.errors import ResourceLimit, UsageError
-from restrict.force.cases import confirm, confirm_by_cases
+from restrict.force.cases import confirm, confirm_by_cases, confirm_by_tree
 from restrict.force.goal import Goal
 from restrict.force.on_demand import OnDemandState
 from restrict.model.program import Model
 from restrict.optimum.cnf import encode
-from restrict.optimum.exact import Cube, Oracle
+from restrict.optimum.minimum import LENGTH, ROUNDS, Blocks, Minimum, minimum
+from restrict.optimum.oracle import Cube, Oracle
 from restrict.optimum.sensitivity import force, input_of, sensitive_block
 from restrict.restriction import Restriction
 from restrict.task import Target, Task
@@ -122,17 +124,20 @@ class _Question:
         found = confirm(self.task, fixed)
         if found is None and self.instance.n <= SAT_LENGTH:
             found = confirm_by_cases(self.task, fixed)
-        return found
+        return found or confirm_by_tree(self.task, fixed, looks=0)
 
-    def result(self, cube: Cube, oracle: Oracle | None, lower: int) -> Explanation:
+    def result(
+        self, cube: Cube, oracle: Oracle | None, lower: int, certificate: Certificate | None = None
+    ) -> Explanation:
         """Write an explanation down."""
         fixed = self.given | cube
-        minimal = None if cube else True
-        if cube and oracle is not None:
+        minimal = True if self.weight(cube) == lower else None
+        if minimal is None and oracle is not None:
             shorter = ({j: a for j, a in fixed.items() if j != i} for i in cube)
             with suppress(OutOfTime):
                 minimal = all(oracle.find(rest, oracle.other[self.label]) is not None for rest in shorter)
-        certificate = self.certificate(fixed)
+        with suppress(OutOfTime):
+            certificate = certificate or self.certificate(fixed)
         rho = Restriction.of(self.instance, dict(fixed))
         return Explanation(self.label, tuple(sorted(cube)), self.weight(cube), rho, certificate, minimal, lower)
 
@@ -169,24 +174,44 @@ def explain(
 
     Raises:
         UsageError: bad arguments.
-        ResourceLimit: ``exact`` cannot encode the cone.
+        ResourceLimit: ``exact`` with ``all`` cannot encode the cone.
     """
     task = Task.of(*_length(model, x), target=target, seed=seed, time=time).noting(engine="explain")
     question = _question_of(task, x, given, weights or {})
     count = 1 if all is None else the_integer("all", all, 1, MOST)
+    if all is None:
+        return [_one(question, exact)]
     oracle = _oracle(question, exact)
     if oracle is not None and len(oracle.other) == 1:
         return [question.result({}, None, 0)]
     if exact:
         assert oracle is not None
-        answers = list(_minimum(question, oracle, count)) if all is not None else [_confirmed_minimum(question, oracle)]
-        return [question.result(cube, oracle, lower) for cube, lower in answers]
-    found = (
-        [_smaller_by_sat(question, oracle, _minimal(question))]
-        if all is None
-        else sorted(islice(_marco(question), count), key=question.weight)
-    )
-    return [question.result(cube, oracle, 0) for cube in found]
+        return [question.result(cube, oracle, lower) for cube, lower in _minimum(question, oracle, count)]
+    return [question.result(cube, oracle, 0) for cube in sorted(islice(_marco(question), count), key=question.weight)]
+
+
+def _one(question: _Question, exact: bool) -> Explanation:
+    """One explanation: minimal, then lighter by hitting sets of blocks from words; if that leaves it open, by SAT."""
+    best = _minimal(question)
+    found = Minimum(best, 0)
+    if exact or question.instance.n <= LENGTH:
+        blocks = Blocks(question.task, question.word, question.given, question.label, question.rng, question.state)
+        found = minimum(blocks, best, question.read, question.weights, ROUNDS * (10 if exact else 1))
+    if question.weight(found.cube) == found.lower:
+        return question.result(found.cube, None, found.lower, found.certificate)
+    if exact and found.by_sat is not None:
+        return question.result(found.by_sat, None, found.lower)
+    try:
+        oracle = _oracle(question, exact)
+    except ResourceLimit:
+        return question.result(found.cube, None, found.lower)
+    if not exact or question.deadline.passed:
+        return question.result(_smaller_by_sat(question, oracle, found.cube), oracle, found.lower)
+    assert oracle is not None
+    if len(oracle.other) == 1:
+        return question.result({}, None, 0)
+    cube, lower = _confirmed_minimum(question, oracle)
+    return question.result(cube, oracle, max(lower, found.lower))
 
 
 def _oracle(question: _Question, exact: bool) -> Oracle | None:

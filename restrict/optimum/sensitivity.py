@@ -27,7 +27,7 @@ from restrict.force.on_demand import OnDemandState
 from restrict.force.state import ForcingState
 from restrict.model.program import Instance, Model
 from restrict.optimum.cnf import encode
-from restrict.optimum.exact import Cube, Oracle
+from restrict.optimum.oracle import Cube, Oracle
 from restrict.restriction import Restriction
 from restrict.task import Target, position_of
 

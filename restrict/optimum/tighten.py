@@ -25,6 +25,7 @@ from restrict.certificate.certificate import Certificate
 from restrict.deadline import Deadline, OutOfTime
 from restrict.errors import ModelError, UsageError
 from restrict.files import write_bytes
+from restrict.model.on_demand import OnDemandRun
 from restrict.model.program import Model
 from restrict.optimum.cnf import Encoding, encode
 from restrict.restriction import Restriction
@@ -82,6 +83,8 @@ class Tightened:
 
 def tighten_formula(code: Encoding, position: int, p: int) -> tuple[list[list[int]], Encoding]:
     """Clauses that are satisfiable iff a change of input ``p`` alone can change the label at ``position``.
+
+    Where the encoding has wide maps, they are satisfiable *if* it can; what a model breaks is added then.
 
     Args:
         code: the cone of the target.
@@ -149,10 +152,22 @@ def _decide(code: Encoding, position: int, p: int, deadline: Deadline) -> Proof 
     """A proof that ``p`` never matters, or two inputs that show that it does."""
     clauses, other = tighten_formula(code, position, p)
     with Sat("glucose4", bootstrap_with=clauses) as solver:
-        if ask(solver, [], deadline):
+        while ask(solver, [], deadline):
             shown = solver.get_model()
-            return code.decode(shown), other.decode(shown)
+            one, two = code.decode(shown), other.decode(shown)
+            if not code.wide or _label(code, position, one) != _label(code, position, two):
+                return one, two
+            true = set(shown)
+            for clause in code.refuting(true) + other.refuting(true):
+                clauses.append(clause)
+                solver.add_clause(clause)
     return prove(p, clauses, other.top)
+
+
+def _label(code: Encoding, position: int, word: Sequence[str]) -> str:
+    """The model's label on a word."""
+    index = {symbol: a for a, symbol in enumerate(code.instance.model.alphabet)}
+    return OnDemandRun(code.instance, [index[symbol] for symbol in word]).label(position)
 
 
 def prove(position: int, clauses: Sequence[Sequence[int]], top: int) -> Proof:

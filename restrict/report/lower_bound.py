@@ -12,7 +12,7 @@ from restrict.model.examples.known import known_optimum
 from restrict.model.program import Model
 from restrict.optimum.exact import Exact
 from restrict.optimum.lower_bound import Bounds
-from restrict.report.text import fixed_list, span
+from restrict.report.text import fixed_list, optimum_by, span
 
 WHY = {
     "optimal": "the bound is reached",
@@ -45,7 +45,7 @@ def best_lower(
     if exact is not None and exact.c == 0:
         known.append((exact.lower, "exact search"))
     if certificate is not None and "optimum" in certificate.provenance:
-        known.append((int(certificate.provenance["optimum"]), "by enumeration"))
+        known.append((int(certificate.provenance["optimum"]), optimum_by(certificate)))
     optimum = known_optimum(model, bound.n) if bound.target in ("last", bound.n - 1) else None
     if optimum is not None:
         known.append((optimum, "known for this model"))

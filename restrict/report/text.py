@@ -93,8 +93,15 @@ def summary(model: Model, certificate: Certificate) -> str:
     if known is not None:
         lines.append(f"  optimum {known} fixed positions (exact, known for this model: instances/README.md)")
     elif "optimum" in certificate.provenance:
-        lines.append(f"  optimum {certificate.provenance['optimum']} fixed positions (exact, by enumeration)")
+        lines.append(
+            f"  optimum {certificate.provenance['optimum']} fixed positions (exact, {optimum_by(certificate)})"
+        )
     return "\n".join(lines)
+
+
+def optimum_by(certificate: Certificate) -> str:
+    """How the optimum that a certificate's provenance tells was found: "by enumeration" or "by SAT"."""
+    return f"by {certificate.provenance.get('optimum_by', 'enumeration')}"
 
 
 def cases_line(certificate: Certificate) -> str:

@@ -4,33 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from threading import Timer
 from typing import Any
 
-from restrict.deadline import Deadline
+from restrict.deadline import Deadline, OutOfTime
 
 CONFLICTS = 20_000
 """Conflicts of a SAT search between two looks at the clock: a fraction of a second on our formulas."""
 
 
-def ask(solver: Any, assumptions: Sequence[int], deadline: Deadline) -> bool:
+@dataclass(eq=False)
+class Budget:
+    """Conflicts that the SAT calls of one search may still take; a count of work, so the same search ends alike."""
+
+    conflicts: int
+
+
+def ask(solver: Any, assumptions: Sequence[int], deadline: Deadline, budget: Budget | None = None) -> bool:
     """Whether the clauses are satisfiable under the assumptions.
 
     Args:
         solver: a PySAT solver with a conflict budget (Glucose, MiniSat and their kin).
         assumptions: literals.
         deadline: looked at every ``CONFLICTS`` conflicts.
+        budget: what the calls may take together; ``None``: any number.
 
     Returns:
         The answer; a model or a core is then in the solver.
 
     Raises:
-        OutOfTime: the deadline has passed.
+        OutOfTime: the deadline has passed, or the budget is spent.
     """
     while True:
         deadline.check()
-        solver.conf_budget(CONFLICTS)
+        if budget is not None and budget.conflicts <= 0:
+            raise OutOfTime
+        before = solver.accum_stats()["conflicts"] if budget is not None else 0
+        solver.conf_budget(CONFLICTS if budget is None else min(CONFLICTS, budget.conflicts))
         answer = solver.solve_limited(assumptions=list(assumptions))
+        if budget is not None:
+            budget.conflicts -= solver.accum_stats()["conflicts"] - before
         if answer is not None:
             return bool(answer)
 

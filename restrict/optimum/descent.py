@@ -1,0 +1,131 @@
+"""Fewer fixed positions than a restriction that is known, by implicit hitting sets from above.
+
+:mod:`restrict.optimum.exact` raises a lower bound until it meets an upper one. Here the question is only whether
+anything smaller than the best known exists: a set of at most ``best - 1`` elements that conflicts with every known cube
+is proposed for each label; either it forces the label, then it is the new best, or some input under it has another
+label and a minimal part of that input is a new cube. Where nothing is proposed any more, for no label, the best is an
+optimum. The formula sees correlations that the abstract run does not, so a tree of cases may have to confirm the
+result; what cannot be confirmed is reported as a size only.
+
+Everything is bounded by counts of work, so that ``certify`` can do this unasked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from restrict.certificate.certificate import Certificate
+from restrict.deadline import OutOfTime
+from restrict.errors import ResourceLimit
+from restrict.force.cases import confirm
+from restrict.model.program import Instance
+from restrict.optimum.cnf import encode
+from restrict.optimum.exact import Problem, confirm_by_questions
+from restrict.optimum.oracle import Cube, Oracle
+from restrict.restriction import Restriction
+from restrict.sat.limit import Budget
+from restrict.task import Task
+
+LENGTH, CLAUSES = 128, 150_000
+"""Longest instance, and largest formula, on which this is done unasked."""
+ROUNDS, CONFLICTS = 160, 120_000
+"""Proposals for each label, and conflicts of the search for them."""
+LARGE = 16
+"""With more positions fixed than this the proposals have too many ways."""
+
+
+@dataclass(frozen=True)
+class Descent:
+    """``optimum``: the exact least number of fixed positions, ``None`` where the work was spent before it was known.
+
+    ``certificate``: of a smaller restriction than the one known before, if one was found and confirmed.
+    """
+
+    optimum: int | None
+    certificate: Certificate | None
+
+
+def descends(instance: Instance) -> bool:
+    """Whether the instance is short enough for :func:`descend` to be tried unasked."""
+    return instance.n <= LENGTH
+
+
+def descend(task: Task, known: Mapping[int, int]) -> Descent:
+    """Look for fewer positions that force the output than are known to.
+
+    Cost: an encoding of the cone, at most ``ROUNDS`` SAT proposals a label, and some ten SAT calls for each.
+
+    Args:
+        task: the output at one position.
+        known: symbol indices by position; they force the output.
+
+    Returns:
+        What was found. With a deadline, by then.
+    """
+    if not known or len(known) > LARGE:
+        return Descent(0 if not known else None, None)
+    position = task.one_position("an optimum")
+    try:
+        code = encode(task.instance, Restriction.of(task.instance), [position], CLAUSES)
+    except ResourceLimit:
+        return Descent(None, None)
+    search = _Descending(task, Oracle(code, position, task.deadline), dict(known))
+    complete = search.run()
+    return Descent(len(search.best) if complete else None, search.confirmed(len(known)))
+
+
+class _Descending:
+    """The proposals for each label; ``best`` forces the output at any moment."""
+
+    def __init__(self, task: Task, oracle: Oracle, known: Cube) -> None:
+        self.task, self.oracle, self.best = task, oracle, known
+        self.rng = np.random.default_rng(task.seed)
+        self.budget = Budget(CONFLICTS)
+
+    def run(self) -> bool:
+        """Until nothing smaller is left (true), or the work is spent."""
+        alive = [Problem(self.oracle, label) for label in self.oracle.same]
+        try:
+            for _ in range(ROUNDS):
+                alive = [problem for problem in alive if self._round(problem)]
+                self.task.tell("smaller, by SAT", len(self.best))
+                if not alive:
+                    return True
+        except OutOfTime:
+            pass
+        return False
+
+    def _round(self, problem: Problem) -> bool:
+        """Propose, and refute or keep; false where there is nothing to propose."""
+        if not self.best:
+            return False
+        h = problem.hit(min(len(self.best) - 1, len(problem.inputs)), self.budget)
+        if h is None:
+            return False
+        other = self.oracle.other[problem.label]
+        while (x := self.oracle.find(h, other)) is not None:
+            cube = self.oracle.shrink(x, self.oracle.same[problem.label], self._order(x))
+            problem.add(cube)
+            new = [i for i in cube if i not in h]
+            if not new or len(h) >= len(self.best) - 1:
+                return True
+            i = new[int(self.rng.integers(len(new)))]
+            choices = problem.opposing(i, cube[i])
+            h[i] = choices[int(self.rng.integers(len(choices)))]
+        self.best = self.oracle.shrink(h, other, self._order(h))
+        return True
+
+    def _order(self, cube: Cube) -> list[int]:
+        return [int(i) for i in self.rng.permutation(sorted(cube))]
+
+    def confirmed(self, before: int) -> Certificate | None:
+        """A certificate of the best, where it is better than what was known before."""
+        if len(self.best) >= before:
+            return None
+        try:
+            return confirm(self.task, self.best) or confirm_by_questions(self.task, [self.best])
+        except OutOfTime:
+            return None

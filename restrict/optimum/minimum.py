@@ -1,0 +1,284 @@
+"""Minimum explanations at any length: implicit hitting sets whose blocks come from words.
+
+An explanation of ``x`` fixes a position of every sensitive block of ``x`` (:mod:`restrict.optimum.sensitivity`), so a
+minimum hitting set of the blocks known weighs no more than any explanation. If it explains ``x``, it is a minimum one;
+if not, some word agrees with it and has another label, and the changes of that word are a block that it misses
+(Reiter 1987; Ignatiev, Narodytska and Marques-Silva, AAAI 2019). A formula of the whole cone is not needed:
+
+- words are drawn at random as they are read, which costs the nodes that the output reads on them;
+- that a set explains is shown by the abstract run, by a tree of cases, or by SAT on what is left of the cone under it;
+- where neither a word nor such a proof is found, the search ends with the bound so far.
+
+So the length does not matter much. Everything is bounded by counts of work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+from pysat.examples.hitman import Hitman
+
+from restrict.certificate.certificate import Certificate
+from restrict.deadline import OutOfTime
+from restrict.errors import ResourceLimit
+from restrict.force.cases import confirm, confirm_by_tree
+from restrict.force.on_demand import OnDemandState
+from restrict.optimum.cnf import encode
+from restrict.optimum.oracle import Cube, Oracle
+from restrict.optimum.sensitivity import label_on
+from restrict.restriction import Restriction
+from restrict.task import Task
+
+FAILS, FIRST_FAILS, MORE_WORDS = 6, 80, 300
+"""Words in a row without another label: after which no further disjoint block is expected, a proof is tried, and a
+proposal is left undecided."""
+APART = 8
+"""Disjoint blocks that one proposal adds, at most."""
+LEAVES, SMALL_TREE = 256, 64
+"""Leaves of the tree of one proposal, and of the trees that deletion may use."""
+LENGTH, ROUNDS = 20_000, 200
+"""Longest input, and proposals, for which this is done unasked."""
+ALTERNATIVES = 3
+"""Proposals that explain by SAT, without a tree in reach, after which no other is tried."""
+SAT_LENGTH, CLAUSES = 1_000, 60_000
+"""Longest input, and largest formula of what is left under a proposal, for which SAT is asked."""
+
+
+class _Word(OnDemandState):
+    """A word that agrees with some positions and is drawn at random elsewhere, as it is read."""
+
+    rng: np.random.Generator
+
+    def values(self, name: str, i: int) -> Sequence[int]:
+        """V of a node, of one element; a token that is still open gets a symbol."""
+        found = super().values(name, i)
+        if name == "token" and len(found) > 1:
+            found = self.tokens[i] = (int(self.rng.integers(len(found))),)
+        return found
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """``cube`` explains and has a ``certificate``, unless it is the one known; ``lower``: no explanation weighs less.
+
+    ``by_sat``: explains, too, and weighs ``lower``, but only SAT shows it.
+    """
+
+    cube: Cube
+    lower: int
+    certificate: Certificate | None = None
+    by_sat: Cube | None = None
+
+
+class Blocks:
+    """Sensitive blocks of one input, and proofs that there are none.
+
+    Args:
+        task: the output at one position.
+        word: the input: symbol indices by position, without markers.
+        given: positions that are fixed in any case.
+        label: that of the input.
+        rng: draws the words.
+        shared: a state of the same instance, whose ordered rows are used.
+    """
+
+    def __init__(
+        self, task: Task, word: Cube, given: Cube, label: str, rng: np.random.Generator, shared: OnDemandState
+    ) -> None:
+        self.task, self.word, self.given, self.label, self.rng = task, word, given, label, rng
+        self.instance, self.position = task.instance, task.one_position("an explanation")
+        self.output = self.instance.model.output.variable
+        self.shared = shared
+        self.full = shared.under(word)
+
+    def singles(self, read: Mapping[int, int]) -> Iterator[int]:
+        """Positions whose change alone flips the label; every explanation has them.
+
+        Args:
+            read: the positions to try, with their symbols.
+
+        Yields:
+            The positions. Cost: one evaluation a position and symbol.
+        """
+        for i in sorted(read):
+            self.task.deadline.check()
+            if any(self._flips({i: a}) for a in self.full.alphabet if a != self.word[i]):
+                yield i
+
+    def by_words(self, agreed: set[int], fails: int) -> Cube | None:
+        """A block that leaves some positions alone, from words drawn at random.
+
+        Args:
+            agreed: positions that may not change.
+            fails: how many words are drawn.
+
+        Returns:
+            The new symbols by position, subset-minimal; ``None`` where none of the words has another label.
+        """
+        held = {i: (self.word[i],) for i in (*agreed, *self.given)}
+        for _ in range(fails):
+            self.task.deadline.check()
+            drawn = _Word(self.instance)
+            drawn.rows_of(self.shared)
+            drawn.tokens.update(held)
+            drawn.rng = self.rng
+            (value,) = drawn.values(self.output, self.position)
+            if self.instance.label(value) != self.label:
+                read = drawn.read_tokens((self.output, self.position))
+                changes = {i: drawn.tokens[i][0] for i in sorted(read) if i in self.word}
+                return self._minimal({i: a for i, a in changes.items() if a != self.word[i]})
+        return None
+
+    def by_sat(self, cube: Cube) -> Cube | None:
+        """A block that leaves a set of positions alone, exactly.
+
+        Args:
+            cube: the positions with their symbols.
+
+        Returns:
+            The new symbols by position, subset-minimal, or ``None``: there is no block, so the cube explains.
+
+        Raises:
+            ResourceLimit: what is left of the cone is too large.
+            OutOfTime: the deadline has passed.
+        """
+        fixed = Restriction.of(self.instance, {**self.given, **cube})
+        code = encode(self.instance, fixed, [self.position], CLAUSES)
+        oracle = Oracle(code, self.position, self.task.deadline)
+        if self.label not in oracle.other or len(oracle.other) == 1:
+            return None
+        found = oracle.find({}, oracle.other[self.label])
+        if found is None:
+            return None
+        return self._minimal({i: a for i, a in found.items() if a != self.word[i]})
+
+    def _flips(self, changes: Mapping[int, int]) -> bool:
+        return label_on(self.full, self.position, changes) != self.label
+
+    def _minimal(self, changes: Cube) -> Cube:
+        """Changes of which none can be undone; first halves, then quarters, at last single ones are tried."""
+        size = (len(changes) + 1) // 2
+        while size:
+            places = sorted(changes)
+            for start in range(0, len(places), size):
+                part = set(places[start : start + size])
+                rest = {i: a for i, a in changes.items() if i not in part}
+                if rest and self._flips(rest):
+                    changes = rest
+            size //= 2
+        return changes
+
+
+class _Hitting:
+    """Minimum-weight hitting sets of the blocks so far."""
+
+    def __init__(self, hitter: Hitman, blocks: Blocks, prices: Mapping[int, int]) -> None:
+        self.hitter, self.blocks, self.prices = hitter, blocks, prices
+
+    def add(self, positions: Iterable[int]) -> None:
+        """One of these must be in the set."""
+        self.hitter.hit(list(positions), weights={i: self.prices.get(i, 1) for i in positions})
+
+    def block(self, cube: Cube) -> None:
+        """Propose this set no more."""
+        self.hitter.block(list(cube))
+
+    def get(self) -> Cube | None:
+        """The next proposal; ``None`` where there is none any more."""
+        hit = self.hitter.get()
+        return None if hit is None else {i: self.blocks.word[i] for i in sorted(hit)}
+
+    def weight(self, cube: Iterable[int]) -> int:
+        """The price of some positions."""
+        return sum(self.prices.get(i, 1) for i in cube)
+
+
+def minimum(blocks: Blocks, known: Cube, read: Mapping[int, int], prices: Mapping[int, int], rounds: int) -> Minimum:
+    """A minimum explanation, or the one known with a bound.
+
+    Cost: for each round a minimum hitting set by MaxSAT, and the words and proofs of this module.
+
+    Args:
+        blocks: the input.
+        known: an explanation.
+        read: what the output reads on the input.
+        prices: the price of one position, where it is not 1.
+        rounds: proposals, at most.
+
+    Returns:
+        The lightest explanation with a proof; it is a minimum one where ``lower`` is its weight.
+    """
+    with Hitman(solver="glucose4", htype="rc2") as hitter:
+        return _closing(blocks, _Hitting(hitter, blocks, prices), known, read, rounds)
+
+
+def _closing(blocks: Blocks, hitting: _Hitting, known: Cube, read: Mapping[int, int], rounds: int) -> Minimum:
+    """Proposals until one explains, or the bound meets what is known, or the work or the time is spent."""
+    goal, lower, unproved = hitting.weight(known), 0, list[Cube]()
+    with suppress(OutOfTime):
+        for i in blocks.singles(read):
+            hitting.add([i])
+        for _ in range(rounds if known else 0):
+            cube = hitting.get()
+            if cube is None or (unproved and hitting.weight(cube) > lower):
+                break
+            lower = hitting.weight(cube)
+            if lower >= goal:
+                return Minimum(known, goal)
+            found, open_ = _missed(blocks, cube)
+            for block in found:
+                hitting.add(block)
+            if found:
+                continue
+            proof = _proved(blocks, cube)
+            if proof is not None:
+                return Minimum(cube, lower, proof)
+            if open_ or len(unproved) == ALTERNATIVES:
+                break
+            unproved.append(cube)
+            hitting.block(cube)
+        known = _lighter(blocks, known) if lower < goal else known
+    return Minimum(known, lower, by_sat=unproved[0] if unproved else None)
+
+
+def _lighter(blocks: Blocks, known: Cube) -> Cube:
+    """Deletion, where a small tree of cases shows that the rest explains."""
+    for i in sorted(known, key=lambda i: (int(blocks.rng.integers(len(known))), i)):
+        rest = {j: a for j, a in known.items() if j != i}
+        if blocks.by_words(set(rest), FIRST_FAILS) is None:
+            known = known if _proved(blocks, rest, SMALL_TREE) is None else rest
+    return known
+
+
+def _missed(blocks: Blocks, cube: Cube) -> tuple[list[Cube], bool]:
+    """Disjoint blocks that a proposal does not hit; where there are none, whether that is left open."""
+    agreed, found, open_ = set(cube), list[Cube](), False
+    for count in range(APART):
+        block = blocks.by_words(agreed, FAILS if count else FIRST_FAILS)
+        if block is None and count == 0:
+            block, open_ = _settled(blocks, cube)
+        if block is None:
+            break
+        agreed.update(block)
+        found.append(block)
+    return found, open_
+
+
+def _settled(blocks: Blocks, cube: Cube) -> tuple[Cube | None, bool]:
+    """A block where words found none at first, by SAT, or by more words where SAT is too much: then "none" is open."""
+    if _proved(blocks, cube, SMALL_TREE) is not None:
+        return None, False
+    if blocks.instance.n <= SAT_LENGTH:
+        with suppress(ResourceLimit):
+            return blocks.by_sat(cube), False
+    block = blocks.by_words(set(cube), MORE_WORDS)
+    return block, block is None
+
+
+def _proved(blocks: Blocks, cube: Cube, leaves: int = LEAVES) -> Certificate | None:
+    """The certificate of a proposal that no block contradicts, if there is one in reach."""
+    fixed = {**blocks.given, **cube}
+    return confirm(blocks.task, fixed) or confirm_by_tree(blocks.task, fixed, leaves, 0, blocks.shared)

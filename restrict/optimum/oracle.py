@@ -1,0 +1,125 @@
+"""Which labels are possible at one position under a partial input, decided by SAT on the cone's CNF.
+
+Maps that are too wide to be written out (:class:`restrict.optimum.cnf.WideMap`) are left open at first: an answer that
+the model does not confirm adds the clauses that it breaks, and SAT is asked again (counterexample-guided abstraction
+refinement; Clarke et al., CAV 2000). "No input" is right at any moment, since an open map only admits more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from pysat.solvers import Solver as Sat
+
+from restrict.deadline import NEVER, Deadline
+from restrict.errors import InternalError
+from restrict.model.on_demand import OnDemandRun
+from restrict.optimum.cnf import Encoding
+from restrict.sat.limit import ask
+
+Cube = dict[int, int]
+"""Positions with symbol indices."""
+
+
+class Oracle:
+    """Which labels are possible at one position under partial inputs, decided by SAT on the cone's CNF.
+
+    A *selector* (``self.same[L]``, ``self.other[L]``) is a literal that demands the label ``L``, or another one.
+    """
+
+    def __init__(self, code: Encoding, position: int, deadline: Deadline = NEVER, name: str = "glucose4") -> None:
+        self.code, self.inputs, self.deadline = code, code.inputs, deadline
+        self.solver = Sat(name, bootstrap_with=code.clauses)
+        self.same: dict[str, int] = {}
+        self.other: dict[str, int] = {}
+        self.label_lits = code.labels(position)
+        for t, (label, literals) in enumerate(self.label_lits.items()):
+            self.same[label], self.other[label] = code.top + 2 * t + 1, code.top + 2 * t + 2
+            self.solver.add_clause([-self.same[label], *literals])
+            rest = [y for other, ys in self.label_lits.items() if other != label for y in ys]
+            self.solver.add_clause([-self.other[label], *rest])
+        self.demands = {
+            **{y: (label, True) for label, y in self.same.items()},
+            **{y: (label, False) for label, y in self.other.items()},
+        }
+        self.position = position
+        self.place = {abs(y): i for i in self.inputs for y in code.values["token", i].values()}
+
+    @property
+    def top(self) -> int:
+        """The largest variable in use."""
+        return self.code.top + 2 * len(self.same)
+
+    def find(self, cube: Mapping[int, int], selector: int, more: Iterable[int] = ()) -> Cube | None:
+        """An input that agrees with the cube and is selected.
+
+        Args:
+            cube: symbol indices by position; positions outside ``inputs`` have no influence and are ignored.
+            selector: a literal of ``same`` or ``other``.
+            more: literals to assume besides.
+
+        Returns:
+            The symbols at ``inputs``, or ``None`` where there is no such input (exact). Cost: one SAT call, and one for
+            each round of refinement where there are wide maps.
+
+        Raises:
+            OutOfTime: the deadline has passed.
+        """
+        assumed = [self.code.token_lit(i, a) for i, a in cube.items() if ("token", i) in self.code.values]
+        while ask(self.solver, [selector, *assumed, *more], self.deadline):
+            true = set(self.solver.get_model())
+            x = {i: self.code.symbol(i, true) for i in self.inputs}
+            if not self.code.wide or self._selected(x, selector):
+                return x
+            clauses = self.code.refuting(true)
+            if not clauses:
+                raise InternalError("internal disagreement: the formula and the model; please report the model")
+            for clause in clauses:
+                self.solver.add_clause(clause)
+        return None
+
+    def _selected(self, x: Cube, selector: int) -> bool:
+        """Whether an input has the label that a selector demands, by running the model."""
+        label, same = self.demands[selector]
+        code = self.code
+        word = dict.fromkeys(code.instance.unpinned, 0) | code.restriction.tokens(code.instance.model) | x
+        run = OnDemandRun(code.instance, [word[i] for i in code.instance.unpinned])
+        return (run.label(self.position) == label) == same
+
+    def core(self, cube: Cube) -> Cube:
+        """The part of the cube that the last negative answer of :meth:`find` used.
+
+        Args:
+            cube: the cube of that call.
+
+        Returns:
+            A part of the cube, not always minimal, under which the answer is negative, too.
+        """
+        used = {self.place[abs(y)] for y in self.solver.get_core() or () if abs(y) in self.place}
+        return {i: a for i, a in cube.items() if i in used}
+
+    def shrink(self, cube: Cube, selector: int, order: Iterable[int]) -> Cube:
+        """A subset-minimal part of the cube under which nothing is selected.
+
+        Cost: one SAT call a position of the first core.
+
+        Args:
+            cube: symbol indices by position, under which nothing is selected.
+            selector: a literal of ``same`` or ``other``.
+            order: the positions in the order in which they are given up.
+
+        Returns:
+            The part.
+
+        Raises:
+            ValueError: something is selected under the cube.
+            OutOfTime: the deadline has passed.
+        """
+        if self.find(cube, selector) is not None:
+            raise ValueError("the cube does not exclude the selector")
+        cube = self.core(cube)
+        for i in order:
+            rest = {j: a for j, a in cube.items() if j != i}
+            if i in cube and self.find(rest, selector) is None:
+                cube = self.core(rest)
+        return cube

@@ -1,0 +1,87 @@
+"""What `restrict certify` says of imported Transformer Programs, beside the exact optimum.
+
+    python scripts/bench_importers.py [FILE.py ...] [--random 6] [-n 8 12 16] [--targets 2]
+
+FILE.py are decompiled programs with their CSV beside them (published ones are not part of this repository); without
+any, random programs of the same shape are made by tests/transformer_programs.py. For each program, length and target:
+the free positions of the default answer, the most that are possible (exact, where it is known), how the answer is
+proved, and the seconds. Every certificate is checked by the trusted checker. A program for longer inputs than it knows
+is left out at that length.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+SHAPES = ((4, 2, 2, 2), (8, 4, 2, 3), (12, 6, 3, 4), (24, 12, 2, 3), (8, 4, 4, 14), (4, 4, 5, 20))
+"""Heads, MLPs, letters and classes of the random programs."""
+
+
+def files(folder: Path, count: int, longest: int) -> Iterator[Path]:
+    """Random programs, one shape after the other."""
+    from tests.transformer_programs import write_program
+
+    for seed in range(count):
+        heads, mlps, letters, classes = SHAPES[seed % len(SHAPES)]
+        path, _ = write_program(
+            folder, np.random.default_rng(seed), longest=longest, heads=heads, mlps=mlps, letters=letters,
+            classes=classes, markers=False,
+        )  # fmt: skip
+        yield path
+
+
+def main() -> None:
+    """Import, certify, check, and print a table."""
+    import restrict
+
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="*", type=Path)
+    parser.add_argument("--random", type=int, default=6, help="so many random programs, where no file is given")
+    parser.add_argument("-n", nargs="+", type=int, default=[8, 12, 16])
+    parser.add_argument("--targets", type=int, default=2, help="so many positions of each length")
+    options = parser.parse_args()
+    print("| program | variables | classes | n | target | free | most possible | optimum by | proof | s | checker |")
+    print("|---|---:|---:|---:|---:|---:|---:|---|---|---:|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        for path in options.files or files(Path(folder), options.random, max(options.n)):
+            try:
+                model = restrict.import_transformer_program(path).model
+            except restrict.RestrictError as error:
+                print(f"| {path.stem} | declined: {error} |", flush=True)
+                continue
+            for n in options.n:
+                for target in np.linspace(n - 1, n // 3, options.targets, dtype=int).tolist():
+                    row(path.stem, model, n, target)
+
+
+def row(name: str, model: object, n: int, target: int) -> None:
+    """One line of the table."""
+    import restrict
+
+    started = time.perf_counter()
+    try:
+        found = restrict.certify(model, n, target=target)  # type: ignore[arg-type]
+    except restrict.ModelError:
+        return
+    seconds = time.perf_counter() - started
+    least = found.provenance.get("optimum")
+    known = len(model.at(n).unpinned) - int(least) if least is not None else "not known"  # type: ignore[attr-defined]
+    proof = "tree" if found.cases is not None else "split" if found.split else "one run"
+    checked = "verified" if " VERIFIED " in restrict.check(model, found) else "REFUSED"  # type: ignore[arg-type]
+    variables, labels = len(model.variables), len(model.output.labels or ())  # type: ignore[attr-defined]
+    how = found.provenance.get("optimum_by", "")
+    print(f"| {name} | {variables} | {labels} | {n} | {target} | {found.free} | {known} | {how} | {proof} | "
+          f"{seconds:.1f} | {checked} |", flush=True)  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
