@@ -14,8 +14,10 @@ copyright = "2026, The restrict authors"
 release = __version__
 version = release
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-exclude_patterns = ["_build"]
+sys.path.insert(0, str(ROOT / "docs" / "_extensions"))
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "offline_math"]
+html_math_renderer = "mathml"
+exclude_patterns = ["_build", "_extensions"]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 

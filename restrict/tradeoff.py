@@ -1,17 +1,18 @@
 """The trade of c for free positions as a whole: a front of certificates, from the forced output to nothing fixed.
 
-The path from ``c = 0`` to nothing fixed gives the points of a Pareto front of (free positions, c), each with its
+The answers for one bound on c after the other are the points of a Pareto front of (free positions, c), each with its
 certificate. A task of its own above :mod:`restrict.certification`, which gives the first point.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from restrict.certificate.certificate import Certificate
 from restrict.certification import force_output
 from restrict.deadline import Progress
-from restrict.force.release import releases
+from restrict.force.release import few_nodes, relax, releases
 from restrict.model.program import Model
 from restrict.task import Target, Task
 
@@ -51,10 +52,11 @@ def pareto(
     time: float | None = None,
     progress: Progress | None = None,
 ) -> Front:
-    """The front of (free positions, c) on the greedy path from the forced output to nothing fixed.
+    """The front of (free positions, c): the fewest fixed positions found for growing bounds on c, until none is fixed.
 
     Every point carries its certificate. The points are certified bounds; the front is what was found, not proved to
-    be the best. Cost: that of ``certify``, and an abstract run per fixed position and step of the path.
+    be the best. On small programs the greedy path from the forced output to nothing fixed is looked at as well. Cost:
+    that of ``certify``, and a search of a second or two for each of at most ``2 log2(n)`` bounds.
 
     Args:
         model: the program.
@@ -73,9 +75,27 @@ def pareto(
     """
     task = Task.of(model, n, target=target, seed=seed, time=time, progress=progress)
     task.one_position("a front")
-    points = [force_output(task)]
-    for found in releases(task.noting(strategy="goal, then releases"), points[0]):
-        while points and found.c <= points[-1].c:
-            points.pop()
-        points.append(found)
-    return Front(tuple(points))
+    start = force_output(task)
+    noted = task.noting(strategy="goal, then releases")
+    found = [start, *_searched(noted, start)]
+    if found[-1].restriction.fixed or few_nodes(task):
+        found += releases(noted, start)
+    return Front(_undominated(found))
+
+
+def _searched(task: Task, start: Certificate) -> list[Certificate]:
+    """For one bound on c after the other the fewest fixed positions that the search finds."""
+    found, bound = [start], 1
+    while found[-1].restriction.fixed and bound < start.free:
+        found.append(relax(task, start, bound, None))
+        bound = max(bound + 1, bound * 7 // 5)
+    return found[1:]
+
+
+def _undominated(found: Iterable[Certificate]) -> tuple[Certificate, ...]:
+    """Those of which no other has as many free positions and as small a c, by increasing c."""
+    points: list[Certificate] = []
+    for one in sorted(found, key=lambda p: (p.c, -p.free)):
+        if not points or one.free > points[-1].free:
+            points.append(one)
+    return tuple(points)

@@ -1,7 +1,7 @@
 """Benchmark of wide models: what `restrict certify` finds where no map can be tabulated, with times and memory.
 
     python scripts/bench_wide.py [--quick] [--n 10000 ...] [--layers 1 2] [--heads 2 4 8 12] [--states 4 16 64]
-                                 [--symbols 2 26 1000] [--seconds S] [--explain K]
+                                 [--symbols 2 26 1000] [--seed 0 ...] [--seconds S] [--explain K]
 
 One line per model `random:layers=L,heads=H,states=S,symbols=A`: fixed positions, the free share, c, the seconds of a
 fresh process (start-up and compiled kernels included; `cpu s` adds up all its threads), its peak memory, and the fast
@@ -81,14 +81,16 @@ def main() -> None:
     parser.add_argument("--heads", type=int, nargs="+", default=[2, 4, 8, 12])
     parser.add_argument("--states", type=int, nargs="+", default=[4, 16, 64])
     parser.add_argument("--symbols", type=int, nargs="+", default=[2, 26, 1000])
+    parser.add_argument("--seed", type=int, nargs="+", default=[0])
     parser.add_argument("--seconds", type=float, default=900.0)
     parser.add_argument("--explain", type=int, default=0, metavar="K")
     args = parser.parse_args()
     if args.quick:
         args.n, args.heads, args.states, args.symbols = [1000], [4], [16], [26]
     rows = []
-    for n, layers, heads, states, symbols in product(args.n, args.layers, args.heads, args.states, args.symbols):
-        spec = f"random:layers={layers},heads={heads},states={states},symbols={symbols}"
+    grid = product(args.n, args.layers, args.heads, args.states, args.symbols, args.seed)
+    for n, layers, heads, states, symbols, seed in grid:
+        spec = f"random:layers={layers},heads={heads},states={states},symbols={symbols},seed={seed}"
         rows.append(line(spec, n, args.seconds, args.explain))
         print("  ".join(f"{key} {value}" for key, value in rows[-1].items()), flush=True)
     answered = [r for r in rows if r.get("c") == 0]

@@ -150,7 +150,7 @@ def random_transformer(
         below = f"y{layer}"
         variables.append({"name": below, "kind": "map", "args": args, "domain": size, "map": rule})
     output = {"variable": below, "position": "last", "accept": [1]}
-    alphabet = list("abcd"[:letters])
+    alphabet = list("abcdefgh"[:letters])
     return {
         "format": "restrict-model/1",
         "name": "random",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from typing import Any
 
@@ -137,3 +138,18 @@ def test_the_costs_are_exact() -> None:
     proof["claim"]["cap"] = 4
     with pytest.raises(Reject, match="the cost for 4 symbols is not -1"):
         verify(content, to_bytes(proof))
+
+
+def test_a_rule_that_divides_by_0_at_a_longer_length_ends_in_a_rejection() -> None:
+    """At the proof's own length, 2, the divisor is 3 or 2; at position 3 it is 0. The other model agrees until then."""
+    one, other = "5 // max(3 - i % 7, 1)", "5 // (3 - i % 7)"
+    variable = {"name": "a", "kind": "map", "args": ["token"], "domain": 6}
+    model = {**CONTAINS_B, "output": {"variable": "a", "position": "last", "accept": [1]}}
+    claim = {"kind": "forces", "label": "accept", "start": [], "middle": ["*"], "end": [], "from": 1}
+    _, proof = proof_of({**model, "variables": [{**variable, "map": one}]}, claim)
+    content = dumps({**model, "variables": [{**variable, "map": other}]})
+    proof["model"]["sha256"] = hashlib.sha256(content).hexdigest()
+    assert proof["n"] == 2
+    with pytest.raises(Reject, match="at some length a rule divides by 0") as caught:
+        verify(content, to_bytes(proof))
+    assert caught.value.code == 3

@@ -76,6 +76,14 @@ def functions() -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
                 yield f"{path.relative_to(ROOT)}: {node.name}", node
 
 
+def test_no_function_is_longer_than_sixty_lines_and_no_module_than_five_hundred() -> None:
+    lines = {name: (node.end_lineno or 0) - node.lineno + 1 for name, node in functions()}
+    assert len(lines) > 1000
+    assert {name: count for name, count in lines.items() if count > 60} == {}
+    modules = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in (ROOT / "restrict").rglob("*.py")}
+    assert {path: count for path, count in modules.items() if count > 500} == {}
+
+
 def test_no_kernel_has_more_than_twelve_arguments() -> None:
     arguments = {
         name: len(node.args.posonlyargs + node.args.args + node.args.kwonlyargs)

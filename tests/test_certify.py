@@ -319,3 +319,13 @@ def test_the_same_seed_gives_the_same_bytes_however_strings_hash(tmp_path: Path)
         subprocess.run(command, env=os.environ | {"PYTHONHASHSEED": hashed}, check=True, capture_output=True)
         written.append(path.read_bytes())
     assert len(set(written)) == 1
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(
+    ("name", "most"), [("layers=4,heads=2,states=4,seed=2", 100), ("layers=3,heads=4,states=8", 176)]
+)
+def test_deep_models_are_forced_by_boxes_that_are_priced(name: str, most: int) -> None:
+    found = restrict.certify(restrict.load(f"random:{name}"), 10_000)
+    assert found.c == 0
+    assert len(found.restriction.fixed) <= most

@@ -13,9 +13,10 @@ from restrict.abstract import rows
 from restrict.abstract.rows import CONSTANT, Row, Values
 from restrict.errors import ResourceLimit
 from restrict.kernels.machine import BLOCK
+from restrict.model.expr import HASH_SEED, hash_mix, signed
 from restrict.model.fileformat import loads
 from restrict.model.program import Head, Instance, Map, Model, Output
-from restrict.model.rules import Table
+from restrict.model.rules import Table, evaluate
 from tests import naive
 
 Pairs = list[tuple[int, int]]
@@ -266,6 +267,54 @@ def test_a_long_hashed_row_is_the_same_by_either_kernel_and_any_number_of_thread
         found.append((candidates, j.tolist(), w.tolist(), complete))
     assert all(answer == found[0] for answer in found)
     assert len(found[0][0]) > 100
+
+
+@pytest.mark.parametrize("symbols", [2, 5, 23, 24, 40, 300])
+@pytest.mark.parametrize("ties", ["left", "right"])
+def test_the_best_pairs_of_a_hashed_row_are_those_of_the_whole_row_in_order(symbols: int, ties: str) -> None:
+    document = json.loads(restrict.load(f"random:layers=1,heads=1,symbols={symbols}").content or b"")
+    document["variables"][0]["ties"] = ties
+    at = loads(json.dumps(document).encode()).at(5_000)
+    head = at.model.variables[0]
+    assert isinstance(head, Head)
+    cases: list[tuple[int, int, dict[int, tuple[int, ...]]]] = [
+        (7, 0, {}),
+        (4_999, 1, {3: (0,), 4_000: tuple(range(1, symbols)), 4_001: (symbols - 1,)}),
+    ]
+    for i, u, exceptions in cases:
+        row, keys = Row(at, head, i, u), Values.make(symbols, exceptions)
+        pairs = [(j, w) for j in range(5_000) for w in ((u,) if j == i else exceptions.get(j, range(symbols)))]
+        js, ks = (np.array(a, dtype=np.int64) for a in zip(*pairs, strict=True))
+        scores = evaluate(at.row(head, i, u), {"j": js, "k": ks}, len(js))
+        order = np.lexsort((ks, -js if ties == "right" else js, -scores))
+        for count in (1, 48, 700):
+            j, w, complete = row.best(keys, count)
+            assert (j.tolist(), w.tolist()) == (js[order[:count]].tolist(), ks[order[:count]].tolist())
+            assert not complete
+
+
+def seed_of(score: str) -> int | None:
+    """What the row of query value 1 at position 7 mixes before ``j``, at n = 50."""
+    document = json.loads(restrict.load("random:layers=1,heads=1").content or b"")
+    document["variables"][0]["score"] = score
+    at = loads(json.dumps(document).encode()).at(50)
+    head = at.model.variables[0]
+    assert isinstance(head, Head)
+    return at.row_seed(head, 7, 1)
+
+
+@pytest.mark.parametrize(
+    "score", ["hash(i, j, q, k)", "hash(i, q, j)", "hash(i + 1, j, k)", "hash(j, j, k)", "hash(i, j, k) % 7", "j + k"]
+)
+def test_no_other_score_is_taken_for_a_hash_of_position_and_key(score: str) -> None:
+    assert seed_of(score) is None
+
+
+def test_the_seed_of_a_hashed_row_is_the_state_before_the_position() -> None:
+    state = signed(HASH_SEED)
+    for argument in (3, 100, 7, 1):
+        state = hash_mix(state, argument)
+    assert seed_of("hash(3, 2 * n, i, q, j, k)") == state
 
 
 def test_the_certificate_is_the_same_with_one_thread_and_two(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -163,3 +164,14 @@ def test_a_release_of_a_million_positions_looks_only_at_the_cone() -> None:
     search.fewest_fixed(3)
     assert list(search.best.values()) == [1]
     assert search.state.scores < 10**8
+
+
+@pytest.mark.parametrize("name", ["random:layers=2,seed=3", "parity-attempt"])
+def test_a_front_goes_from_the_forced_output_to_nothing_fixed_and_no_point_is_dominated(name: str) -> None:
+    model = restrict.load(name)
+    points = restrict.pareto(model, 12).points
+    assert points[0].c == 0
+    assert not points[-1].restriction.fixed
+    assert all(a.c < b.c and a.free < b.free for a, b in pairwise(points))
+    for point in points:
+        assert restrict.check(model, point).startswith("s VERIFIED n=12 ")

@@ -261,6 +261,34 @@ def test_what_report_refuses(shell: Shell, refutation: Path, tmp_path: Path) -> 
         read_certificate(Node(parse(refutation.read_bytes(), "r"), "top level"))
 
 
+def test_rows_of_a_sweep(shell: Shell, tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [
+        {
+            "id": f"{k}",
+            "task": "certify",
+            "model": "m",
+            "n": 10**k,
+            "ok": True,
+            "fixed_count": k,
+            "seconds": 0.5,
+            "seed": k,
+        }
+        for k in range(1, 5)
+    ]
+    rows.append({"id": "x", "task": "certify", "model": "<m>", "n": 7, "ok": False, "error": "no <luck>", "seconds": 1})
+    text = "\n".join(map(json.dumps, [rows[0], *rows]))
+    (tmp_path / "s.jsonl").write_text(text + '\n{"id": "cut o')
+    page = page_of(tmp_path / "s.jsonl")
+    assert page.claim == "5 rows: 4 with a result, 1 with an error."
+    assert page.drawing is not None
+    assert svg(page.drawing).count("<circle") == 4
+    shell.good("report", tmp_path / "s.jsonl", "-o", tmp_path / "s.html")
+    assert "no &lt;luck&gt;" in (tmp_path / "s.html").read_text()
+    assert "seconds in all" in shell.good("show", tmp_path / "s.jsonl")
+    (tmp_path / "s.jsonl").write_text(text + "\n[]\n{}\n")
+    assert "line 7: not a row" in shell.bad(4, "report", tmp_path / "s.jsonl", "-o", tmp_path / "s.html")
+
+
 # ---------------------------------------------------------------- a real browser
 
 CLICKS = """

@@ -127,7 +127,7 @@ def sharpened(model: SoftModel, scale: str) -> SoftModel:
 
 
 def test_exact_runs_of_random_models_equal_float_runs_where_scores_are_far_apart() -> None:
-    for seed in range(5):
+    for seed in range(2):
         made = random(layers=2, width=6, hidden=5, percent=150, seed=seed)
         table = RNG.normal(size=(2, 6))
         model = replace(made, positions=Positions("terms", "add", (Term("i/n"), Term("1/(i+1)")), table))

@@ -80,7 +80,10 @@ def hard_agrees(program: Program, words: np.ndarray) -> None:
     assert np.array_equal(found * 2 + 1, 2 * expected(program, words))
 
 
-@pytest.mark.parametrize(("k", "most"), [(1, 10), (2, 5), (3, 4)])
+MORE = [pytest.param(k, most, marks=pytest.mark.heavy) for k, most in ((1, 10), (2, 6), (3, 5))]
+
+
+@pytest.mark.parametrize(("k", "most"), [(1, 7), (2, 4), *MORE])
 def test_dyck_in_s_rasp_is_dyck(k: int, most: int) -> None:
     program = parse(dyck(k))
     for length in range(1, most + 1):
@@ -117,14 +120,16 @@ def near_dyck(rng: np.random.Generator, k: int, length: int) -> list[int]:
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])
-@pytest.mark.parametrize("length", [40, pytest.param(200, marks=pytest.mark.heavy)])
+@pytest.mark.parametrize("length", [20, pytest.param(200, marks=pytest.mark.heavy)])
 def test_dyck_by_softmax_on_long_words(k: int, length: int) -> None:
     rng = np.random.default_rng(k)
     words = np.array([near_dyck(rng, k, length) for _ in range(12)])
     softmax_agrees(parse(dyck(k)), words)
 
 
-@pytest.mark.parametrize("hops", [1, 2, 3])
+@pytest.mark.parametrize(
+    "hops", [1, pytest.param(2, marks=pytest.mark.heavy), pytest.param(3, marks=pytest.mark.heavy)]
+)
 def test_induction_heads(hops: int) -> None:
     program = parse(induction(hops, "abc", "b"))
     for word in itertools.product("abc", repeat=5):
@@ -160,7 +165,11 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+CHEAP = ("majority", "leftmost", "strict")
+OTHERS = [pytest.param(name, marks=pytest.mark.heavy) for name in PROGRAMS if name not in CHEAP]
+
+
+@pytest.mark.parametrize("name", [*CHEAP, *OTHERS])
 def test_programs_three_ways(name: str) -> None:
     program = parse(f"alphabet: 0 1\n{PROGRAMS[name]}\noutput: out")
     hard_agrees(program, every_word(program, 4))
@@ -224,6 +233,7 @@ def test_the_command(tmp_path: Path) -> None:
         load("srasp:nothing")
 
 
+@pytest.mark.heavy
 def test_the_temperature_grows_as_n_log_n() -> None:
     model = compile_program(parse(dyck(2)))
     scales = [temperature(model, n, gap_of(n), QUARTER).scale / (n * np.log(n)) for n in (16, 64, 256)]
@@ -306,3 +316,48 @@ def test_lemma_27() -> None:
     assert rounding_width(20, 2) == 512
     with pytest.raises(UsageError):
         rounding_width(0, 1)
+
+
+def truth(rng: np.random.Generator, side: str, names: list[str], depth: int) -> str:
+    """A random truth value at one side."""
+    kind = int(rng.integers(6)) if depth else 0
+    if kind <= 1:
+        return str(rng.choice([f"Q_0({side})", f"Q_1({side})", *(f"{v}({side})" for v in names)]))
+    if kind == 2:
+        return f"not ({truth(rng, side, names, depth - 1)})"
+    return f"({truth(rng, side, names, depth - 1)} {rng.choice(['and', 'or'])} {truth(rng, side, names, depth - 1)})"
+
+
+def random_program(rng: np.random.Generator) -> Program:
+    """Prefix sums, comparisons and attention with every mask, with and without an equality of integers."""
+    truths, counts, lines = list[str](), list[str](), ["alphabet: 0 1"]
+    for at in range(int(rng.integers(2, 5))):
+        name, kind = f"v{at}", int(rng.integers(4))
+        if kind == 0:
+            lines.append(f"{name}(i) = psum [j <= i] {truth(rng, 'j', truths, 2)}")
+            counts.append(name)
+            continue
+        if kind == 1 and counts:
+            left, right, sign = rng.choice(counts), rng.choice(counts), rng.choice(["<", "<=", "==", "!=", ">", ">="])
+            lines.append(f"{name}(i) = {left}(i) {sign} {right}(i) - 1 or {truth(rng, 'i', truths, 1)}")
+        else:
+            score = f"({truth(rng, 'i', truths, 1)} {rng.choice(['and', 'or'])} {truth(rng, 'j', truths, 1)})"
+            if counts and rng.random() < 0.5:
+                score = f"{rng.choice(counts)}(i) == {rng.choice([*counts, 'pos'])}(j) and {score}"
+            law, mask = rng.choice(["leftmost", "rightmost"]), rng.choice(["j <= i", "j < i", "1"])
+            value, default = truth(rng, "j", truths, 1), truth(rng, "i", truths, 1)
+            lines.append(f"{name}(i) = {law} [{mask}, {score}] {value} : {default}")
+        truths.append(name)
+    return parse("\n".join([*lines, f"last(i) = {truth(rng, 'i', truths, 1)}", "output: last"]))
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("count", [20])
+def test_random_programs_three_ways(count: int) -> None:
+    rng = np.random.default_rng(count)
+    for _ in range(count):
+        program = random_program(rng)
+        hard_agrees(program, every_word(program, 3))
+        softmax_agrees(program, every_word(program, 5))
+        gap = gap_function(compile_program(program), 3)
+        assert gap is None or gap >= gap_of(3)

@@ -27,7 +27,7 @@ from restrict.model.rules import registers, run_code
 
 MAX_PAIRS = 2**40
 """A row of more pairs than this is refused."""
-SHORT_ROW, LONG_ROW = 2**15, 2**18
+SHORT_ROW, LONG_ROW = 2**12, 2**18
 """Pairs from which a hashed row has its own kernel, and from which a row is shared out to threads."""
 
 
@@ -77,6 +77,11 @@ class Row:
     def expr(self) -> Expr:
         """The score as an expression over ``j`` and ``k``, all else folded."""
         return self.instance.row(self.head, self.i, self.u)
+
+    @cached_property
+    def seed(self) -> int | None:
+        """The hash state before ``j`` of a hashed score."""
+        return self.instance.row_seed(self.head, self.i, self.u)
 
     @cached_property
     def code(self) -> Code:
@@ -135,9 +140,29 @@ class Row:
         Raises:
             ResourceLimit: more than 2^40 pairs.
         """
+        if self._is_hash(keys, self.stop - self.first):
+            pairs = self._above(keys, count)
+            if pairs is not None:
+                return pairs[0], pairs[1], False
         pairs, dropped = self._stream(keys, count)
         order = self._order(*pairs)
         return pairs[0, order], pairs[1, order], not dropped
+
+    def _above(self, keys: Values, count: int) -> I64 | None:
+        """The ``count`` best pairs of a hashed row in one pass, best first; ``None`` where the guess fails.
+
+        Hashes are spread evenly over 0 .. 2^63-1, so a score that slightly more than ``count`` pairs reach can be told
+        beforehand. Whatever it is, pairs below it are not among the best if so many reach it.
+        """
+        total = (self.stop - self.first) * keys.domain
+        expected = count + 4 * count**0.5 + 8
+        if 2 * expected > total:
+            return None
+        pairs, dropped = self._stream(keys, count, int((1 - expected / total) * 2**63))
+        if not dropped and pairs.shape[1] < count:
+            return None
+        pairs = pairs[:, self._order(*pairs)[:count]]
+        return pairs
 
     def _order(self, j: I64, w: I64, s: I64) -> I64:
         """Best first: by score, the tie rule, and among equals by key value."""
@@ -145,13 +170,13 @@ class Row:
             return _slow_order(j, w, s, self.right)
         return np.lexsort((w, -j if self.right else j, -s))
 
-    def _stream(self, keys: Values, count: int | None) -> tuple[I64, bool]:
+    def _stream(self, keys: Values, count: int | None, least: int = 0) -> tuple[I64, bool]:
         """The surviving pairs (3, m), and whether a pair was dropped for the count's sake. Long rows are shared out
         to threads.
 
         The parts are independent: a pair that survives the whole row survives its part, so merging them and
         compacting once more gives
-        the same pairs for any number of threads.
+        the same pairs for any number of threads. With ``least`` only scores of at least that are looked at.
         """
         total = (self.stop - self.first) * keys.domain
         if total > MAX_PAIRS:
@@ -162,9 +187,9 @@ class Row:
         cuts = [self.first + (self.stop - self.first) * p // parts for p in range(parts + 1)]
         ranges = list(pairwise(cuts))
         if parts == 1:
-            results = [self._part(keys, count, *ranges[0])]
+            results = [self._part(keys, count, ranges[0], least)]
         else:
-            results = list(_pool().map(lambda r: self._part(keys, count, *r), ranges))
+            results = list(_pool().map(lambda r: self._part(keys, count, r, least), ranges))
         floors = [state for _, state, _ in results if state[scan.HAVE_FLOOR]]
         state = results[0][1]
         if count is None and floors:
@@ -174,10 +199,13 @@ class Row:
         dropped = any(d for _, _, d in results) or (count is not None and pairs.shape[1] > count)
         return self._compact(pairs, count, state), dropped
 
-    def _part(self, keys: Values, count: int | None, first: int, stop: int) -> tuple[I64, I64, bool]:
-        """Stream positions ``first .. stop-1``: the survivors, the scan's state, and whether pairs were dropped."""
+    def _part(self, keys: Values, count: int | None, part: tuple[int, int], least: int) -> tuple[I64, I64, bool]:
+        """Stream the positions of a part: the survivors, the scan's state, and whether pairs were dropped."""
+        first, stop = part
         state = np.zeros(scan.STATE_SIZE, dtype=np.int64)
         state[scan.NEXT_J] = first
+        if least:  # a floor below all positions: a score of ``least`` itself passes
+            state[scan.HAVE_FLOOR], state[scan.FLOOR_S], state[scan.FLOOR_J] = 1, least - 1, -1 if self.right else stop
         blocks = self._hash_blocks if self._is_hash(keys, stop - first) else self._blocks
         kept, held, dropped = [np.empty((3, 0), dtype=np.int64)], 0, False
         limit = 4 * BLOCK if count is None else 4 * count  # low, so that the floor rises early and little survives it
@@ -211,24 +239,20 @@ class Row:
 
     def _is_hash(self, keys: Values, positions: int) -> bool:
         """Whether the score is ``hash(known..., j, k)`` and the row is long enough for its own kernel."""
-        match self.expr:
-            case Expr(
-                "fin", (Expr("mix", (Expr("mix", (Expr("const"), Expr("name", text="j"))), Expr("name", text="k"))),)
-            ):
-                return positions * keys.domain >= SHORT_ROW and keys.domain <= BLOCK
-        return False
+        return positions * keys.domain >= SHORT_ROW and self.seed is not None
 
     def _hash_blocks(self, keys: Values, state: I64, stop: int, track: int, wanted: int) -> Iterator[I64]:
         """A hashed score: one fused kernel (:mod:`restrict.kernels.hashscan`), about ``wanted`` survivors at a time."""
-        from restrict.kernels.hashscan import CHUNK, KeyValues, scan_hash
+        from restrict.kernels.hashscan import CHUNK, MANY, SHORT, KeyValues, scan_hash
 
-        seed = self.expr.args[0].args[0].args[0].value
+        seed = self.seed
+        assert seed is not None
         bounds = np.array([stop, *self.own, self.right, track], dtype=np.int64)
         most = max(keys.domain, int(np.diff(keys.ptr).max(initial=1)))
         out = np.empty((3, max(most, min(wanted, BLOCK // 4))), dtype=np.int64)
         possible = KeyValues(keys.domain, keys.positions, keys.ptr, keys.flat)
-        chunk = max(1, min(CHUNK, 8 * BLOCK // keys.domain))
-        base, scores = np.empty(chunk, dtype=np.int64), np.empty((keys.domain, chunk), dtype=np.int64)
+        chunk = 1 if keys.domain >= MANY else CHUNK if (stop - state[scan.NEXT_J]) * keys.domain >= LONG_ROW else SHORT
+        base, scores = np.empty(chunk, dtype=np.int64), np.empty((min(keys.domain, MANY), chunk), dtype=np.int64)
         while state[scan.NEXT_J] < stop:
             with np.errstate(over="ignore"):
                 m = scan_hash(seed, possible, bounds, state, base, scores, out)

@@ -306,6 +306,17 @@ class Layer:
 
 def verify(task: Task) -> str:
     """The success line for a ``restrict-automaton/1``."""
+    try:
+        return proved(task)
+    except (ArithmeticError, ValueError, LookupError):
+        # Intervals and domains are those of the proof's own n; the classes of positions stand for every length.
+        unproved(
+            task.top, "at some length a rule divides by 0, takes the root of a negative number, or leaves its domain"
+        )
+
+
+def proved(task: Task) -> str:
+    """:func:`verify`, but for what is not defined at some length."""
     fields = record(task.document, PROOF, task.top)
     task.meter.place = task.top
     program = Windowed(task, fields)

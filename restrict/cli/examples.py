@@ -21,6 +21,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "automaton": ("automaton instances/brasp-ab-star.json -o ab-star-dfa.json",),
     "verify": ("verify instances/brasp-ab-star.json -L 'regex:(ab)*'",),
     "compile": ("compile 'once (1 and previous 1)' --alphabet 0,1 -o contains-11.json",),
+    "simulate": ("simulate induction-head -n 6 -o soft.json",),
     "import": ("import b-rasp instances/brasp-dyck1-depth2.txt -o dyck.json",),
 }
 

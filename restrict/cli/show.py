@@ -74,6 +74,10 @@ def _has_page(path: Path) -> bool:
 
     content = read_bytes(path)
     kinds = (b'"restrict-dfa/1"', b'"restrict-automaton/1"', b'"restrict-soft-certificate/1"')
+    from restrict.report.sweep_page import is_sweep
+
+    if is_sweep(content):
+        return True
     if b'"restrict-refutation/1"' in content:
         return False
     return any(kind in content for kind in kinds) or (b'"format"' not in content and b'"rows"' in content)

@@ -126,9 +126,7 @@ def _print(compiled: Compiled, found: Measured) -> None:
         f"needed 1/tau: {compiled.scale:.6g}; every head is within {_up(compiled.error)} of the hard one "
         f"(certified; asked for {compiled.epsilon}), and rounding makes it exact"
     )
-    on = f"all {found.words} words" if found.exhaustive else f"{found.words} sampled words (estimate from below)"
-    wrong = "no wrong label" if not found.wrong else f"WRONG LABELS on {found.wrong} words; please report this as a bug"
-    click.echo(f"measured: {found.error:.6g} on {on}, {wrong}")
+    _measured(found)
     for kind in ("float64", "float32"):
         click.echo(f"{kind}: {_safe(compiled, safe_length(compiled, kind))}")
     every = "every length at which the program is defined" if compiled.every_length else f"n = {n} only"
@@ -137,8 +135,18 @@ def _print(compiled: Compiled, found: Measured) -> None:
     for head, measured in zip(compiled.heads, found.errors, strict=True):
         click.echo(
             f"  {head.variable:<{width}}  layer {head.layer:>3}  ties {head.ties:<8}  1/tau = {head.scale.text}"
-            f"  certified {_up(head.error(n))}  measured {measured:.4g}"
+            f"  certified {_up(head.error(n))}  measured {f'{measured:.4g}' if found.words else '-'}"
         )
+
+
+def _measured(found: Measured) -> None:
+    """What was measured."""
+    if not found.words:
+        click.echo("measured: nothing, one word of this length is too much")
+        return
+    on = f"all {found.words} words" if found.exhaustive else f"{found.words} sampled words (estimate from below)"
+    wrong = "no wrong label" if not found.wrong else f"WRONG LABELS on {found.wrong} words; please report this as a bug"
+    click.echo(f"measured: {found.error:.6g} on {on}, {wrong}")
 
 
 def _up(x: float) -> str:
@@ -226,9 +234,7 @@ def _srasp(
         f"needed 1/tau: {sharp.scale:.0f} for the gap {sharp.gap} (Theorem 26); the logits are within "
         f"{_up(sharp.error)} of +-1/2 (certified; asked for {epsilon}), {lengths}"
     )
-    on = f"all {found.words} words" if found.exhaustive else f"{found.words} sampled words (estimate from below)"
-    wrong = "no wrong label" if not found.wrong else f"WRONG LABELS on {found.wrong} words; please report this as a bug"
-    click.echo(f"measured: {found.error:.6g} on {on}, {wrong}")
+    _measured(found)
     for kind, longest in safe.items():
         if not grows(hard):
             click.echo(f"{kind}: " + (f"right at n = {n} (certified)" if longest else f"at n = {n} it may be wrong"))

@@ -28,7 +28,7 @@ from restrict.corollary2.verdict import Immune, NoRefutation
 from restrict.deadline import OutOfTime, Progress
 from restrict.errors import InternalError, NotEstablished, ResourceLimit, UsageError
 from restrict.force.minimise import Minimiser, needed_cone
-from restrict.force.release import releases
+from restrict.force.release import few_nodes, relax, releases
 from restrict.force.search import Search
 from restrict.force.state import ForcingState
 from restrict.languages.pre import corollary2
@@ -275,11 +275,13 @@ def _without_base(
 
 def _relaxed(task: Task, language: Language, start: Certificate, c: int) -> Certificate:
     """More free positions for up to ``c`` dependencies, as long as two witnesses agree on them."""
-    best = start
-    for found in releases(task, start):
+    best = relax(task, start, c, None)
+    if _witnesses(task.instance, language, best) is None:
+        best = start
+    for found in releases(task, start) if best is start or few_nodes(task) else ():
         if found.c > c:
             break
-        if _witnesses(task.instance, language, found) is not None:
+        if found.free > best.free and _witnesses(task.instance, language, found) is not None:
             best = found
     return best
 

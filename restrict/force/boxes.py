@@ -15,33 +15,67 @@ Prices only order the alternatives; what a box really takes is found by meeting 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
 from math import prod
 
 import numpy as np
 
-from restrict.force.growth import Axes, Growth, Prices, cheapest_combinations
+from restrict.force.growth import LEVEL, MOST_LEVELS, Axes, Growth, Prices, cheapest_combinations
 from restrict.force.state import ForcingState
 from restrict.model.program import Head, Map, Variable
 
-SYMBOLS = 24
-"""Symbols of a large alphabet that one token is tried with."""
+SYMBOLS, STRIDE = 24, 7919
+"""Symbols of a large alphabet that one token is tried with, and how far apart those of neighbours begin."""
 PAIRS = 5
 """Pairs of a row that are looked at as anchors."""
-QUERIES, ROOTS = 3, 24
+QUERIES, ROOTS = 3, 64
 """Values of a query that is no argument, and of the roots together, that are tried."""
-CLOSE, CLOSE_SCORES = 1, 3_000_000
+CLOSE, CLOSE_SCORES = 1, 300_000_000
 """Depth of the variables whose price is looked at closely, and scores that one look may take."""
 ENOUGH = 1.5
-"""Where rows are costly, a box this near to the cheapest possible is taken without looking at other roots."""
+"""A box this near to the cheapest possible is taken for a price without looking at other roots."""
 HOPELESS = 1e6
 """The price of what cannot be."""
-SCORES = 400_000_000
-"""Scores that the rows for all choices of the roots may take; one choice is always tried."""
+SCORES, CLOSE_LOOK = 6_000_000_000, 150_000_000
+"""Scores that the rows for all choices of the roots may take, and those of a variable that is looked at closely; one
+choice is always tried."""
+SCORES_A_STEP = 12_000
+"""Scores that take as long as a step of work."""
+PRICING = 16
+"""Boxes with as many arguments left out that are looked at for a price."""
+FIRST_LOOK = 64
+"""Choices of the roots that are ordered by the best pair of every row, before the first of them are gone into."""
 Wish = tuple[str, int, frozenset[int]]
 """That a node lie within these values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """What choices, gone into one after the other, may take together: scores, and work besides."""
+
+    state: ForcingState
+    scores: int
+    work: int
+    most: int
+
+    @staticmethod
+    def of(state: ForcingState, most: int) -> Effort:
+        """From now on so many scores."""
+        return Effort(state, state.scores, state.work, most)
+
+    def spent(self, done: int) -> bool:
+        """Whether one more choice, which takes as much as those before on average, would be too much."""
+        share = done / (done + 1)
+        return done > 0 and (
+            self.state.scores - self.scores > self.most * share
+            or self.state.work - self.work > self.most // SCORES_A_STEP * share
+        )
+
+
+Choice = tuple[tuple[int, float], ...]
+"""A value of every root, each with its price."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +117,7 @@ class BoxFinder:
     def price(self, name: str, i: int, allowed: frozenset[int]) -> float:
         """About the tokens that keep a node within ``allowed``: looked at closely only near the tokens."""
         values = self.state.values(name, i)
-        if allowed.issuperset(values):
+        if covers(allowed, values):
             return 0.0
         if name in ("token", "position"):
             return 1.0 if name == "token" and not allowed.isdisjoint(values) else HOPELESS
@@ -104,7 +138,7 @@ class BoxFinder:
         """About the scores that one look at a node takes, for each choice of the roots."""
         if isinstance(variable, Head):
             key = self.instance.key(variable)
-            return self.instance.n * (self.instance.domains[key] if key else 1)
+            return self.instance.n * (self.instance.domains[key] if key else 1) + self.state.row_charge
         return sum(self._scores(self.variables[a]) for a in variable.args if a in self.variables)
 
     def prices(self, name: str, i: int, given: Mapping[str, int], most: int) -> Prices:
@@ -125,7 +159,8 @@ class BoxFinder:
     def _symbols(self, i: int, values: Sequence[int], most: int) -> Prices:
         if self.symbols is not None:
             return {self.symbols[i]: 1.0} if self.symbols.get(i) in values else {}
-        start = int(self.rng.integers(len(values))) if len(values) > most else 0
+        # Always the same symbols at a position: another symbol is another row, and rows of large alphabets are costly.
+        start = i * STRIDE % len(values) if len(values) > most else 0
         return {int(values[(start + t) % len(values)]): 1.0 for t in range(min(most, len(values)))}
 
     def _head(self, head: Head, i: int, given: Mapping[str, int]) -> Prices:
@@ -204,16 +239,42 @@ class BoxFinder:
         """For each choice of the roots, cheapest first, the priced values of every argument."""
         roots = self.roots(variable)
         lists = [self._listed(self.prices(a, i, given, ROOTS)) for a in roots]
-        choices = sorted(product(*lists), key=lambda c: sum(p for _, p in c))
-        scores = self.state.scores
-        for turn, choice in enumerate(choices[:ROOTS]):
-            if turn and self.state.scores - scores > SCORES * turn // (turn + 1):
+        choices = sorted(product(*lists), key=lambda c: sum(p for _, p in c))[:ROOTS]
+        deep = self.state.depth[variable.name] > CLOSE
+        effort = Effort.of(self.state, SCORES if deep else CLOSE_LOOK)
+        if deep and len(choices) > 1 and roots:
+            choices = self._ordered(variable, i, given, choices)
+        for turn, choice in enumerate(choices):
+            if effort.spent(turn):
                 return
             fixed = {**given, **{a: v for a, (v, _) in zip(roots, choice, strict=True)}}
             chosen = {a: [one] for a, one in zip(roots, choice, strict=True)}
             axes = [chosen.get(a) or self._listed(self.prices(a, i, fixed, SYMBOLS)) for a in variable.args]
             if all(axes):
                 yield axes
+
+    def _ordered(self, variable: Map, i: int, given: Mapping[str, int], choices: list[Choice]) -> list[Choice]:
+        """Choices of the roots by what the anchors of the others' best pairs take; those not looked at come last."""
+        roots, effort = self.roots(variable), Effort.of(self.state, SCORES // 2)
+        priced: list[tuple[float, int, Choice]] = []
+        for turn, choice in enumerate(choices[:FIRST_LOOK]):
+            if effort.spent(turn):
+                break
+            fixed = {**given, **{a: v for a, (v, _) in zip(roots, choice, strict=True)}}
+            rest = (self._first_price(a, i, fixed) for a in variable.args if a not in roots)
+            priced.append((sum(p for _, p in choice) + sum(rest), turn, choice))
+        return [choice for _, _, choice in sorted(priced)] + choices[len(priced) :]
+
+    def _first_price(self, name: str, i: int, given: Mapping[str, int]) -> float:
+        """What the best pair of a head takes as an anchor, where its query is given."""
+        variable = self.variables.get(name)
+        query = self.instance.query(variable) if isinstance(variable, Head) else None
+        if not isinstance(variable, Head) or (query is not None and query not in given):
+            return 0.0
+        key = self.instance.key(variable)
+        for j, w in feasible(self.state, variable, i, given[query] if query else 0):
+            return 0.0 if key is None or j == i else self.price(key, j, frozenset((w,)))
+        return 0.0
 
     def _listed(self, prices: Prices) -> list[tuple[int, float]]:
         """Cheapest first, with noise."""
@@ -226,19 +287,32 @@ class BoxFinder:
         """Up to ``most`` boxes on which the map stays within ``allowed``, cheapest first."""
         growth = Growth.of(self.state, variable, i, allowed, self.roots(variable), self.rng)
         found: dict[tuple[int, ...], float] = {}
+        excludes = 2 * len(allowed) > self.instance.domains[variable.name]
+        look = (MOST_LEVELS, LEVEL) if most > 1 else (3 if excludes else 1, PRICING)
         for axes in self.axes(variable, i, {}):
-            boxes, prices = growth.table(axes) if growth.tabulable(axes) else growth.sample(axes)
+            boxes, prices = growth.table(axes) if growth.tabulable(axes) else growth.sample(axes, *look)
             order = np.argsort(prices, kind="stable")[:most]
             for sides, price in zip(boxes[order].tolist(), prices[order].tolist(), strict=True):
                 found[tuple(sides)] = min(price, found.get(tuple(sides), np.inf))
-            if (
-                found
-                and min(found.values()) <= sum(axis[0][1] for axis in axes) + ENOUGH
-                and self._scores(variable) > CLOSE_SCORES
-            ):
+            if not found or (most > 1 and self._scores(variable) <= CLOSE_SCORES):
+                continue
+            if excludes or min(found.values()) <= sum(axis[0][1] for axis in axes) + ENOUGH:
                 break
         best = sorted(found.items(), key=lambda item: (item[1], item[0]))[:most]
         return [WideBox(price, sides) for sides, price in best]
+
+
+def covers(allowed: frozenset[int], values: Collection[int]) -> bool:
+    """Whether all values are allowed; most questions are settled by the numbers alone.
+
+    Args:
+        allowed: values 0..domain - 1.
+        values: distinct ones, too.
+
+    Returns:
+        Whether ``allowed`` includes them.
+    """
+    return len(values) <= len(allowed) and allowed.issuperset(values)
 
 
 def feasible(state: ForcingState, head: Head, i: int, u: int) -> Iterator[tuple[int, int]]:

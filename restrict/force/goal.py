@@ -22,7 +22,7 @@ from typing import Protocol
 
 import numpy as np
 
-from restrict.force.boxes import BoxFinder, Wish, feasible, look
+from restrict.force.boxes import BoxFinder, Wish, covers, feasible, look
 from restrict.force.growth import maximal_boxes
 from restrict.force.image import MAX_IMAGE, combinations
 from restrict.force.joint import meet_together, recurring
@@ -48,6 +48,8 @@ PRICED = 32
 """In a wide model, maps with more combinations of argument values than this are forced by priced boxes."""
 
 
+VALUES_A_STEP = 64
+"""Values of a large alphabet that are gone through in the time of a step of work."""
 GUARDED = 4
 """How many more anchors than alternatives a search with a guard looks at."""
 
@@ -132,20 +134,17 @@ class Solver:
         """Meet a goal with at most ``limit`` more tokens; on failure the state may have changed, and the caller
         undoes it."""
         state = self.state
-        if goal.u is None and goal.allowed.issuperset(state.values(goal.name, goal.i)):
+        if goal.u is None and covers(goal.allowed, state.values(goal.name, goal.i)):
             return True
         if goal.name in ("token", "position"):
             return self._fix(goal, limit)
         if state.work > self.last_work:
             raise OutOfBudget
         self.tick()
+        state.work += len(goal.allowed) // VALUES_A_STEP
         if self.holds(goal):
             return True
-        if (
-            limit <= 0
-            or not goal.allowed.intersection(state.values(goal.name, goal.i))
-            or self._has_failed(goal, limit)
-        ):
+        if limit <= 0 or goal.allowed.isdisjoint(state.values(goal.name, goal.i)) or self._has_failed(goal, limit):
             return False
         mark = len(state.trail)
         if self._choose(goal, limit):
@@ -185,9 +184,9 @@ class Solver:
         """Examine the node (or row) under the present tokens."""
         variable = self.variables[goal.name]
         if goal.u is None:
-            return goal.allowed.issuperset(self.state.examine(variable, goal.i))
+            return covers(goal.allowed, self.state.examine(variable, goal.i))
         assert isinstance(variable, Head)
-        if goal.allowed.issuperset(range(self.state.instance.domains[variable.value])):
+        if len(goal.allowed) == self.state.instance.domains[variable.value]:
             return True
         copies = variable.value == self.state.instance.key(variable)
         for steps, (j, w) in enumerate(self.state.walk(variable, goal.i, goal.u)):
@@ -286,7 +285,7 @@ class Solver:
             return w in goal.allowed
         if j == goal.i and head.value == self.state.instance.query(head):
             return goal.u in goal.allowed
-        return goal.allowed.issuperset(self.state.values(head.value, j))
+        return covers(goal.allowed, self.state.values(head.value, j))
 
     def _anchors(self, head: Head, goal: Goal, limit: int) -> Iterator[list[Goal]]:
         """Alternatives for one row: an anchor and what has to be excluded above it, or exclusions alone.
@@ -353,7 +352,7 @@ class Solver:
                 return None
             goals.append(Goal(key, j, frozenset(allowed)))
         if head.value != key and not harmless:
-            if not goal.allowed.intersection(self.state.values(head.value, j)):
+            if goal.allowed.isdisjoint(self.state.values(head.value, j)):
                 return None
             goals.append(Goal(head.value, j, goal.allowed))
         elif not harmless and not goals:

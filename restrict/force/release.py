@@ -232,6 +232,18 @@ def _confirmed(task: Task, search: Release) -> Certificate:
     return found
 
 
+def few_nodes(task: Task) -> bool:
+    """Whether a greedy path, which examines nodes once for every fixed position and step, takes little time.
+
+    Args:
+        task: the output at a position.
+
+    Returns:
+        Whether the program has at most ``ALL_NODES`` nodes.
+    """
+    return _nodes(task) <= ALL_NODES
+
+
 def _nodes(task: Task) -> int:
     """The number of nodes of the program."""
     return task.instance.n * max(1, len(task.instance.model.variables))
@@ -244,7 +256,7 @@ def releases(task: Task, start: Certificate) -> Iterator[Certificate]:
     Cost: one abstract run per fixed position and step.
     """
     instance = task.instance
-    cone: Cone = "all" if _nodes(task) <= ALL_NODES else start.cone
+    cone: Cone = "all" if few_nodes(task) else start.cone
     rho = start.restriction
     while rho.fixed:
         trials = (

@@ -41,18 +41,26 @@ WIDE_PASSES: tuple[tuple[tuple[int, ...], float], ...] = (
     ((3, 6, 3, 2), 0.4),
 )
 """The same for wide models, whose boxes are priced by value: the first alternative near the tokens is the cheapest."""
+Pass = tuple[tuple[int, ...], float, bool]
+"""Alternatives tried by depth, noise, and whether boxes are priced by value (:mod:`restrict.force.boxes`)."""
+DEEP, PRICED_ANSWER = 3, 12
+"""From this depth on dives with priced boxes alternate with the others, while more positions than this are fixed."""
 FIRST_WORK, MORE_WORK, WORK_PER_TOKEN = 100_000, 200_000, 20_000
 """Effort (pairs walked) of an attempt while nothing is known, four times as much in each further pass; and of all later
 attempts together, some seconds."""
+WIDE_WORK = 8_000_000
+"""The first of these in a wide model: pricing a node takes many walks."""
 FIRST_LIMITS = (32, 1024)
 """Limits on the tokens of the first dives."""
-SCORES = 2_400_000_000
-"""Scores computed by the whole search, once a first answer is known."""
-ROW_CHARGE = 200_000
+SCORES, WIDE_SCORES, DEEP_SCORES = 2_400_000_000, 16_000_000_000, 10_000_000_000
+"""Scores computed by the whole search, once a first answer is known; of a wide model; of a deep one."""
+ROW_CHARGE = 500_000
 """What ordering one row of a wide model costs besides its scores: wide models have many rows, most of them short."""
 FEW_NODES, FALLBACK_NODES = 5_000, 40_000
 """Deletion examines every node: programs with few start with it, others fall back on it when the first dives fail."""
 
+FOLLOWED = 3
+"""Random inputs whose runs are followed where no dive succeeds."""
 MANY = 256
 """With more positions fixed than this a guard is asked before deletion, too."""
 
@@ -109,9 +117,7 @@ class Search:
             isinstance(v, Map) and prod(instance.domains[a] for a in v.args) > MAX_IMAGE
             for v in instance.model.variables
         )
-        self.state.row_charge = ROW_CHARGE if self.wide else 0
         self.prices: dict[Wish, float] = {}
-        self.passes = WIDE_PASSES if self.wide else PASSES
         self._ticks = 0
         self._last_work = 0
         self._first = 0
@@ -121,7 +127,20 @@ class Search:
         for value in range(instance.domains[output]):
             groups.setdefault(instance.label(value), set()).add(value)
         self.target = (output, position)
+        self.deep = not self.wide and self.state.depth.get(output, 0) >= DEEP
+        self.state.row_charge = ROW_CHARGE if self.wide or self.deep else 0
+        self._most_scores = WIDE_SCORES if self.wide else DEEP_SCORES if self.deep else SCORES
+        self.passes = self._passes()
         self.goals = [Goal(output, position, frozenset(values)) for values in groups.values()]
+
+    def _passes(self) -> tuple[Pass, ...]:
+        """The successive passes."""
+        priced, plain = [(*p, True) for p in WIDE_PASSES], [(*p, False) for p in PASSES]
+        if self.wide:
+            return tuple(priced)
+        if self.deep:
+            return (plain[0], priced[0], priced[1], plain[1], priced[2], plain[3])
+        return tuple(plain)
 
     def run(self) -> None:
         """Search until the budget, or the time, is spent. Ctrl-C raises; ``best`` stays."""
@@ -130,15 +149,19 @@ class Search:
         if self._nodes <= FEW_NODES:
             self._deletion(rng)
         while True:
-            widths, noise = self.passes[min(turn, len(self.passes) - 1)]
+            kind = self.passes[min(turn, len(self.passes) - 1)]
             for goal, limit in self._tasks(turn):
-                self._attempt(goal, limit, rng, widths, noise, turn)
+                if self.deep and kind[2] and self.best.count is not None and self.best.count <= PRICED_ANSWER:
+                    break
+                self._attempt(goal, limit, rng, kind, turn)
                 if self._over():
                     return
             if turn == 0 and self.best.fixed is None and not self.refused and self._nodes <= FALLBACK_NODES:
                 self._deletion(rng)
-            if turn == 0 and self.best.fixed is None and self.wide:
+            for _ in range(FOLLOWED if turn == 0 and self.best.fixed is None and self.wide else 0):
                 self._follow(rng)
+                if self._over():
+                    return
             turn += 1
             if self.best.count == 0:
                 return
@@ -160,7 +183,8 @@ class Search:
         while self.state.work < stop and self.best.count and not self._over():
             goal = next(g for g in self.goals if g.allowed.issuperset(self.best.values))
             kept = self._neighbourhood(rng)
-            self.state.work += 100  # so that iterations without any walk come to an end, too
+            # So that iterations without any walk come to an end, too; sets of symbols are gone through in each.
+            self.state.work += 100 + len(self.state.alphabet) // 16
             self._restart({**self.state.pinned, **{i: (a,) for i, a in kept.items()}})
             for name, positions in self.best.cone.items():
                 for i in positions:
@@ -168,7 +192,8 @@ class Search:
             widths, noise = (int(rng.integers(2, 6)), int(rng.integers(1, 4)), 1), float(rng.choice([0.2, 0.6, 1.2]))
             work = max(2_000, 40 * sum(map(len, self.best.cone.values())))
             joint = rng.random() < 0.5
-            solver = self._solver(rng, widths, noise, work, joint)
+            priced = self.wide or (self.deep and rng.random() < 0.5)
+            solver = self._solver(rng, (widths, noise, priced), work, joint)
             try:
                 solved = solver.solve(goal, self.best.count - len(kept))
             except OutOfBudget:
@@ -218,7 +243,7 @@ class Search:
     def _over(self) -> bool:
         if self.timed:
             return self.task.deadline.passed
-        return self.best.fixed is not None and self.state.scores > SCORES
+        return self.best.fixed is not None and self.state.scores > self._most_scores
 
     def _tick(self) -> None:
         self._ticks += 1
@@ -231,7 +256,7 @@ class Search:
         """Labels to try with a limit on the tokens. One label may need nearly all positions where another needs one, so
         while nothing is known all are tried with small limits first; ties are worth having in the first pass, where the
         labels' cones differ."""
-        for limit in FIRST_LIMITS if turn == 0 and self.best.fixed is None else ():
+        for limit in FIRST_LIMITS[int(self.wide) :] if turn == 0 and self.best.fixed is None else ():
             for goal in self.goals:
                 if limit < self.instance.n:
                     yield goal, limit if self.best.count is None else min(limit, self.best.count)
@@ -245,19 +270,18 @@ class Search:
         goal: Goal,
         limit: int,
         rng: np.random.Generator,
-        widths: tuple[int, ...],
-        noise: float,
+        kind: Pass,
         turn: int,
     ) -> None:
         """One dive for one label."""
         state = self.state
         self._restart(dict(state.pinned))
-        work = FIRST_WORK * 4**turn
+        work = WIDE_WORK if kind[2] else FIRST_WORK * 4**turn
         if self.best.fixed is not None:
             attempts = max(1, len(self.goals) * (len(self.passes) - turn)) if not self.timed else 4
             work = max(0, self._last_work - state.work) // attempts if not self.timed else MORE_WORK // attempts
         joint = turn % 2 == 1  # goals met together share more tokens, goals met in turn leave time for more dives
-        solver = self._solver(rng, widths, noise, work, joint)
+        solver = self._solver(rng, kind, work, joint)
         try:
             solved = solver.solve(goal, limit)
         except OutOfBudget:
@@ -265,19 +289,17 @@ class Search:
         if solved:
             self._settle(rng, goal)
 
-    def _solver(
-        self, rng: np.random.Generator, widths: tuple[int, ...], noise: float, work: int, joint: bool
-    ) -> Solver:
+    def _solver(self, rng: np.random.Generator, kind: Pass, work: int, joint: bool) -> Solver:
         return Solver(
             self.state,
             rng,
-            widths=widths,
-            noise=noise,
+            widths=kind[0],
+            noise=kind[1],
             work=work,
             tick=self._tick,
             guard=self.guard,
             joint=joint,
-            wide=self.wide,
+            wide=kind[2],
             prices=self.prices,
         )
 

@@ -27,7 +27,7 @@ FIRST_PAIRS, MORE_PAIRS, COSTLY = 48, 512, 2**22
 FEW_FACTS, LONG_WALK = 64, 200
 """With so few nodes known, a walk of so many steps is given up for the row's index; with more known, a walk soon comes
 to the floor."""
-PAIR_CHARGE = 200
+PAIR_CHARGE = 50
 """Scores that listing one pair counts as, where rows are charged."""
 MANY_VALUES, LONGEST_WALK = 64, 400
 """With more key values than this a row whose floor is not reached after so many pairs is abstained on: its position
@@ -129,7 +129,7 @@ class ForcingState:
         self.instance = instance
         self.order = {v.name: t for t, v in enumerate(instance.model.variables)}
         self.depth = depths(instance)
-        self.alphabet = tuple(range(len(instance.model.alphabet)))
+        self.alphabet = range(len(instance.model.alphabet))
         self.pinned = {i: (v,) for i, v in {**instance.pinned, **(base or {})}.items()}
         self.tokens: dict[int, tuple[int, ...]] = dict(self.pinned)
         self.facts: dict[Node, tuple[int, ...]] = {}

@@ -17,8 +17,9 @@ from restrict.kernels.jit import kernel
 from restrict.kernels.machine import HALF, LOW32, MULTIPLIER
 from restrict.kernels.scan import EXC, FLOOR_J, FLOOR_S, HAVE_FLOOR, NEXT_J
 
-CHUNK = 256
-"""Positions scored at once, at most: with a handful of key values the scores stay within the first-level cache."""
+CHUNK, SHORT = 256, 32
+"""Positions scored at once, at most: with a handful of key values the scores stay within the first-level cache. Fewer
+in short rows, where most chunks hold a pair that is wanted, and are gone through once more."""
 
 
 @kernel
@@ -38,6 +39,29 @@ def score_chunk(seed: int, first: int, size: int, domain: int, base: I64, scores
     return top
 
 
+MANY = 24
+"""From so many key values on a position is scored by itself, its key values side by side, and nothing is stored."""
+
+
+@kernel
+def top_of_position(at_j: np.int64, domain: int) -> int:
+    """The greatest hashed score of a position over all key values, from the hash state after the position."""
+    top = np.int64(0)
+    for w in range(domain):
+        h = (at_j ^ w) * MULTIPLIER
+        h = (h ^ ((h >> 32) & LOW32)) * MULTIPLIER
+        top = max(top, ((h ^ ((h >> 32) & LOW32)) >> 1) & HALF)
+    return int(top)
+
+
+@kernel
+def after_position(seed: int, j: int) -> np.int64:
+    """The hash state after a position."""
+    h = np.int64((seed ^ j) * MULTIPLIER)
+    state: np.int64 = h ^ ((h >> 32) & LOW32)
+    return state
+
+
 class KeyValues(NamedTuple):
     """Possible key values: ``0 .. domain-1`` but at the positions ``exc_j`` (ascending), where they are
     ``exc_val[exc_ptr[p] : exc_ptr[p + 1]]``."""
@@ -49,7 +73,7 @@ class KeyValues(NamedTuple):
 
 
 @kernel
-def pair_score(at_j: int, w: int) -> np.int64:
+def pair_score(at_j: np.int64, w: int) -> np.int64:
     """The score of key value ``w`` from the hash state after the position."""
     h = (at_j ^ w) * MULTIPLIER
     h = (h ^ ((h >> 32) & LOW32)) * MULTIPLIER
@@ -86,7 +110,11 @@ def scan_hash(seed: int, keys: KeyValues, bounds: I64, state: I64, base: I64, sc
             exc += 1
         special = exc < keys.exc_j.shape[0] and keys.exc_j[exc] == j
         own = self_w >= 0 and j == self_j
-        if not special and not own and j >= scored:
+        if not special and not own and keys.domain >= MANY:
+            if have == 1 and top_of_position(after_position(seed, j), keys.domain) < floor_s:
+                j += 1
+                continue
+        elif not special and not own and j >= scored:
             stop = plain_until(j, exc, bounds, keys, base.shape[0])
             if score_chunk(seed, j, stop - j, keys.domain, base, scores) < floor_s and have == 1:
                 j = stop
@@ -97,12 +125,11 @@ def scan_hash(seed: int, keys: KeyValues, bounds: I64, state: I64, base: I64, sc
             size = 1
         if count + size > out.shape[1]:
             break
-        at_j = (seed ^ j) * MULTIPLIER
-        at_j ^= (at_j >> 32) & LOW32
+        at_j = after_position(seed, j)
         worst, tied = HALF, j >= floor_j if right else j <= floor_j
         for t in range(size):
             w = self_w if own else (keys.exc_val[keys.exc_ptr[exc] + t] if special else t)
-            s = pair_score(at_j, w) if special or own else scores[t, j - first]
+            s = pair_score(at_j, w) if special or own or keys.domain >= MANY else scores[t, j - first]
             worst = min(worst, s)
             if have == 0 or s > floor_s or (s == floor_s and tied):
                 out[0, count], out[1, count], out[2, count] = j, w, s

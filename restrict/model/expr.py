@@ -161,6 +161,33 @@ def hash_fin(state: int) -> int:
     return (mixed ^ (mixed >> 32)) >> 1
 
 
+HashPrefix = tuple[int, tuple[int | str, ...]]
+"""What ``hash(a, b, ..., j, k)`` mixes before ``j``: the state after the leading numbers, then numbers and names."""
+
+
+def hash_prefix(expr: Expr) -> HashPrefix | None:
+    """The part of a score ``hash(..., j, k)`` that a row knows.
+
+    Args:
+        expr: a score.
+
+    Returns:
+        What is mixed before ``j``; ``None`` unless that is numbers, ``i`` and ``q`` only, and ``j`` and ``k`` follow.
+    """
+    match expr:
+        case Expr("fin", (Expr("mix", (Expr("mix", (inner, Expr("name", text="j"))), Expr("name", text="k"))),)):
+            pass
+        case _:
+            return None
+    mixed: list[int | str] = []
+    while inner.op == "mix":
+        inner, argument = inner.args
+        if argument.op != "const" and argument not in (name("i"), name("q")):
+            return None
+        mixed.append(argument.value if argument.op == "const" else argument.text)
+    return (inner.value, tuple(reversed(mixed))) if inner.op == "const" else None
+
+
 SCALAR: dict[str, Callable[..., int]] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,

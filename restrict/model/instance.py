@@ -12,7 +12,7 @@ import numpy as np
 from restrict.arrays import I64
 from restrict.errors import ModelError
 from restrict.model.code import Code, compile_expr
-from restrict.model.expr import Expr, bind
+from restrict.model.expr import Expr, HashPrefix, bind, hash_mix, hash_prefix
 from restrict.model.rules import (
     Callback,
     Formula,
@@ -47,6 +47,7 @@ class Instance:
         self._map_tables: dict[tuple[str, int], I64] = {}
         self._map_code: dict[str, Code] = {}
         self._shared: dict[str, Code | None] = {}
+        self._hashed: dict[str, HashPrefix | None] = {}
 
     # ------------------------------------------------------------ positions
 
@@ -147,6 +148,28 @@ class Instance:
             code = None if plain is None else compile_expr(plain, ("j", "k", "i", "q"))
             self._shared[head.name] = code
         return self._shared[head.name]
+
+    def row_seed(self, head: Head, i: int, u: int) -> int | None:
+        """The hash state before ``j`` where the score of a row is ``hash(known ..., j, k)``.
+
+        Args:
+            head: a head of the model.
+            i: 0 .. n-1.
+            u: a value of the query; any number where the score does not read it.
+
+        Returns:
+            A signed 64-bit integer; ``None`` for any other score. The formula is looked at once for all rows.
+        """
+        if head.name not in self._hashed:
+            rule = head.score
+            self._hashed[head.name] = hash_prefix(bind(rule.expr, n=self.n)) if isinstance(rule, Formula) else None
+        prefix = self._hashed[head.name]
+        if prefix is None:
+            return None
+        state, known = prefix[0], {"i": i, "q": u}
+        for argument in prefix[1]:
+            state = hash_mix(state, argument if isinstance(argument, int) else known[argument])
+        return state
 
     # ------------------------------------------------------------ maps
 

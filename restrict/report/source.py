@@ -21,6 +21,7 @@ from restrict.report.bound_page import bound_page
 from restrict.report.certificate_page import Loaded, certificate_page
 from restrict.report.page import Page
 from restrict.report.soft_page import influence_page, soft_page
+from restrict.report.sweep_page import is_sweep, sweep_page
 from restrict.strictjson import Node, parse
 
 AUTOMATON, PROOF, SOFT = "restrict-dfa/1", "restrict-automaton/1", "restrict-soft-certificate/1"
@@ -33,8 +34,8 @@ def page_of(path: Path, model: str | None = None, check: Checked | None = None, 
     """The report of a file.
 
     Args:
-        path: a certificate, a refutation, a lower bound, an automaton, a proof for all lengths, a soft certificate, or
-            the output of `restrict soft influence --json`.
+        path: a certificate, a refutation, a lower bound, an automaton, a proof for all lengths, a soft certificate, the
+            rows of a sweep, or the output of `restrict soft influence --json`.
         model: the model, as on the command line; by default the built-in model or generator that the file names.
         check: runs the trusted checker.
         stages: run the Depth Reduction Lemma and show its stages (certificates of every position).
@@ -48,6 +49,8 @@ def page_of(path: Path, model: str | None = None, check: Checked | None = None, 
         NotEstablished: the lemma does not succeed (``stages``).
     """
     content = read_bytes(path)
+    if is_sweep(content):
+        return sweep_page(content, path)
     if b'"format"' not in content and b'"rows"' in content:
         return influence_page(content, path)
     value = parse(content, str(path))

@@ -19,6 +19,8 @@ from restrict.soft.terms import Term
 
 EXHAUSTIVE = 4096
 """Words that are all tried; above this many, samples are drawn."""
+WORK, ONE_WORD = 2 * 10**8, 5 * 10**8
+"""Scores that are computed for a measurement on samples, and those that a single word may take."""
 CELLS = 2**22
 """Activations held at once."""
 
@@ -42,12 +44,27 @@ class Measured:
         return max(self.errors, default=0.0)
 
 
+def affordable(samples: int, n: int, heads: int) -> int:
+    """How many samples are run: each costs ``n^2`` scores for each head.
+
+    Args:
+        samples: how many are asked for.
+        n: the length.
+        heads: how many heads there are.
+
+    Returns:
+        At most ``samples``, and 0 where a single word would be too much.
+    """
+    cost = n * n * max(heads, 1)
+    return min(samples, max(WORK // cost, int(cost <= ONE_WORD)))
+
+
 def words_of(compiled: Compiled, samples: int = 200, seed: int = 0) -> tuple[I64, bool]:
     """Words to try: all of them where there are few, else random ones, some of them nearly constant.
 
     Args:
         compiled: the model.
-        samples: how many, where they are drawn.
+        samples: how many, where they are drawn; fewer, down to none, where the length makes them costly.
         seed: of the samples.
 
     Returns:
@@ -57,6 +74,7 @@ def words_of(compiled: Compiled, samples: int = 200, seed: int = 0) -> tuple[I64
     if length == 0 or symbols**length <= EXHAUSTIVE:
         grid = np.indices((symbols,) * length).reshape(length, -1).T if length else np.zeros((1, 0), dtype=np.int64)
         return np.ascontiguousarray(grid, dtype=np.int64), True
+    samples = affordable(samples, compiled.n, len(compiled.heads))
     rng = np.random.default_rng(seed)
     found = rng.integers(0, symbols, (samples, length))
     rare = rng.random((samples, length)) < (2 / length)

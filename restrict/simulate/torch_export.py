@@ -12,6 +12,7 @@ summation.
 from __future__ import annotations
 
 import json
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -244,9 +245,6 @@ def _classes() -> Any:
             self.unembed = _linear(arrays, "unembed")
 
         def forward(self, tokens: Any) -> Any:
-            x = self.token(tokens) + self.position
-            for layer in self.layers:
-                x = layer(x)
-            return self.unembed(x)
+            return self.unembed(reduce(lambda x, layer: layer(x), self.layers, self.token(tokens) + self.position))
 
     return SoftTransformer

@@ -6,7 +6,7 @@ In such a transformer every head is *uniform* (query or key is zero: all visible
 
 The recursion along the layers, with explicit constants of our own in place of the paper's worst entries. For each entry
 of the residual stream let ``X`` bound its absolute value in the hard run and ``E`` the error of the softmax run. A head
-with rows ``Q, K`` errs in its scores by at most
+with rows ``Q, K`` errs in its scores by at most::
 
     eta = sum_r (|Q_r| E) (|K_r| X + |k_r| + |K_r| E) + (|Q_r| X + |q_r|) (|K_r| E),
 

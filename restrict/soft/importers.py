@@ -100,21 +100,11 @@ def read_arrays(path: str | Path) -> dict[str, Floats]:
 
 
 def from_torch(
-    state: Arrays | str | Path,
-    *,
-    heads: int,
-    alphabet: Sequence[str],
-    labels: Sequence[str] | None = None,
-    start_marker: str | None = None,
-    end_marker: str | None = None,
-    norm_first: bool = False,
-    activation: Activation = "relu",
-    causal: bool = False,
-    place: str = "last",
-    eps: str = "0.00001",
-    names: Mapping[str, str] | None = None,
-    name: str = "torch",
-) -> SoftModel:
+    state: Arrays | str | Path, *, heads: int, alphabet: Sequence[str], labels: Sequence[str] | None = None,
+    start_marker: str | None = None, end_marker: str | None = None, norm_first: bool = False,
+    activation: Activation = "relu", causal: bool = False, place: str = "last", eps: str = "0.00001",
+    names: Mapping[str, str] | None = None, name: str = "torch",
+) -> SoftModel:  # fmt: skip
     """A model around an ``nn.TransformerEncoder``.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from restrict.errors import UsageError
-from restrict.simulate.measure import CELLS, EXHAUSTIVE, Measured
+from restrict.simulate.measure import CELLS, EXHAUSTIVE, Measured, affordable
 from restrict.simulate.srasp.interpreter import run
 from restrict.simulate.srasp.syntax import Program
 from restrict.soft.evaluate import logits
@@ -35,9 +35,12 @@ def measure(program: Program, soft: SoftModel, n: int, samples: int = 200, seed:
     if everything:
         words = np.indices((symbols,) * length).reshape(length, -1).T
     else:
+        samples = affordable(samples, n, sum(len(layer.heads) for layer in soft.layers))
         words = np.random.default_rng(seed).integers(0, symbols, (samples, length))
     error, wrong = 0.0, 0
     for part in np.array_split(words, max(1, len(words) * n * soft.width // CELLS)):
+        if not len(part):
+            continue
         truth = np.array([run(program, [program.alphabet[a] for a in word])[program.output] for word in part])
         found = logits(soft, soft.encode(np.ascontiguousarray(part)))[:, 1:, 0]
         error = max(error, float(np.abs(found - (truth - 0.5)).max(initial=0.0)))

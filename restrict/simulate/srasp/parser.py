@@ -1,4 +1,4 @@
-"""Reading S-RASP programs: one statement a line, errors with line and column.
+"""Reading S-RASP programs: one statement a line, errors with line and column. For example::
 
     alphabet: ( )
     left(i) = psum [j <= i] Q_"("(j)
