@@ -109,7 +109,7 @@ def draw_dfa(dfa: Dfa) -> Drawing:
         The drawing: the same for the same automaton.
     """
     states = dfa.states
-    radius = max(70.0, states * 24 / math.pi) if states > 1 else 0.0
+    radius = max(100.0, states * 24 / math.pi) if states > 1 else 0.0
     size = 2 * radius + 200
     drawing = Drawing(size, size, f"automaton of {states} states")
     place = {
