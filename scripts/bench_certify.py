@@ -351,10 +351,24 @@ def deletion(model: Any, word: list[str]) -> int:
 
 
 def hitting_set(model: Any, word: list[str]) -> int:
-    """A minimum explanation by implicit hitting sets on the whole model."""
-    import restrict
+    """A minimum explanation by implicit hitting sets on the whole model, every counterexample made subset-minimal."""
+    from pysat.examples.hitman import Hitman
+    from pysat.solvers import Solver
 
-    return len(restrict.explain(model, word, exact=True)[0].positions)
+    clauses, assume = encoding(model, word)
+    with Solver("glucose4", bootstrap_with=clauses) as solver, Hitman(solver="glucose4", htype="rc2") as hitter:
+        hit: list[int] = []
+        while solver.solve(assumptions=hit):
+            agreed, shown = set(hit), set(solver.get_model())
+            for literal in assume:
+                if literal in shown or literal in agreed:
+                    agreed.add(literal)
+                elif solver.solve(assumptions=[*agreed, literal]):
+                    agreed.add(literal)
+                    shown = set(solver.get_model())
+            hitter.hit([literal for literal in assume if literal not in agreed])
+            hit = hitter.get()
+    return len(hit)
 
 
 def cp_sat(model: Any, word: list[str]) -> int:

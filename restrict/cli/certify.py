@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from restrict.optimum.lower_bound import Bounds
 
 
+LOWER_BOUND_SECONDS = 30.0
+"""What `--lower-bound` takes at most where no `--time` is given; `restrict lower-bound` goes on to the optimum."""
+
+
 @dataclass(frozen=True)
 class Wish:
     """The options of one call, by their names."""
@@ -134,8 +138,8 @@ class Wish:
 @click.option(
     "--lower-bound",
     is_flag=True,
-    help="Also prove how many positions it takes at least, at any length; with -o FILE.json, the proof goes to "
-    "FILE.lower.json.",
+    help="Also prove how many positions it takes at least, at any length, in 30 s (or --time) at most; with -o "
+    "FILE.json, the proof goes to FILE.lower.json.",
 )
 @click.option("--label", type=common.Text(), default=None, help="With --all-lengths: the label to force.")
 @click.option(
@@ -199,7 +203,8 @@ def _one_position(program: Model, wish: Wish) -> None:
             share = deadline.share(1 / (parts - 1)).left
             found, optimum = _exact(program, found, wish.c or 0, share, wish.seed, progress)
         if wish.lower_bound and found.provenance.get("stopped") != "interrupted":
-            found, bounds = _bounded(program, found, wish, deadline.left, progress)
+            left = LOWER_BOUND_SECONDS if wish.time is None else deadline.left
+            found, bounds = _bounded(program, found, wish, left, progress)
         if wish.output is not None:
             found.save(wish.output)
         line = trusted_line(program, found)

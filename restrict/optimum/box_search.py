@@ -22,6 +22,7 @@ import numpy as np
 
 from restrict.certificate.hitting_tree import Open
 from restrict.certificate.lower_bound_check import indices
+from restrict.deadline import NEVER, Deadline
 from restrict.errors import ResourceLimit
 from restrict.force.goal import Goal, OutOfBudget, Solver
 from restrict.force.minimise import needed_cone
@@ -47,8 +48,8 @@ TOKENS = 24
 """Positions that these may fix."""
 WORDS, ENOUGH = 200, 3
 """Random words tried where the goals find nothing, and boxes made of them."""
-SAT_LENGTH = 2_000
-"""Up to this length SAT is asked where everything else fails."""
+SAT_LENGTH, SAT_CLAUSES = 2_000, 500_000
+"""Up to this length, and this size of the formula, SAT is asked where everything else fails."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,10 +96,10 @@ class _Avoid:
 
 
 class BoxSearch:
-    """Boxes at one instance and target, deterministic for a seed; ``tick`` is called now and then and may raise."""
+    """Boxes at one instance and target, deterministic for a seed; past the deadline :class:`OutOfTime` is raised."""
 
-    def __init__(self, instance: Instance, position: int, seed: int, tick: Callable[[], None]) -> None:
-        self.instance, self.position, self.tick = instance, position, tick
+    def __init__(self, instance: Instance, position: int, seed: int, deadline: Deadline = NEVER) -> None:
+        self.instance, self.position, self.deadline, self.tick = instance, position, deadline, deadline.check
         self.output = instance.model.output.variable
         self.rng = np.random.default_rng(seed)
         self.base = OnDemandState(instance)
@@ -279,7 +280,8 @@ class BoxSearch:
             return None
         fixed = {p: allowed[0] for p, allowed in held.items()}
         try:
-            oracle = Oracle(encode(self.instance, Restriction.of(self.instance, fixed), [self.position]), self.position)
+            code = encode(self.instance, Restriction.of(self.instance, fixed), [self.position], SAT_CLAUSES)
+            oracle = Oracle(code, self.position, self.deadline)
         except ResourceLimit:
             return None
         if label not in oracle.other:

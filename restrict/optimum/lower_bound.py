@@ -127,7 +127,7 @@ class _Search:
     def __post_init__(self) -> None:
         self.instance = self.task.instance
         model = self.instance.model
-        self.search = BoxSearch(self.instance, self.position, self.task.seed, self.task.deadline.check)
+        self.search = BoxSearch(self.instance, self.position, self.task.seed, self.task.deadline)
         self.everything = (1 << len(model.alphabet)) - 1
         self.size = self.instance.domains[model.output.variable]
         self.many = label_count(model.output, self.size) > MANY_LABELS

@@ -39,6 +39,8 @@ APART = 8
 """Disjoint blocks that one proposal adds, at most."""
 LEAVES, SMALL_TREE = 256, 64
 """Leaves of the tree of one proposal, and of the trees that deletion may use."""
+SHORT = 128
+"""Up to this length larger trees are searched for, too."""
 LENGTH, ROUNDS = 20_000, 200
 """Longest input, and proposals, for which this is done unasked."""
 ALTERNATIVES = 3
@@ -281,4 +283,7 @@ def _settled(blocks: Blocks, cube: Cube) -> tuple[Cube | None, bool]:
 def _proved(blocks: Blocks, cube: Cube, leaves: int = LEAVES) -> Certificate | None:
     """The certificate of a proposal that no block contradicts, if there is one in reach."""
     fixed = {**blocks.given, **cube}
-    return confirm(blocks.task, fixed) or confirm_by_tree(blocks.task, fixed, leaves, 0, blocks.shared)
+    found = confirm(blocks.task, fixed) or confirm_by_tree(blocks.task, fixed, leaves, 0, blocks.shared)
+    if found is None and leaves == LEAVES and blocks.instance.n <= SHORT:
+        found = confirm_by_tree(blocks.task, fixed, shared=blocks.shared)
+    return found
