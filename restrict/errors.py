@@ -52,7 +52,7 @@ def did_you_mean(word: str, names: Iterable[str]) -> str:
     """
     from difflib import get_close_matches
 
-    near = get_close_matches(word.lower(), list(names), n=3, cutoff=0.6)
+    near = get_close_matches(word.lower(), list(names), n=3, cutoff=0.7)
     return f" (did you mean {' or '.join(near)}?)" if near else ""
 
 
