@@ -23,6 +23,7 @@ from restrict.model.fileformat import loads
 from restrict.model.trace import run_batch
 from tests import mutations, naive
 from tests import trusted as check
+from tests.marks import heavy_after
 
 Document = dict[str, Any]
 LEAST = "(-9223372036854775807 - 1)"
@@ -520,7 +521,7 @@ def outcome(function: Callable[..., Any], *arguments: Any) -> Any:
         return None
 
 
-@pytest.mark.parametrize("chunk", range(4))
+@pytest.mark.parametrize("chunk", heavy_after(range(4), 2))
 def test_random_expressions(chunk: int) -> None:
     """The checker's reading is Python's grammar with the format's meaning, folded or not, and within its interval."""
     rng, compared = random.Random(chunk), 0

@@ -19,6 +19,7 @@ from restrict.model.fileformat import loads
 from restrict.model.program import Model
 from restrict.model.trace import run_batch
 from tests import naive
+from tests.marks import heavy_after
 from tests.random_order_only import random_order_only, random_transformer
 
 
@@ -84,7 +85,7 @@ def compare(model: Model, longest: int, rng: np.random.Generator | None = None, 
     return True
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", heavy_after(range(4), 2))
 def test_random_programs_have_their_automaton(seed: int) -> None:
     rng = np.random.default_rng(seed)
     done = declined = 0

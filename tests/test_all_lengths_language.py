@@ -179,6 +179,7 @@ def random_star_free(rng: np.random.Generator, most: int) -> Dfa:
             return dfa
 
 
+@pytest.mark.heavy
 def test_star_free_languages_have_models_and_formulas() -> None:
     rng = np.random.default_rng(8)
     for _ in range(4):

@@ -240,6 +240,7 @@ def test_the_split_is_near_the_best() -> None:
         assert found.top <= min(others).top * Fraction(101, 100)
 
 
+@pytest.mark.heavy
 def test_monotone() -> None:
     assert theorem_bounds(1, 2, 0.8).c < theorem_bounds(1, 2, 0.9).c < theorem_bounds(1, 3, 0.9).c
     assert theorem_bounds(1, 2, 0.9).c < theorem_bounds(1, 2, 0.9, alphabet=3).c

@@ -109,7 +109,7 @@ def test_a_certificate_is_shown_on_one_line_and_as_a_table() -> None:
     assert html.startswith("<table>")
     assert html.endswith("</table>")
     assert "&lt;b&gt;&amp; at n = 5" in html
-    assert "<td>0</td>" in html
+    assert "c (certified bound)</th><td>0</td>" in html
 
 
 # ---------------------------------------------------------------- checking

@@ -136,7 +136,7 @@ def test_the_same_seed_gives_the_same_bytes(text: str) -> None:
 # ---------------------------------------------------------------- c and free
 
 
-@pytest.mark.parametrize("c", [1, 2, 5])
+@pytest.mark.parametrize("c", heavy_after([2, 1, 5], 1))
 @pytest.mark.parametrize(("name", "n"), [("parity8", 20), ("tribes", 24), ("induction-head", 12), ("contains-one", 6)])
 def test_c_bounds_the_dependencies_and_frees_positions(name: str, n: int, c: int) -> None:
     model = restrict.load(name)
@@ -306,11 +306,12 @@ def test_a_random_transformer_of_twenty_thousand_positions_is_forced(seed: int) 
     assert len(certificate.restriction.fixed) <= 200
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", heavy_after(range(4), 2))
 def test_a_random_transformer_with_labels_at_a_short_length_is_forced(seed: int) -> None:
     forced(restrict.load(f"random:layers=3,heads=1,states=3,classes=3,symbols=3,seed={seed}"), 40)
 
 
+@pytest.mark.heavy
 def test_the_same_seed_gives_the_same_bytes_however_strings_hash(tmp_path: Path) -> None:
     written = []
     for hashed in ("0", "1", "3"):

@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 
 from tests import trusted as check
+from tests.marks import heavy_after
 
 ROOT = Path(__file__).parent.parent
 PLACE = check.Place("test")
@@ -801,7 +802,7 @@ def transcribed_head(v: dict[str, Any], n: int, i: int, V: Any, D: Any) -> tuple
     return union, frozenset(depends)
 
 
-@pytest.mark.parametrize("block", range(20))
+@pytest.mark.parametrize("block", heavy_after(range(20), 8))
 def test_the_abstract_run_is_that_of_the_rules_and_is_sound(block: int) -> None:
     """Theorem A on random programs: the checker's nodes are the transcribed rules', and hold on every input."""
     for seed in range(50 * block, 50 * block + 50):

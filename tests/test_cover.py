@@ -20,6 +20,7 @@ from restrict.cover.problem import CoverProblem
 from restrict.cover.solution import CoverSolution
 from restrict.cover.solve import solve
 from restrict.errors import NotEstablished, ResourceLimit, RestrictError, UsageError
+from tests.marks import heavy_after
 
 Pairs = list[list[list[tuple[int, int]]]]
 
@@ -284,7 +285,7 @@ def test_failure_probabilities_are_upper_bounds_and_exact_where_they_say_so(seed
         assert lemma.probability == pytest.approx(float(failure), rel=1e-12, abs=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", heavy_after(range(20), 8))
 def test_the_conflict_graph_joins_the_pairs_that_share_an_input(seed: int) -> None:
     rng = np.random.default_rng(seed)
     pairs = random_pairs(rng, 8, 2, 6, 2, 3)

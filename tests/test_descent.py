@@ -16,6 +16,7 @@ from restrict.optimum.enumeration import Labels, all_labels
 from restrict.optimum.exact import exact
 from restrict.task import Task
 from tests import naive, random_programs
+from tests.marks import heavy_after
 
 
 def programs(first: int, count: int) -> list[tuple[naive.Model, int]]:
@@ -46,6 +47,7 @@ def test_the_descent_ends_at_the_optimum_of_brute_force() -> None:
             assert descend(Task.of(model, n), dict.fromkeys(letters, 0)).optimum == size
 
 
+@pytest.mark.heavy
 def test_a_formula_with_open_maps_gives_the_same_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cnf, "POINTS", 1)
     monkeypatch.setattr("restrict.optimum.exact.WIDE_WORDS", 0)
@@ -56,7 +58,7 @@ def test_a_formula_with_open_maps_gives_the_same_optimum(monkeypatch: pytest.Mon
         assert (found.lower, found.upper) == (size, size)
 
 
-@pytest.mark.parametrize("n", [9, 10])
+@pytest.mark.parametrize("n", heavy_after([9, 10], 1))
 def test_explanations_from_words_are_minimum_where_they_say_so(n: int) -> None:
     """Every bound holds, and it is reached nearly always; the truth is by trying every set of positions."""
     proved = 0

@@ -219,7 +219,7 @@ def check_case(seed: int, most_inputs: int = 256) -> None:
     check_evaluation(case, batch, list(range(count)) if everything else sorted({0, count // 3, count - 1}))
 
 
-@pytest.mark.parametrize("chunk", heavy_after(range(CHUNKS), 3))
+@pytest.mark.parametrize("chunk", heavy_after(range(CHUNKS), 1))
 def test_random_programs(chunk: int) -> None:
     """The seeds ``chunk, chunk + CHUNKS, ...`` below ``PROGRAMS``."""
     for seed in range(chunk, PROGRAMS, CHUNKS):
@@ -231,7 +231,7 @@ def test_random_programs(chunk: int) -> None:
 
 
 @pytest.mark.nojit
-@pytest.mark.parametrize("chunk", range(3))
+@pytest.mark.parametrize("chunk", heavy_after(range(3), 1))
 def test_random_programs_without_compilation(chunk: int) -> None:
     """A few more seeds, for the plain Python bodies of the kernels."""
     for seed in range(PROGRAMS + chunk, PROGRAMS + NOJIT, 3):

@@ -16,6 +16,7 @@ from restrict.model.examples.builtin import BUILTINS
 from restrict.model.fileformat import dumps, loads
 from restrict.optimum.exact import Exact, exact, least_hitting_set, recheck
 from tests import naive, random_programs
+from tests.marks import heavy_after
 
 
 def forces(document: naive.Model, found: Exact, c: int = 0) -> bool:
@@ -38,7 +39,7 @@ def check(document: naive.Model, model: Model, n: int) -> Exact:
     return found
 
 
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", heavy_after(range(4), 2))
 def test_random_programs(block: int) -> None:
     for seed in range(block, 120, 4):
         rng = np.random.default_rng(1000 + seed)

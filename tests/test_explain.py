@@ -98,6 +98,7 @@ def test_minimal_for_the_abstract_run() -> None:
             assert certificate_of(case[1].at(shorter.n), shorter, "all").c > 0
 
 
+@pytest.mark.heavy
 def test_minimum_explanations_are_the_lightest() -> None:
     for case in CASES:
         truth = sufficient(case)
@@ -107,6 +108,7 @@ def test_minimum_explanations_are_the_lightest() -> None:
         assert found.minimum
 
 
+@pytest.mark.heavy
 def test_weights() -> None:
     for seed, case in enumerate(CASES[::2]):
         rng = np.random.default_rng(seed)
@@ -141,6 +143,7 @@ def test_pinned_positions_stay_and_cost_nothing() -> None:
         assert found.weight == min(len(s - pinned) for s in truth if s >= pinned)
 
 
+@pytest.mark.heavy
 def test_enumeration_by_sat_finds_every_minimal_explanation_by_weight() -> None:
     for case in CASES[::3]:
         found = explain(case[1], word(case), exact=True, all=1000)

@@ -14,6 +14,7 @@ from restrict.importers import import_brasp
 from restrict.importers.brasp_text import evaluate, parse
 from restrict.model.trace import run_batch
 from scripts.make_imports import INSTANCES
+from tests.marks import heavy_after
 from tests.random_brasp import random_brasp
 from tests.test_instances import is_dyck, last_write
 
@@ -35,7 +36,7 @@ def agree(path: Path, longest: int) -> int:
     return count
 
 
-@pytest.mark.parametrize("part", range(10))
+@pytest.mark.parametrize("part", heavy_after(range(10), 3))
 def test_random_programs_equal_the_definition_on_all_words(part: int, tmp_path: Path) -> None:
     """Three hundred programs: two letters up to length 8 for one in ten, shorter otherwise."""
     path = tmp_path / "p.txt"

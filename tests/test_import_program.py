@@ -24,6 +24,7 @@ from restrict.importers.tp_weights import read_weights
 from restrict.model.program import Model
 from restrict.model.trace import run_batch
 from scripts.make_imports import INSTANCES
+from tests.marks import heavy_after
 from tests.transformer_programs import answers, write_program
 
 EXAMPLE = INSTANCES / "tp-same-as-first.txt"
@@ -53,7 +54,7 @@ def agree(path: Path, weights: Path, rule: str, longest: int) -> None:
                 assert predict(program, rows, tokens, rule) == expected
 
 
-@pytest.mark.parametrize("part", range(6))
+@pytest.mark.parametrize("part", heavy_after(range(6), 2))
 def test_random_programs_equal_themselves_when_run(part: int, tmp_path: Path) -> None:
     """By both rules; the printed one is refused where several keys can match."""
     for seed in range(8 * part, 8 * part + 8):

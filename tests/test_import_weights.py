@@ -18,6 +18,7 @@ from restrict.importers import weights as importer
 from restrict.model.program import Head
 from restrict.model.rules import Dot
 from scripts.make_imports import INSTANCES
+from tests.marks import heavy_after
 from tests.random_weights import Reference, random_weights
 
 EXAMPLE = INSTANCES / "weights-a-before-b.safetensors"
@@ -33,7 +34,7 @@ def agree(path: Path, longest: int) -> None:
             assert model.run(word).output == (expected if model.output.position == "every" else expected[-1]), word
 
 
-@pytest.mark.parametrize("part", range(8))
+@pytest.mark.parametrize("part", heavy_after(range(8), 3))
 def test_random_transformers_equal_exact_arithmetic(part: int, tmp_path: Path) -> None:
     path, limited = tmp_path / "w.safetensors", 0
     for seed in range(20 * part, 20 * part + 20):

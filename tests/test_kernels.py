@@ -18,6 +18,7 @@ from restrict.model.fileformat import loads
 from restrict.model.program import Head, Instance, Map, Model, Output
 from restrict.model.rules import Table, evaluate
 from tests import naive
+from tests.marks import heavy_after
 
 Pairs = list[tuple[int, int]]
 
@@ -269,7 +270,7 @@ def test_a_long_hashed_row_is_the_same_by_either_kernel_and_any_number_of_thread
     assert len(found[0][0]) > 100
 
 
-@pytest.mark.parametrize("symbols", [2, 5, 23, 24, 40, 300])
+@pytest.mark.parametrize("symbols", heavy_after([2, 5, 23, 24, 40, 300], 4))
 @pytest.mark.parametrize("ties", ["left", "right"])
 def test_the_best_pairs_of_a_hashed_row_are_those_of_the_whole_row_in_order(symbols: int, ties: str) -> None:
     document = json.loads(restrict.load(f"random:layers=1,heads=1,symbols={symbols}").content or b"")

@@ -109,6 +109,7 @@ def test_known_star_freeness() -> None:
 # ------------------------------------------------------------ growth
 
 
+@pytest.mark.heavy
 def test_growth_of_random_automata_is_what_happens_at_large_lengths() -> None:
     rng, met = random.Random(3), dict.fromkeys(("none", "constant", "linear"), 0)
     for _ in range(500):
@@ -167,6 +168,7 @@ def test_sensitivity_equals_enumeration() -> None:
                 assert sensitivity(found, n) == by_enumeration(found, n), (spec, n)
 
 
+@pytest.mark.heavy
 def test_sensitivity_at_large_lengths_goes_on_as_it_began() -> None:
     dfa = automaton("dyck:1,depth=2")
     assert [regular_sensitivity(dfa, n) for n in (1000, 1001, 100_000)] == [1000, 0, 100_000]

@@ -233,6 +233,7 @@ def test_five_hundred_operators() -> None:
     assert parse(str(formula), BITS) == formula
 
 
+@pytest.mark.heavy
 def test_five_hundred_nested_heads() -> None:
     formula = atom("1")
     for level in range(500):
@@ -243,6 +244,7 @@ def test_five_hundred_nested_heads() -> None:
     assert (formula.temporal, formula.depth) == (500, 500)
 
 
+@pytest.mark.heavy
 def test_deep_nesting_is_read_and_written() -> None:
     deep = 10_000
     assert parse("(" * deep + "a" + ")" * deep) == atom("a")

@@ -8,6 +8,7 @@ from restrict.depth_reduction.repeating import Pattern, periodic
 from restrict.errors import NotEstablished
 from restrict.model.program import Head, Map, Model, Output
 from restrict.task import Task
+from tests.marks import heavy_after
 
 
 def since() -> Model:
@@ -23,7 +24,7 @@ def test_a_pattern_repeats_between_its_ends() -> None:
     assert pattern.restriction(model.at(11)).text() == ".a*b**b**" + "*a"
 
 
-@pytest.mark.parametrize("c", [0, 1, 4, 9])
+@pytest.mark.parametrize("c", heavy_after([0, 4, 1, 9], 2))
 def test_since_needs_one_symbol_in_c_plus_one(c: int) -> None:
     """Under `a since b` a position depends on the free ones since the last fixed `x` or `b`: c lie between two."""
     task = Task.of(since(), 400, target="all")

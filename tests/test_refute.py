@@ -102,7 +102,7 @@ def examine(found: Refutation, model: Model, spec: str) -> None:
 # ---------------------------------------------------------------- small n: as strong as possible
 
 
-@pytest.mark.parametrize("spec", heavy_after(OVER_BITS, 3))
+@pytest.mark.parametrize("spec", heavy_after(OVER_BITS, 2))
 def test_exact_is_the_best_of_all_restrictions(spec: str) -> None:
     """Random programs over bits, with and without markers, at n <= 6: the optimum, or the proof that there is none."""
     rng = np.random.default_rng(sum(map(ord, spec)))
@@ -202,7 +202,7 @@ def test_the_parity_attempt_is_refuted_beyond(layers: int, n: int) -> None:
     assert found.rechecked == ("full" if n <= 1000 else "output")
 
 
-@pytest.mark.parametrize("n", heavy_after([8, 1000, 10_000], 2))
+@pytest.mark.parametrize("n", heavy_after([8, 1000, 10_000], 1))
 @pytest.mark.parametrize("model", ["dyck1-depth2", "dyck1-depth3", "random:seed=2,brackets=1"])
 def test_dyck_1_is_refuted(model: str, n: int) -> None:
     program = restrict.load(model)

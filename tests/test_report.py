@@ -125,6 +125,7 @@ def test_links_are_packed_and_unpacked() -> None:
     assert packed(()) == []
 
 
+@pytest.mark.heavy
 def test_words_are_carried_as_runs() -> None:
     copy = word_copy("w", tuple("aab"))
     assert copy.runs == [[2, "a"], [1, "b"]]

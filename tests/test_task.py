@@ -115,6 +115,7 @@ def test_a_deadline_is_shared_out_and_never_extended() -> None:
         over.share(0.5).check()
 
 
+@pytest.mark.heavy
 def test_refute_takes_the_time_that_it_is_given_and_says_that_the_exact_part_did_not_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
