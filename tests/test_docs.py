@@ -41,3 +41,18 @@ def test_links_between_pages_lead_somewhere() -> None:
         for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
             there = (page.parent / target).exists() or (page.parent / "schema" / Path(target).name).exists()
             assert there or target.startswith("schema/"), (page.name, target)
+
+
+WIDTH = 100
+"""Characters of a line of prose; tables, code and words that cannot be broken may be longer."""
+
+
+@pytest.mark.parametrize("path", sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]), ids=lambda path: path.name)
+def test_lines_of_prose_are_wrapped_to_one_width(path: Path) -> None:
+    long, code = [], False
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        code ^= line.lstrip().startswith("```")
+        whole = line.startswith(("|", "#")) or re.search(r"`|\]\(|\$", line) is not None
+        if len(line) > WIDTH and not code and not whole:
+            long.append(f"{path.name}:{number}: {len(line)} characters")
+    assert long == []
