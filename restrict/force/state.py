@@ -24,6 +24,8 @@ Node = tuple[str, int]
 Pair = tuple[int, int]
 FIRST_PAIRS, MORE_PAIRS, COSTLY = 48, 512, 2**22
 """Pairs of a row that are listed at first, and where listing them again would cost so many scores."""
+VAST, VAST_PAIRS = 2**33, 4096
+"""A row of so many scores takes seconds: so many of its pairs are listed at once, since listing more is a new scan."""
 FEW_FACTS, LONG_WALK = 64, 200
 """With so few nodes known, a walk of so many steps is given up for the row's index; with more known, a walk soon comes
 to the floor."""
@@ -55,7 +57,8 @@ class RowList:
     def extend(self) -> int:
         """Find more pairs; returns how many scores that cost."""
         scores = (self.row.stop - self.row.first) * self.keys.domain
-        count = 8 * len(self.pairs) or (FIRST_PAIRS if scores < COSTLY else MORE_PAIRS)
+        start = FIRST_PAIRS if scores < COSTLY else MORE_PAIRS if scores < VAST else VAST_PAIRS
+        count = 8 * len(self.pairs) or start
         j, w, self.complete = self.row.best(self.keys, count)
         self.pairs = list(zip(j.tolist(), w.tolist(), strict=True))
         self.index = None
