@@ -51,12 +51,11 @@ LOW31 = np.int64((1 << 31) - 1)
 def top_of_block(start: np.int64, size: int) -> np.int64:
     """The greatest first half of a score over the hash states ``start .. start + size - 1`` before the last two
     products; the products with consecutive numbers differ by one addition, and so does a vector of them."""
-    top, h = np.int64(0), np.int64(start * MULTIPLIER)
+    top, h = np.uint64(0), np.int64(start * MULTIPLIER)
     for t in range(size):
         x = h + t * MULTIPLIER
-        x = (x ^ ((x >> 32) & LOW32)) * MULTIPLIER
-        top = max(top, (x >> 1) & HALF)
-    return top
+        top = max(top, np.uint64((x ^ ((x >> 32) & LOW32)) * MULTIPLIER))
+    return (np.int64(top) >> 1) & HALF
 
 
 @kernel
