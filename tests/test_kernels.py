@@ -325,3 +325,41 @@ def test_the_certificate_is_the_same_with_one_thread_and_two(monkeypatch: pytest
         monkeypatch.setenv("RESTRICT_THREADS", threads)
         answers.add(restrict.certify(model, 80_000, seed=5).to_bytes())
     assert len(answers) == 1
+
+
+@pytest.mark.parametrize("domain", [1, 24, 63, 64, 100, 1000, 4097])
+def test_the_bound_on_a_positions_hashed_scores_is_their_maximum_in_the_upper_half(domain: int) -> None:
+    """Blocks of consecutive hash states go through every key value of the domain, and no other."""
+    from restrict.kernels.hashscan import pair_score, top_of_position
+
+    rng = np.random.default_rng(domain)
+    for _ in range(20):
+        state = np.int64(rng.integers(-(2**63), 2**63 - 1))
+        best = max(int(pair_score(state, w)) for w in range(domain))
+        bound = int(top_of_position(state, domain))
+        assert bound >= best
+        assert bound >> 31 == best >> 31
+
+
+def test_the_floor_of_the_restricted_positions_changes_no_candidate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wide rows with a few restricted positions: the same pairs with and without the floor computed beforehand."""
+    rng, compared = np.random.default_rng(7), 0
+    for seed in range(40):
+        symbols, n = int(rng.choice([64, 65, 300])), int(rng.integers(4, 100))
+        at = restrict.load(f"random:layers=1,heads=2,states=4,symbols={symbols},seed={seed % 4}").at(n)
+        head = next(v for v in at.model.variables if isinstance(v, Head))
+        few = rng.choice(n, size=int(rng.integers(1, min(n, 9))), replace=False)
+        sizes = rng.choice([1, 1, 2, 5, symbols], size=len(few))
+        chosen = {
+            int(j): tuple(sorted(rng.choice(symbols, size=m, replace=False).tolist()))
+            for j, m in zip(few, sizes, strict=True)
+        }
+        keys, row = Values.make(symbols, chosen), Row(at, head, n - 1, int(rng.integers(symbols)))
+        known = row._known_floor(keys)
+        fast = row.candidates(keys)
+        with monkeypatch.context() as patch:
+            patch.setattr(Row, "_known_floor", lambda *_: None)
+            slow = row.candidates(keys)
+        assert all(np.array_equal(a, b) for a, b in zip(fast, slow, strict=True))
+        compared += known is not None
+    assert compared > 20

@@ -31,6 +31,10 @@ SHORT_ROW, LONG_ROW = 2**12, 2**18
 """Pairs from which a hashed row has its own kernel, and from which a row is shared out to threads."""
 
 
+WIDE_KEY, MOST_KNOWN = 64, 256
+"""From so many key values on the floor of the restricted positions, of so many at most, is computed beforehand."""
+
+
 @dataclass(frozen=True, eq=False)
 class Values:
     """Possible values of one variable at all positions: ``0 .. domain-1`` but at ``positions[p]``, where
@@ -186,10 +190,11 @@ class Row:
         parts = threads() if total >= LONG_ROW else 1
         cuts = [self.first + (self.stop - self.first) * p // parts for p in range(parts + 1)]
         ranges = list(pairwise(cuts))
+        known = self._known_floor(keys) if count is None and keys.domain >= WIDE_KEY else None
         if parts == 1:
-            results = [self._part(keys, count, ranges[0], least)]
+            results = [self._part(keys, count, ranges[0], least, known)]
         else:
-            results = list(_pool().map(lambda r: self._part(keys, count, r, least), ranges))
+            results = list(_pool().map(lambda r: self._part(keys, count, r, least, known), ranges))
         floors = [state for _, state, _ in results if state[scan.HAVE_FLOOR]]
         state = results[0][1]
         if count is None and floors:
@@ -199,11 +204,34 @@ class Row:
         dropped = any(d for _, _, d in results) or (count is not None and pairs.shape[1] > count)
         return self._compact(pairs, count, state), dropped
 
-    def _part(self, keys: Values, count: int | None, part: tuple[int, int], least: int) -> tuple[I64, I64, bool]:
-        """Stream the positions of a part: the survivors, the scan's state, and whether pairs were dropped."""
+    def _known_floor(self, keys: Values) -> tuple[int, int] | None:
+        """Score and position of the floor over the first positions with fewer key values: a bound on the row's floor.
+
+        A free position with thousands of key values has a low worst score: without this nearly every pair before the
+        anchor would be kept until the scan reaches it.
+        """
+        few = keys.positions[np.diff(keys.ptr) < keys.domain]
+        places = {int(j) for j in few[(few >= self.first) & (few < self.stop)][:MOST_KNOWN]}
+        if self.first <= self.own[0] < self.stop:
+            places.add(self.own[0])
+        floors = [state for j in sorted(places) for _, state, _ in (self._part(keys, None, (j, j + 1), 0),)]
+        if not floors:
+            return None
+        order = self._order(*(np.array([f[c] for f in floors]) for c in (scan.FLOOR_J, scan.EXC, scan.FLOOR_S)))
+        return int(floors[order[0]][scan.FLOOR_S]), int(floors[order[0]][scan.FLOOR_J])
+
+    def _part(
+        self, keys: Values, count: int | None, part: tuple[int, int], least: int, known: tuple[int, int] | None = None
+    ) -> tuple[I64, I64, bool]:
+        """Stream the positions of a part: the survivors, the scan's state, and whether pairs were dropped.
+
+        ``known``: score and position of a floor that the row is known to have.
+        """
         first, stop = part
         state = np.zeros(scan.STATE_SIZE, dtype=np.int64)
         state[scan.NEXT_J] = first
+        if known is not None:
+            state[scan.HAVE_FLOOR], state[scan.FLOOR_S], state[scan.FLOOR_J] = 1, *known
         if least:  # a floor below all positions: a score of ``least`` itself passes
             state[scan.HAVE_FLOOR], state[scan.FLOOR_S], state[scan.FLOOR_J] = 1, least - 1, -1 if self.right else stop
         blocks = self._hash_blocks if self._is_hash(keys, stop - first) else self._blocks

@@ -24,6 +24,10 @@ Node = tuple[str, int]
 Pair = tuple[int, int]
 FIRST_PAIRS, MORE_PAIRS, COSTLY = 48, 512, 2**22
 """Pairs of a row that are listed at first, and where listing them again would cost so many scores."""
+VAST, VAST_PAIRS = 2**33, 4096
+"""A row of so many scores takes seconds: so many of its pairs are listed at once, since listing more is a new scan."""
+MOST_LISTED, LONG_LIST = 2**20, 2**24
+"""With so many pairs of a row listed, and so many in all, a row whose floor is not reached is abstained on."""
 FEW_FACTS, LONG_WALK = 64, 200
 """With so few nodes known, a walk of so many steps is given up for the row's index; with more known, a walk soon comes
 to the floor."""
@@ -55,7 +59,8 @@ class RowList:
     def extend(self) -> int:
         """Find more pairs; returns how many scores that cost."""
         scores = (self.row.stop - self.row.first) * self.keys.domain
-        count = 8 * len(self.pairs) or (FIRST_PAIRS if scores < COSTLY else MORE_PAIRS)
+        start = FIRST_PAIRS if scores < COSTLY else MORE_PAIRS if scores < VAST else VAST_PAIRS
+        count = 8 * len(self.pairs) or start
         j, w, self.complete = self.row.best(self.keys, count)
         self.pairs = list(zip(j.tolist(), w.tolist(), strict=True))
         self.index = None
@@ -309,19 +314,35 @@ class ForcingState:
                 mine = places[np.isin(values, apart[j])]
                 if len(mine) == len(apart[j]):
                     floor = min(floor, int(mine.max()))
-            if floor < len(index.j) or rows.complete:
-                break
+            found = self._key_values_above(floor, index, own, apart, (first, stop), (key, reads))
+            # With the floor further down, all values seen above it are all there are: nothing more need be listed.
+            if floor < len(index.j) or rows.complete or len(found) == domain:
+                return found
             if domain > MANY_VALUES and len(index.j) >= LONGEST_WALK:
                 return set(range(domain))
+            if len(index.j) >= MOST_LISTED and (rows.row.stop - rows.row.first) * domain > LONG_LIST:
+                return set(range(domain))
             self._extend(rows)
+
+    def _key_values_above(
+        self,
+        floor: int,
+        index: RowIndex,
+        own: dict[int, tuple[I64, I64]],
+        apart: dict[int, tuple[int, ...]],
+        visible: tuple[int, int],
+        noting: tuple[str, set[Node] | None],
+    ) -> set[int]:
+        """The key values of the possible pairs down to place ``floor`` of an index; what was read is noted."""
         found: set[int] = set()
+        (key, reads), others = noting, set(apart)
         for j, (places, values) in own.items():
-            if len(places) and places[0] <= floor and reads is not None and len(apart[j]) < domain:
+            if len(places) and places[0] <= floor and reads is not None and len(apart[j]) < self.instance.domains[key]:
                 reads.add((key, j))
             found.update(int(w) for t, w in zip(places, values, strict=True) if t <= floor and w in apart[j])
         for w, places in index.by_value.items():
             if w not in found:
-                t = index.first_other(places, first, stop, set(apart))
+                t = index.first_other(places, *visible, others)
                 if t is not None and t <= floor:
                     found.add(w)
         return found

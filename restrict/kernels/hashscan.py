@@ -43,15 +43,38 @@ MANY = 24
 """From so many key values on a position is scored by itself, its key values side by side, and nothing is stored."""
 
 
+LOW31 = np.int64((1 << 31) - 1)
+"""What the last step of the hash changes in a score: its lower half."""
+
+
+@kernel
+def top_of_block(start: np.int64, size: int) -> np.int64:
+    """The greatest first half of a score over the hash states ``start .. start + size - 1`` before the last two
+    products; the products with consecutive numbers differ by one addition, and so does a vector of them."""
+    top, h = np.uint64(0), np.int64(start * MULTIPLIER)
+    for t in range(size):
+        x = h + t * MULTIPLIER
+        top = max(top, np.uint64((x ^ ((x >> 32) & LOW32)) * MULTIPLIER))
+    return (np.int64(top) >> 1) & HALF
+
+
 @kernel
 def top_of_position(at_j: np.int64, domain: int) -> int:
-    """The greatest hashed score of a position over all key values, from the hash state after the position."""
-    top = np.int64(0)
-    for w in range(domain):
-        h = (at_j ^ w) * MULTIPLIER
-        h = (h ^ ((h >> 32) & LOW32)) * MULTIPLIER
-        top = max(top, ((h ^ ((h >> 32) & LOW32)) >> 1) & HALF)
-    return int(top)
+    """A bound on the hashed scores of a position over all key values, from the hash state after the position: equal to
+    the greatest of them in its upper half.
+
+    The domain is cut into blocks ``w .. w + size - 1`` with size a power of two that divides ``w``: over a block,
+    ``at_j ^ w`` goes through consecutive numbers, in another order.
+    """
+    top, w, size = np.int64(0), 0, 1
+    while 2 * size <= domain:
+        size *= 2
+    while w < domain:
+        while size > domain - w:
+            size >>= 1
+        top = max(top, top_of_block((at_j ^ w) & -size, size))
+        w += size
+    return int(top | LOW31)
 
 
 @kernel
