@@ -32,8 +32,10 @@ from restrict.checker.read import JSON_BYTES, read_json
 from restrict.checker.rules import compiled, interval
 
 FOLDER = Path(str(main.__file__)).parent
-MODULES = (account, read, tensors, rules, formats, kernel, refutation, lower_bound, main)
-MODULES += (rows, positions, program, machines, window, labelling, claims, all_lengths)
+MODULES = (
+    account, read, tensors, rules, formats, kernel, refutation, lower_bound, main,
+    rows, positions, program, machines, window, labelling, claims, all_lengths,
+)  # fmt: skip
 FILES = tuple(Path(str(module.__file__)) for module in MODULES)
 __all__ = [
     "DEFAULT_LIMIT",
