@@ -127,6 +127,6 @@ def test_no_file_is_left_for_a_model_that_the_checker_refuses(name: str, tmp_pat
     from restrict.errors import ModelError
 
     model = restrict.load(files(name)[0])
-    with pytest.raises(ModelError, match=r"variables\[0\]"):
+    with pytest.raises(ModelError, match=r"variables\[0\] 'h' at n = 3: score"):
         restrict.certify(model, 3).save(tmp_path / "c.json")
     assert not list(tmp_path.iterdir())
