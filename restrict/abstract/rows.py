@@ -228,7 +228,9 @@ class Row:
         if floor is None or floor[scan.FLOOR_S] < kept.bar or counts.max(initial=0) >= keys.domain:
             return None
         pairs = self._compact(np.concatenate([others, *(found for found, _, _ in parts)], axis=1), None, floor)
-        return pairs[:, np.lexsort((pairs[1], pairs[0]))]
+        by_position = np.lexsort((pairs[1], pairs[0]))
+        pairs = pairs[:, by_position]
+        return pairs
 
     def _apart(self, keys: Values) -> I64:
         """The positions of the row that need not have the whole domain, ascending."""
