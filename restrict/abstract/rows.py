@@ -228,9 +228,8 @@ class Row:
         if floor is None or floor[scan.FLOOR_S] < kept.bar or counts.max(initial=0) >= keys.domain:
             return None
         pairs = self._compact(np.concatenate([others, *(found for found, _, _ in parts)], axis=1), None, floor)
-        by_position = np.lexsort((pairs[1], pairs[0]))
-        pairs = pairs[:, by_position]
-        return pairs
+        by_position: I64 = pairs[:, np.lexsort((pairs[1], pairs[0]))]
+        return by_position
 
     def _apart(self, keys: Values) -> I64:
         """The positions of the row that need not have the whole domain, ascending."""
