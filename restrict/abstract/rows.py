@@ -228,8 +228,7 @@ class Row:
         if floor is None or floor[scan.FLOOR_S] < kept.bar or counts.max(initial=0) >= keys.domain:
             return None
         pairs = self._compact(np.concatenate([others, *(found for found, _, _ in parts)], axis=1), None, floor)
-        by_position: I64 = pairs[:, np.lexsort((pairs[1], pairs[0]))]
-        return by_position
+        return pairs[:, np.lexsort((pairs[1], pairs[0]))]
 
     def _apart(self, keys: Values) -> I64:
         """The positions of the row that need not have the whole domain, ascending."""
@@ -242,7 +241,7 @@ class Row:
         if not floors:
             return None
         order = self._order(*(np.array([f[c] for f in floors]) for c in (scan.FLOOR_J, scan.EXC, scan.FLOOR_S)))
-        return floors[order[0]]
+        return floors[int(order[0])]
 
     def _known_floor(self, keys: Values) -> tuple[int, int] | None:
         """Score and position of the floor over the first positions with fewer key values: a bound on the row's floor.
