@@ -146,7 +146,7 @@ def forcing_claim(rng: Generator, subject: Subject, first: int) -> Document | No
 
 def cost_claim(rng: Generator, subject: Subject, first: int) -> Document | None:
     name = subject.names[int(rng.integers(len(subject.names)))]
-    return costs(subject.moore, name, subject.markers, int(rng.integers(1, 5))).claim()
+    return costs(moore(subject.built, merging=False), name, subject.markers).claim()
 
 
 def machine_of(subject: Subject) -> Document:
@@ -320,20 +320,25 @@ def true_forcing(subject: Subject, claim: Document) -> bool:
     return spoken
 
 
+def claimed_cost(claim: Document, t: int) -> int:
+    """What a claim says of words of ``t`` symbols; -1: no restriction forces the label."""
+    listed, growth = claim["costs"], claim["growth"]
+    turns, r = divmod(t - len(listed) + len(growth), len(growth)) if t >= len(listed) else (0, None)
+    value: int = listed[t] if r is None else listed[len(listed) - len(growth) + r]
+    return value if value < 0 or r is None else value + turns * growth[r]
+
+
 def true_cost(subject: Subject, claim: Document) -> bool:
     """Length by length, with the least cost of every set of states."""
-    listed, period, cap = claim["costs"], claim["period"], claim["cap"]
     here: dict[frozenset[int], int] = {frozenset([0]): 0}
-    for t in range(len(listed) + LONG):
-        least = min((c for s, c in here.items() if forced(subject, s, claim["label"])), default=cap + 1)
-        said = listed[t] if t < len(listed) else listed[len(listed) - period + (t - len(listed)) % period]
-        if t + subject.markers > 0 and said != (least if least <= cap else -1):
+    for t in range(len(claim["costs"]) + LONG):
+        least = min((c for s, c in here.items() if forced(subject, s, claim["label"])), default=-1)
+        if t + subject.markers > 0 and claimed_cost(claim, t) != least:
             return False
         then: dict[frozenset[int], int] = {}
         for states, c in here.items():
             for cell in ("*", *subject.moore.alphabet):
-                if c + (cell != "*") <= cap:
-                    to = after(subject, states, cell)
-                    then[to] = min(then.get(to, cap + 1), c + (cell != "*"))
+                to = after(subject, states, cell)
+                then[to] = min(then.get(to, c + 1), c + (cell != "*"))
         here = then
     return True

@@ -264,7 +264,7 @@ LENGTH_CHANGES_ALLOWED = [
     ("claim/middle", ["*", "1"]),
     ("claim", {"kind": "recognises", "language": DFA, "from": 0}),
     ("claim", {"kind": "differs", "language": DFA, "word": [], "from": 3, "shortest": 0}),
-    ("claim", {"kind": "cost", "label": "accept", "costs": [-1, 1], "period": 1, "cap": 9}),
+    ("claim", {"kind": "cost", "label": "accept", "costs": [-1, 1], "growth": [0], "settled": 2, "turn": 1}),
     ("claim", {"kind": "computes", "machine": MACHINE, "from": 0}),
     ("claim", {"kind": "deviates", "machine": EVERYWHERE, "word": ["0"], "position": 0, "from": 0, "shortest": 1}),
     ("provenance", {"seconds": 1}),
@@ -286,7 +286,8 @@ LENGTH_CHANGES_REFUSED = [
     ("claim/kind", "hopes"),
     ("claim/middle", []),
     ("claim/from", -1),
-    ("claim", {"kind": "cost", "label": "accept", "costs": [-2], "period": 1, "cap": 9}),
+    ("claim", {"kind": "cost", "label": "accept", "costs": [-2], "growth": [0], "settled": 2, "turn": 1}),
+    ("claim", {"kind": "cost", "label": "accept", "costs": [-1, 1], "growth": [], "settled": 2, "turn": 1}),
     ("claim", {"kind": "computes", "machine": MACHINE | {"left": [[0, 0]]}, "from": 0}),
     ("claim", {"kind": "recognises", "language": {"unchecked": "python:odd"}, "from": 0}),
 ]
