@@ -20,6 +20,7 @@ from restrict.all_lengths.moore import Moore, moore
 from restrict.all_lengths.patterns import cheapest_pattern
 from restrict.all_lengths.recognise import recognise
 from restrict.all_lengths.stages import Built, build
+from restrict.all_lengths.wrong import _lengths, _settled, _system
 from restrict.languages.dfa import minimal
 from restrict.languages.regular import Regular
 from restrict.model.fileformat import loads
@@ -29,6 +30,8 @@ from tests.random_order_only import random_order_only, random_transformer
 Document = dict[str, Any]
 LONG = 40
 """Lengths up to here are tried, with sets of states."""
+FAR = 9
+"""Up to so many symbols a set of lengths is tried, word by word."""
 EVERY = 5
 """Words up to here are tried, position by position."""
 
@@ -82,7 +85,7 @@ def true_claim(rng: Generator, subject: Subject) -> Document:
     one, first = subject.moore, int(rng.integers(4))
     makers: list[Any] = [forcing_claim, cost_claim, computes_claim, deviates_claim]
     if one.accepts and not subject.every:
-        makers += [recognises_claim, differs_claim, other_language_claim]
+        makers += [recognises_claim, differs_claim, other_language_claim, lengths_claim]
     for _ in range(20):
         claim = makers[int(rng.integers(len(makers)))](rng, subject, first)
         if claim is not None:
@@ -122,6 +125,22 @@ def other_language_claim(rng: Generator, subject: Subject, first: int) -> Docume
                 claim: Document = {"kind": "differs", "language": language, "word": list(word)}
                 return claim | {"from": first, "shortest": 1}
     return None
+
+
+def lengths_claim(rng: Generator, subject: Subject, first: int) -> Document | None:
+    """The set of lengths at which the model is wrong about a language."""
+    if rng.random() < 0.3:
+        document = dfa_document(random_language(rng, subject.model.alphabet))
+    else:
+        name, alphabet = OTHERS[int(rng.integers(len(OTHERS)))], list(subject.model.alphabet)
+        document = {"name": name, "alphabet": alphabet if rng.random() < 0.5 else alphabet[::-1]}
+        if name == "dyck" and rng.random() < 0.3:
+            document["depth"] = int(rng.integers(1, 3))
+    wrong = _system(moore(subject.built, merging=False), document)
+    settled, turn = _settled(wrong)
+    least, most = (_lengths(wrong, settled, turn, subject.markers, side).document() for side in (0, 1))
+    claim: Document = {"kind": "lengths", "language": document, "settled": settled, "turn": turn}
+    return claim | {"least": least, "most": most}
 
 
 def member(language: Document, word: tuple[str, ...]) -> bool:
@@ -192,6 +211,7 @@ def truth(subject: Subject, claim: Document) -> bool:
         "deviates": true_difference,
         "forces": true_forcing,
         "cost": true_cost,
+        "lengths": true_lengths,
     }[claim["kind"]](subject, claim)
 
 
@@ -318,6 +338,22 @@ def true_forcing(subject: Subject, claim: Document) -> bool:
             return False
         spoken = spoken or not forced(subject, states, "")
     return spoken
+
+
+def true_lengths(subject: Subject, claim: Document) -> bool:
+    """Word by word, up to a length."""
+
+    def has(part: Document, n: int) -> bool:
+        early, cycle = part["early"], part["cycle"]
+        return bool(early[n] if n < len(early) else cycle[(n - len(early)) % len(cycle)])
+
+    for n in range(FAR + subject.markers):
+        words = product(subject.moore.alphabet, repeat=max(n - subject.markers, 0)) if n >= subject.markers else []
+        pairs = ((subject.moore.run(word), other_label(subject, claim, word)) for word in words) if n else ()
+        wrong = any(said not in ("", other) for said, other in pairs)
+        if has(claim["least"], n) > wrong or wrong > has(claim["most"], n):
+            return False
+    return True
 
 
 def claimed_cost(claim: Document, t: int) -> int:

@@ -84,7 +84,21 @@ def in_claim(name: str, *kinds: str) -> None:
     OPERATORS[f"change {name} of the claim"] = change
 
 
-for key in ("from", "shortest", "word", "position", "start", "middle", "end", "costs", "growth", "settled", "turn"):
+for key in (
+    "from",
+    "shortest",
+    "word",
+    "position",
+    "start",
+    "middle",
+    "end",
+    "costs",
+    "growth",
+    "settled",
+    "turn",
+    "least",
+    "most",
+):
     in_claim(key)
 for key in ("accept", "transitions", "output", "table", "left", "right", "labels"):
     in_claim(key)
@@ -147,12 +161,42 @@ def claim_another_growth(rng: Generator, model: Document, proof: Document) -> bo
 
 @operator
 def settle_earlier(rng: Generator, model: Document, proof: Document) -> bool:
-    """The costs are said to be settled at another length, by another turn."""
+    """Costs or lengths are said to be settled at another length, by another turn."""
     claim = proof["claim"]
-    if claim["kind"] != "cost":
+    if claim["kind"] not in ("cost", "lengths"):
         return False
     key = pick(rng, ["settled", "turn"])
     claim[key] = max(0, claim[key] + int(rng.integers(-3, 4)))
+    return True
+
+
+@operator
+def claim_other_lengths(rng: Generator, model: Document, proof: Document) -> bool:
+    """A length is left out or added, early or late, on one side or on both."""
+    claim = proof["claim"]
+    if claim["kind"] != "lengths":
+        return False
+    part, place = pick(rng, ["early", "cycle"]), int(rng.integers(8))
+    for side in ("least", "most") if rng.random() < 0.5 else (pick(rng, ["least", "most"]),):
+        if listed := claim[side][part]:
+            listed[place % len(listed)] ^= 1
+    return True
+
+
+@operator
+def claim_of_another_language(rng: Generator, model: Document, proof: Document) -> bool:
+    """The same of a language with another name, other symbols or another depth."""
+    language = proof["claim"].get("language", {})
+    if "name" not in language or "transitions" in language:
+        return False
+    how = int(rng.integers(3))
+    if how == 0:
+        language["name"] = pick(rng, ["majority", "anbn", "palindromes", "dyck", "shuffle-dyck"])
+        language.pop("depth", None)
+    elif how == 1:
+        language["alphabet"].reverse()
+    elif language["name"] == "dyck":
+        language["depth"] = int(rng.integers(1, 4))
     return True
 
 

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 import restrict
-from restrict.all_lengths.compare import machine_of, wrong_lengths
+from restrict.all_lengths.compare import machine_of
 from restrict.all_lengths.compile_back import compile_language, formula_of, spelled
 from restrict.all_lengths.verify import language_of_model, named
+from restrict.all_lengths.wrong import wrong_about_automaton
 from restrict.errors import NotEstablished, ResourceLimit, UsageError
 from restrict.languages.dfa import Dfa, minimal
 from restrict.languages.monoid import star_free
@@ -93,7 +94,7 @@ def test_the_exact_set_of_wrong_lengths() -> None:
         if model.output.position == "every":
             continue
         automaton = restrict.automaton(model)
-        lengths = wrong_lengths(automaton.moore, language.dfa, len(model.markers))
+        lengths = wrong_about_automaton(automaton.moore, language.dfa, len(model.markers))
         for n in range(1, 8):
             words = list(product("ab", repeat=n - len(model.markers))) if n >= len(model.markers) else []
             said = [(automaton.moore.run(w), language.contains(w)) for w in words]

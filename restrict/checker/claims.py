@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from .account import LARGEST, Place, malformed, unproved
 from .costs import COSTS, Costs, spoken_costs
 from .labelling import Labelling
+from .lengths import LENGTHS, Walked, check_lengths, wrong_lengths
 from .machines import Other, machine_of
 from .program import LABEL, Program
 from .read import Maybe, integer, record, string, strings, thing
@@ -33,6 +34,7 @@ DEVIATES = {
     "from": FROM,
     "shortest": integer(0, 1),
 }
+WRONG = {"language": thing, **LENGTHS}
 CLAIMS: dict[str, dict[str, Any]] = {
     "recognises": RECOGNISES,
     "differs": DIFFERS,
@@ -40,6 +42,7 @@ CLAIMS: dict[str, dict[str, Any]] = {
     "cost": COST,
     "computes": COMPUTES,
     "deviates": DEVIATES,
+    "lengths": WRONG,
 }
 State = tuple[int, int]
 
@@ -200,6 +203,28 @@ class Claim:
         if self.fields["shortest"]:
             self.agreed(self.fields["from"], n - 1)
         return f"deviates-from={self.labelling.text} n={n}" + (" shortest" if self.fields["shortest"] else "")
+
+    def lengths(self) -> str:
+        """The lengths at which the model is wrong about a language on some word."""
+        order = [self.language.symbols[a] for a in self.alphabet]
+        wrong = wrong_lengths(self.walked(order), self.language, self.meter)
+        spoken = check_lengths(self.fields, self.place, wrong, self.reader.markers)
+        return f"{spoken} language={self.language.text}"
+
+    def walked(self, order: list[int]) -> Walked:
+        """The states that words reach, and what the model says there."""
+        known, moves = {self.reader.start: 0}, list[list[int]]()
+        states = list(known)
+        for state in states:
+            self.meter.charge(6 * len(order))
+            self.meter.hold(300)
+            after = [self.reader.step(state, x) for x in self.alphabet.values()]
+            for to in after:
+                if to not in known:
+                    known[to] = len(states)
+                    states.append(to)
+            moves.append([known[to] for to in after])
+        return Walked(moves, [said for _, said in states], order)
 
     # ------------------------------------------------------------ restrictions
 
