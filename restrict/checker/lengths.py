@@ -145,9 +145,9 @@ class Mirror:
             for x, q in enumerate(steps):
                 self.before[q][x].append(s)
 
-    def rule(self, name: Hashable) -> Rule:
+    def rule(self, name: Any) -> Rule:
         """One equation."""
-        kind, p, q = name  # type: ignore[misc]
+        kind, p, q = name
         steps, before = self.moves[p], self.before[q]
         if kind == "A":
             return Rule(+(p == q), [(1, ("A", to, q)) for to in steps], [])
@@ -215,10 +215,12 @@ class Pushdown:
                     for caller in callers[entry]:
                         reach(caller, to)
 
-    def rule(self, name: Hashable) -> Rule:
+    def rule(self, name: Any) -> Rule:
         """One equation."""
-        kind, machine, top, p, last = name  # type: ignore[misc]
-        start, shifts, sums = 0, list[tuple[int, Hashable]](), list[tuple[Hashable, Hashable]]()
+        kind, machine, top, p, last = name
+        start = 0
+        shifts: list[tuple[int, Hashable]] = []
+        sums: list[tuple[Hashable, Hashable]] = []
         if kind == "E":
             said = self.automaton.said[p[0]]
             start = +(said in last and said != self.machines[machine].member(p[1], top))
