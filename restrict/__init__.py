@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from restrict.optimum.tighten import tighten
     from restrict.restriction import Restriction
     from restrict.simulate.formulas.compiler import compile_soft
+    from restrict.sweep.result import SweepResult, load_sweep, run_sweep
     from restrict.tradeoff import pareto
 
 from restrict.version import __version__
@@ -120,6 +121,9 @@ _HOME = {
     "Refutation": "restrict.certificate.refutation",
     "refute": "restrict.corollary2.refute",
     "Restriction": "restrict.restriction",
+    "SweepResult": "restrict.sweep.result",
+    "load_sweep": "restrict.sweep.result",
+    "run_sweep": "restrict.sweep.result",
 }
 
 __all__ = [
@@ -148,6 +152,7 @@ __all__ = [
     "ResourceLimit",
     "RestrictError",
     "Restriction",
+    "SweepResult",
     "Table",
     "UsageError",
     "WrongLengths",
@@ -170,10 +175,12 @@ __all__ = [
     "language",
     "load",
     "load_certificate",
+    "load_sweep",
     "lower_bound",
     "pareto",
     "reduce_layer",
     "refute",
+    "run_sweep",
     "sensitivity",
     "stage1",
     "stage2",
