@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from restrict.arrays import I64
+from restrict.arrays import FREE_INPUT, I64
 from restrict.force.compiled import CompiledRun, TooMuch, supported
 from restrict.force.minimise import needed_cone
 from restrict.force.on_demand import OnDemandState
@@ -92,10 +92,10 @@ class Looking:
     def open_tokens(self) -> dict[int, float]:
         """The free positions that the last run read, each with how much the nodes that read it leave open: a node of
         more than one value that reads ``m`` free tokens counts ``2^-m`` for each."""
-        free = [i for i in self.tokens_read() if i not in self._fixed()]
         if self.compiled is not None:
-            weight = self.compiled.weights()
-            return {i: float(weight[i]) for i in free}
+            weight, tokens = self.compiled.weights(), self.compiled.run.tokens
+            return {i: float(weight[i]) for i in self.compiled.tokens_read() if tokens[i] == FREE_INPUT}
+        free = [i for i in self.tokens_read() if i not in self.state.tokens]
         counts = dict.fromkeys(free, 0.0)
         for node, sources in self.state.reads.items():
             tokens = [j for name, j in sources if name == "token" and j in counts]
@@ -103,12 +103,6 @@ class Looking:
                 for j in tokens:
                     counts[j] += 2.0 ** -len(tokens)
         return counts
-
-    def _fixed(self) -> set[int]:
-        if self.compiled is None:
-            return set(self.state.tokens)
-        tokens = self.compiled.run.tokens
-        return {i for i in self.tokens_read() if tokens[i] >= 0}
 
     @property
     def examined(self) -> int:
