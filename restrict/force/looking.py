@@ -104,6 +104,10 @@ class Looking:
                     counts[j] += 2.0 ** -len(tokens)
         return counts
 
+    def open_weight(self) -> float:
+        """The sum of :meth:`open_tokens`: how much the last run leaves open."""
+        return sum(self.open_tokens().values()) if self.compiled is None else float(self.compiled.weights().sum())
+
     @property
     def examined(self) -> int:
         """How many nodes the last run examined."""

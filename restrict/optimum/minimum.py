@@ -38,7 +38,7 @@ APART = 8
 """Disjoint blocks that one proposal adds, at most."""
 LEAVES, SMALL_TREE = 256, 64
 """Leaves of the tree of one proposal, and of the trees that deletion may use."""
-LOOKS, SHORT = 3_000, 128
+LOOKS, SHORT = 12_000, 128
 """Runs that choosing the questions of a larger tree may take, and the length up to which more are spent on it."""
 LENGTH, ROUNDS = 20_000, 200
 """Longest input, and proposals, for which this is done unasked."""
