@@ -30,6 +30,8 @@ MASKS = ("none", "past", "strict_past", "future", "strict_future")
 
 def supported(instance: Instance) -> bool:
     """Whether :class:`CompiledRun` can be used: no arrays that are too large, no keys of very many values."""
+    if instance.model.output.variable in ("token", "position"):
+        return False
     domains, keys = instance.domains, (instance.key(v) for v in instance.model.variables if isinstance(v, Head))
     words = sum((domains[v.name] + 63) // 64 for v in instance.model.variables) * instance.n
     return (
@@ -58,6 +60,7 @@ class CompiledRun:
         variables = instance.model.variables
         self.index = {"token": 0, "position": 1} | {v.name: t for t, v in enumerate(variables, 2)}
         self.variables: list[Variable | None] = [None, None, *variables]
+        self.names = list(self.index)
         self.target = self.index[instance.model.output.variable] * instance.n + position
         self.free = np.full(instance.n, FREE_INPUT, dtype=np.int64)
         self.free[list(instance.pinned)] = list(instance.pinned.values())
@@ -96,12 +99,12 @@ class CompiledRun:
 
     def tokens_read(self) -> list[int]:
         """The positions whose tokens the last run read, sorted: freeing or fixing others changes nothing."""
-        return sorted(self.run.read[: self.run.count[kernel.READ]].tolist())
+        return sorted(self.run.read[: self.run.tally[kernel.READ]].tolist())
 
     @property
     def examined(self) -> int:
         """How many nodes the last run examined."""
-        return int(self.run.count[kernel.FINISHED])
+        return int(self.run.tally[kernel.FINISHED])
 
     def cone(self) -> dict[str, tuple[int, ...]]:
         """The nodes on which the last run rests, for a certificate."""
@@ -109,7 +112,7 @@ class CompiledRun:
         found: dict[str, list[int]] = {}
         for node in np.sort(self.nodes[:size]).tolist():
             v, i = divmod(node, self.instance.n)
-            found.setdefault(self.variables[v].name, []).append(i)  # type: ignore[union-attr]
+            found.setdefault(self.names[v], []).append(i)
         return {name: tuple(places) for name, places in found.items()}
 
     def weights(self) -> F64:
@@ -120,13 +123,13 @@ class CompiledRun:
 
     def _values(self) -> tuple[int, ...]:
         run = self.run
-        run.count[kernel.EPOCH] += 1
-        run.count[kernel.FINISHED] = run.count[kernel.READ] = 0
+        run.tally[kernel.EPOCH] += 1
+        run.tally[kernel.FINISHED] = run.tally[kernel.READ] = 0
         while True:
             answer = kernel.run_on_demand(self.program, self.rows, run, self.target, self.odometer)
             if answer == kernel.DONE:
                 break
-            self._meet(answer, int(run.count[kernel.NODE]))
+            self._meet(answer, int(run.tally[kernel.NODE]))
             run = self.run
         return self._bits(self.output, self.position)
 
@@ -173,11 +176,11 @@ class CompiledRun:
 
     def _no_rows(self) -> kernel.RowArrays:
         nodes = len(self.variables) * self.instance.n
-        few = [np.empty(64, dtype=np.int64) for _ in range(4)]
+        none, places = np.full(nodes, -1, dtype=np.int64), np.empty(0, dtype=np.int64)
+        short = places.astype(np.int32)
         return kernel.RowArrays(
-            np.full(nodes, -1, dtype=np.int64), *few, np.empty(1024, dtype=np.int32), np.empty(1024, dtype=np.int32),
-            np.empty(1024, dtype=np.uint64), np.full(nodes, -1, dtype=np.int64), np.empty(1024, dtype=np.int32),
-        )  # fmt: skip
+            none, places, places, places, places, short, short, places.astype(np.uint64), none.copy(), short
+        )
 
     def _no_run(self) -> kernel.RunArrays:
         n, count = self.instance.n, len(self.variables)
@@ -215,7 +218,7 @@ class CompiledRun:
             self.listed.append(self.state.row_list(variable, i, u))
             self._store(row)
         else:
-            row = int(self.run.count[kernel.QUERY])
+            row = int(self.run.tally[kernel.QUERY])
             if self.rows.length[row] == len(self.listed[row].pairs):
                 self.state.extend(self.listed[row])
             self._store(row)

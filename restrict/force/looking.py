@@ -93,8 +93,8 @@ class Looking:
         """The free positions that the last run read, each with how much the nodes that read it leave open: a node of
         more than one value that reads ``m`` free tokens counts ``2^-m`` for each."""
         if self.compiled is not None:
-            weight, tokens = self.compiled.weights(), self.compiled.run.tokens
-            return {i: float(weight[i]) for i in self.compiled.tokens_read() if tokens[i] == FREE_INPUT}
+            weight, fixed = self.compiled.weights(), self.compiled.run.tokens
+            return {i: float(weight[i]) for i in self.compiled.tokens_read() if fixed[i] == FREE_INPUT}
         free = [i for i in self.tokens_read() if i not in self.state.tokens]
         counts = dict.fromkeys(free, 0.0)
         for node, sources in self.state.reads.items():

@@ -30,7 +30,7 @@ DONE, WANT_NODE, WANT_ROW, WANT_PAIRS, WANT_MAP = 0, 1, 2, 3, 4
 LATER = -2
 """In ``ProgramArrays.table``: too large to be kept, computed for every run outside."""
 EPOCH, FINISHED, READ, NODE, QUERY, MARK, STEPS = 0, 1, 2, 3, 4, 5, 6
-"""Places in ``RunArrays.count``."""
+"""Places in ``RunArrays.tally``."""
 
 
 class ProgramArrays(NamedTuple):
@@ -69,7 +69,7 @@ class RowArrays(NamedTuple):
 
 class RunArrays(NamedTuple):
     """One run: the tokens, V as ``bits``, what is ``finished`` and which tokens were ``read`` (in order, as many as
-    ``count`` says); ``began`` and ``at`` (query value, place, values found) are where a head was interrupted."""
+    ``tally`` says); ``began`` and ``at`` (query value, place, values found) are where a head was interrupted."""
 
     tokens: I64
     bits: U64
@@ -81,7 +81,7 @@ class RunArrays(NamedTuple):
     read: I64
     noted: I64
     mark: I64
-    count: I64
+    tally: I64
 
 
 @kernel
@@ -98,20 +98,20 @@ def seen_so_far(j: I64, w: I64, out: U64, scratch: U64) -> None:
 def holds(program: ProgramArrays, run: RunArrays, v: int, i: int, value: int) -> bool:
     """Whether a value is in V of a node that is known."""
     if v == TOKEN:
-        return run.tokens[i] == value or (run.tokens[i] == FREE_INPUT and value < program.symbols)
+        return bool(run.tokens[i] == value or (run.tokens[i] == FREE_INPUT and value < program.symbols))
     if v == POSITION:
         return i == value
     word = run.bits[program.offset[v] + i * program.words[v] + (value >> 6)]
-    return (word >> np.uint64(value & 63)) & np.uint64(1) != 0
+    return bool((word >> np.uint64(value & 63)) & np.uint64(1))
 
 
 @inline_kernel
 def note(run: RunArrays, i: int) -> None:
     """The token at ``i`` was read."""
-    if run.noted[i] != run.count[EPOCH]:
-        run.noted[i] = run.count[EPOCH]
-        run.read[run.count[READ]] = i
-        run.count[READ] += 1
+    if run.noted[i] != run.tally[EPOCH]:
+        run.noted[i] = run.tally[EPOCH]
+        run.read[run.tally[READ]] = i
+        run.tally[READ] += 1
 
 
 @inline_kernel
@@ -148,7 +148,8 @@ def put_all(program: ProgramArrays, run: RunArrays, v: int, i: int, place: int) 
 @inline_kernel
 def visible(mask: int, i: int, j: int) -> bool:
     """Whether position ``i`` sees ``j``: none, past, strict past, future, strict future."""
-    return mask == 0 or (mask == 1 and j <= i) or (mask == 2 and j < i) or (mask == 3 and j >= i) or (mask == 4 and j > i)
+    before = (mask == 1 and j <= i) or (mask == 2 and j < i)
+    return mask == 0 or before or (mask == 3 and j >= i) or (mask == 4 and j > i)
 
 
 @inline_kernel
@@ -167,8 +168,8 @@ def passed(program: ProgramArrays, rows: RowArrays, run: RunArrays, v: int, t: i
         if run.tokens[j] != FREE_INPUT:
             return True
         every = ~np.uint64(0) >> np.uint64(64 - program.symbols)
-        return rows.seen[t] & every == every
-    return run.bits[program.offset[v] + j * program.words[v]] & ~rows.seen[t] == 0
+        return bool(rows.seen[t] & every == every)
+    return bool(run.bits[program.offset[v] + j * program.words[v]] & ~rows.seen[t] == 0)
 
 
 @kernel
@@ -211,7 +212,7 @@ def run_map(program: ProgramArrays, rows: RowArrays, run: RunArrays, node: int, 
 def next_value(program: ProgramArrays, run: RunArrays, v: int, i: int, after: int) -> int:
     """The least value above ``after`` in V of a known node, or -1."""
     if v == TOKEN and run.tokens[i] != FREE_INPUT:
-        return run.tokens[i] if run.tokens[i] > after else -1
+        return int(run.tokens[i]) if run.tokens[i] > after else -1
     if v == TOKEN:
         return after + 1 if after + 1 < program.symbols else -1
     for value in range(after + 1, program.domain[v]):
@@ -234,10 +235,10 @@ def run_head(program: ProgramArrays, rows: RowArrays, run: RunArrays, node: int)
         run.bits[place : place + program.words[v]] = 0
         put(run, place, program.head[v, 4])
         return DONE
-    if query > POSITION and run.stamp[query * n + i] != run.count[EPOCH]:
-        return -1 - (query * n + i)
-    if run.began[node] != run.count[EPOCH]:
-        run.began[node] = run.count[EPOCH]
+    if query > POSITION and run.stamp[query * n + i] != run.tally[EPOCH]:
+        return -1 - int(query * n + i)
+    if run.began[node] != run.tally[EPOCH]:
+        run.began[node] = run.tally[EPOCH]
         run.bits[place : place + program.words[v]] = 0
         run.at[node, 0] = run.at[node, 1] = run.at[node, 2] = 0
     if query == TOKEN:
@@ -278,18 +279,18 @@ def run_row(program: ProgramArrays, rows: RowArrays, run: RunArrays, node: int, 
         if t == rows.length[r]:
             if rows.complete[r]:
                 return DONE
-            run.count[QUERY] = r
+            run.tally[QUERY] = r
             return WANT_PAIRS
         run.at[node, 1] = t
-        run.count[STEPS] += 1
+        run.tally[STEPS] += 1
         here = rows.start[r] + t
         j, w = rows.j[here], rows.w[here]
         t += 1
         if not visible(program.head[v, 3], i, j):
             continue
         own = key >= 0 and key == query and j == i
-        if key > POSITION and not own and run.stamp[key * n + j] != run.count[EPOCH]:
-            return -1 - (key * n + j)
+        if key > POSITION and not own and run.stamp[key * n + j] != run.tally[EPOCH]:
+            return -1 - int(key * n + j)
         if key == TOKEN and not own:
             note(run, j)
         if own:
@@ -302,8 +303,8 @@ def run_row(program: ProgramArrays, rows: RowArrays, run: RunArrays, node: int, 
         elif j == i and value == query:
             run.at[node, 2] += put(run, place, u)
         else:
-            if value > POSITION and run.stamp[value * n + j] != run.count[EPOCH]:
-                return -1 - (value * n + j)
+            if value > POSITION and run.stamp[value * n + j] != run.tally[EPOCH]:
+                return -1 - int(value * n + j)
             if value == TOKEN:
                 note(run, j)
             run.at[node, 2] += put_all(program, run, value, j, place)
@@ -313,7 +314,7 @@ def run_row(program: ProgramArrays, rows: RowArrays, run: RunArrays, node: int, 
 
 @kernel
 def run_on_demand(program: ProgramArrays, rows: RowArrays, run: RunArrays, target: int, odometer: I64) -> int:
-    """Compute V of a node and of all that it reads, in the run ``count[EPOCH]``.
+    """Compute V of a node and of all that it reads, in the run ``tally[EPOCH]``.
 
     Args:
         program: the program.
@@ -323,13 +324,13 @@ def run_on_demand(program: ProgramArrays, rows: RowArrays, run: RunArrays, targe
         odometer: int64, shape (2, most arguments of a map), scratch.
 
     Returns:
-        ``DONE``; or what is wanted, for the node ``count[NODE]`` (of ``WANT_PAIRS`` for the row ``count[QUERY]``).
+        ``DONE``; or what is wanted, for the node ``tally[NODE]`` (of ``WANT_PAIRS`` for the row ``tally[QUERY]``).
     """
     n, size = program.n, 1
     run.stack[0] = target
     while size:
         node = run.stack[size - 1]
-        if run.stamp[node] == run.count[EPOCH]:
+        if run.stamp[node] == run.tally[EPOCH]:
             size -= 1
             continue
         v = node // n
@@ -341,7 +342,7 @@ def run_on_demand(program: ProgramArrays, rows: RowArrays, run: RunArrays, targe
                 a = program.args[t]
                 if a == TOKEN:
                     note(run, i)
-                elif a > POSITION and run.stamp[a * n + i] != run.count[EPOCH]:
+                elif a > POSITION and run.stamp[a * n + i] != run.tally[EPOCH]:
                     run.stack[size] = a * n + i
                     size += 1
             if size > before:
@@ -353,7 +354,7 @@ def run_on_demand(program: ProgramArrays, rows: RowArrays, run: RunArrays, targe
             run.stack[size] = -1 - answer
             size += 1
         elif answer != DONE:
-            run.count[NODE] = node
+            run.tally[NODE] = node
             return answer
         else:
             finish(run, node)
@@ -364,6 +365,6 @@ def run_on_demand(program: ProgramArrays, rows: RowArrays, run: RunArrays, targe
 @inline_kernel
 def finish(run: RunArrays, node: int) -> None:
     """V of a node is known."""
-    run.stamp[node] = run.count[EPOCH]
-    run.finished[run.count[FINISHED]] = node
-    run.count[FINISHED] += 1
+    run.stamp[node] = run.tally[EPOCH]
+    run.finished[run.tally[FINISHED]] = node
+    run.tally[FINISHED] += 1

@@ -45,9 +45,9 @@ def size_of(program: ProgramArrays, run: RunArrays, node: int) -> int:
 @inline_kernel
 def add(run: RunArrays, v: int, i: int, n: int, out: I64, found: int) -> int:
     """Note a node once; how many there are."""
-    if v < 0 or v == POSITION or run.mark[v * n + i] == run.count[MARK]:
+    if v < 0 or v == POSITION or run.mark[v * n + i] == run.tally[MARK]:
         return found
-    run.mark[v * n + i] = run.count[MARK]
+    run.mark[v * n + i] = run.tally[MARK]
     out[found] = v * n + i
     return found + 1
 
@@ -57,7 +57,7 @@ def nodes_read(program: ProgramArrays, rows: RowArrays, run: RunArrays, node: in
     """The nodes that a finished node reads, tokens among them, each once, into ``out``; how many they are."""
     n, v = program.n, node // program.n
     i, found = node - v * n, 0
-    run.count[MARK] += 1
+    run.tally[MARK] += 1
     if program.kind[v] == MAP:
         for t in range(program.ptr[v], program.ptr[v + 1]):
             found = add(run, program.args[t], i, n, out, found)
@@ -134,17 +134,17 @@ def needed_nodes(program: ProgramArrays, rows: RowArrays, run: RunArrays, target
     """
     n = program.n
     out[0], size, done = target, 1, 0
-    run.began[target] = -run.count[EPOCH]
+    run.began[target] = -run.tally[EPOCH]
     while done < size:
         node = out[done]
         done += 1
         for t in range(nodes_read(program, rows, run, node, reads)):
             other = reads[t]
             v = other // n
-            if v <= POSITION or run.began[other] == -run.count[EPOCH] or run.stamp[other] != run.count[EPOCH]:
+            if v <= POSITION or run.began[other] == -run.tally[EPOCH] or run.stamp[other] != run.tally[EPOCH]:
                 continue
             if size_of(program, run, other) < program.domain[v]:
-                run.began[other] = -run.count[EPOCH]
+                run.began[other] = -run.tally[EPOCH]
                 out[size] = other
                 size += 1
     return size
@@ -155,7 +155,7 @@ def open_tokens(program: ProgramArrays, rows: RowArrays, run: RunArrays, weight:
     """Add to ``weight`` of each free token what the nodes that read it leave open: a node of more than one value that
     reads ``m`` free tokens counts ``2^-m`` for each."""
     n = program.n
-    for f in range(run.count[FINISHED]):
+    for f in range(run.tally[FINISHED]):
         node = run.finished[f]
         if size_of(program, run, node) == 1:
             continue

@@ -235,7 +235,8 @@ def _lighter(blocks: Blocks, known: Cube) -> Cube:
     for i in sorted(known, key=lambda i: (int(blocks.rng.integers(len(known))), i)):
         rest = {j: a for j, a in known.items() if j != i}
         if blocks.by_words(set(rest), FIRST_FAILS) is None:
-            known = known if find_tree(blocks.task, {**blocks.given, **rest}, SMALL_TREE, 0, blocks.shared) is None else rest
+            tree = find_tree(blocks.task, {**blocks.given, **rest}, SMALL_TREE, 0, blocks.shared)
+            known = known if tree is None else rest
     return known
 
 
