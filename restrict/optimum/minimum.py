@@ -262,7 +262,9 @@ def _judged(blocks: Blocks, cube: Cube) -> tuple[list[Cube], Certificate | None,
 
 def _settled(blocks: Blocks, cube: Cube) -> tuple[Cube | None, bool]:
     """A block where words found none at first, by more words, then by SAT; whether "none" is left open."""
-    block = blocks.by_words(set(cube), SLOW_WORDS if blocks.shared.compiled is None else MORE_WORDS)
+    free = len(blocks.word) - len(blocks.given) - len(cube)
+    most = SLOW_WORDS if blocks.shared.compiled is None else MORE_WORDS
+    block = blocks.by_words(set(cube), min(most, 2 * blocks.symbols ** min(free, 12)))
     if block is None and blocks.instance.n <= SAT_LENGTH:
         with suppress(ResourceLimit):
             return blocks.by_sat(cube), False
