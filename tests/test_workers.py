@@ -166,7 +166,7 @@ def without_workers() -> Iterator[None]:
 @pytest.mark.heavy
 def test_a_dask_worker_killed_in_the_middle_changes_nothing() -> None:
     distributed = pytest.importorskip("distributed")
-    model, n = model_of("random:layers=2,heads=2,states=3,seed=4,XX
+    model, n = model_of("random:layers=2,heads=1,states=3,seed=4,every=1"), 100
     alone = restrict.certify(model, n, target="all", free=0.8)
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
         killed = []
