@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         certify_costs,
         verify,
     )
+    from restrict.all_lengths.wrong import WrongLengths, wrong_lengths
     from restrict.certificate.certificate import Certificate, Claim, certificate_of, load_certificate
     from restrict.certificate.check import check
     from restrict.certificate.lower_bound import LowerBound
@@ -71,6 +72,8 @@ _HOME = {
     "certify_all_lengths": "restrict.all_lengths.verify",
     "certify_costs": "restrict.all_lengths.verify",
     "verify": "restrict.all_lengths.verify",
+    "WrongLengths": "restrict.all_lengths.wrong",
+    "wrong_lengths": "restrict.all_lengths.wrong",
     "CTransformer": "restrict.depth_reduction.ctransformer",
     "Certificate": "restrict.certificate.certificate",
     "Claim": "restrict.certificate.certificate",
@@ -154,6 +157,7 @@ __all__ = [
     "SweepResult",
     "Table",
     "UsageError",
+    "WrongLengths",
     "__version__",
     "automaton",
     "certificate_of",
@@ -187,6 +191,7 @@ __all__ = [
     "tighten",
     "verify",
     "workers",
+    "wrong_lengths",
 ]
 
 
