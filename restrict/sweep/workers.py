@@ -33,6 +33,9 @@ def workers(jobs: int | None = None, dask: str | None = None) -> Iterator[None]:
         jobs: processes on this machine, at least 1; ``None``: one for each core.
         dask: instead, a Dask cluster: the scheduler's address, or ``"local"`` for one of ``jobs`` processes here.
 
+    Returns:
+        A context manager; it takes the seconds that the workers need to start.
+
     Raises:
         UsageError: Dask is not installed, or no cluster answers at that address.
         ResourceLimit: the workers cannot start.
