@@ -32,7 +32,7 @@ from restrict.languages.regular import Regular
 from restrict.model.program import Model
 
 MAX_SETS = 100_000
-MAX_STEPS = 300_000_000
+MAX_STEPS = 100_000_000
 """So much work, in the checker's steps, goes into a system of equations."""
 MAX_LENGTH = 2_000
 

@@ -119,7 +119,7 @@ def wrong_lengths(automaton: Walked, language: Language, meter: Meter) -> Wrong:
     """The equations of the lengths at which an automaton and a language differ on some word."""
     if language.automaton is None and language.name == "palindromes":
         ends = [q for q, said in enumerate(automaton.said) if said in (0, 1)]
-        mirror = Mirror(automaton)
+        mirror = Mirror(automaton, meter)
         roots = [("SD"[automaton.said[q]], 0, q) for q in ends]
         system = System(roots, mirror.rule, meter)
         return Wrong(system, [system.numbers[root] for root in roots], [])
@@ -138,8 +138,9 @@ def wrong_lengths(automaton: Walked, language: Language, meter: Meter) -> Wrong:
 class Mirror:
     """Words read from both ends: the equations of ``S``, ``D`` and ``A``."""
 
-    def __init__(self, automaton: Walked) -> None:
-        self.moves = automaton.moves
+    def __init__(self, automaton: Walked, meter: Meter) -> None:
+        self.moves, self.meter = automaton.moves, meter
+        meter.hold(80 * len(self.moves) * len(automaton.order))
         self.before: list[list[list[int]]] = [[[] for _ in steps] for steps in self.moves]
         for s, steps in enumerate(self.moves):
             for x, q in enumerate(steps):
@@ -149,6 +150,10 @@ class Mirror:
         """One equation."""
         kind, p, q = name
         steps, before = self.moves[p], self.before[q]
+        letters, ends = len(steps), sum(map(len, before))
+        work = letters + (ends if kind == "S" else letters * (letters + ends) if kind == "D" else 0)
+        self.meter.charge(work)
+        self.meter.fits(150 * work)
         if kind == "A":
             return Rule(+(p == q), [(1, ("A", to, q)) for to in steps], [])
         same = [(2, (kind, to, s)) for to, ends in zip(steps, before, strict=True) for s in ends]
@@ -232,6 +237,8 @@ class Pushdown:
                     shifts.append((1, (kind, machine, None if to[1] == DEAD else top, to, last)))
             else:
                 inner = self.ends.get((machine, pushed, to), ())
+                self.meter.charge(5 + 2 * len(inner))
+                self.meter.hold(250 * len(inner))
                 sums += [(("C", machine, pushed, to, s), (kind, machine, top, s, last)) for s in inner]
                 if kind == "E":
                     shifts.append((1, ("E", machine, pushed, to, last)))
