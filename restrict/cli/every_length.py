@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from restrict.cli import common
+from restrict.cli.terminal import echo
 
 if TYPE_CHECKING:
     from restrict.all_lengths.verify import Counterexample, Progress, Proved
@@ -79,10 +80,10 @@ def certify_pattern(program: Model, label: str | None, states: int, output: Path
         click.echo(json.dumps(content))
         return
     where = " at the last position" if found.automaton.every else ""
-    click.echo(f"{program.name}: the label {pattern.label!r}{where} is forced at every n >= {pattern.first} by")
+    echo(f"{program.name}: the label {pattern.label!r}{where} is forced at every n >= {pattern.first} by")
     rest = "the rest free" if not pattern.share else f"and {round(100 * pattern.share)} % of the middle"
-    click.echo(f"  pattern {pattern.text()}   ({pattern.cost} fixed at the ends, {rest})")
-    click.echo(lines)
+    echo(f"  pattern {pattern.text()}   ({pattern.cost} fixed at the ends, {rest})")
+    echo(lines)
 
 
 def certify_cost(program: Model, label: str | None, states: int, output: Path | None, as_json: bool) -> None:
@@ -98,9 +99,9 @@ def certify_cost(program: Model, label: str | None, states: int, output: Path | 
         click.echo(json.dumps(document(found) | {"cost": costs.claim()}))
         return
     where = " at the last position" if found.automaton.every else ""
-    click.echo(f"{program.name}: the fewest fixed positions that force {label!r}{where} (exact)")
-    click.echo("\n".join(f"  {line}" for line in costs.table()))
-    click.echo(lines)
+    echo(f"{program.name}: the fewest fixed positions that force {label!r}{where} (exact)")
+    echo("\n".join(f"  {line}" for line in costs.table()))
+    echo(lines)
 
 
 def refute_everywhere(program: Model, spec: str, states: int, output: Path | None, as_json: bool) -> None:
@@ -135,18 +136,16 @@ def refute_everywhere(program: Model, spec: str, states: int, output: Path | Non
         content["lengths"] = None if where is None else {"early": list(where.early), "cycle": list(where.cycle)}
         click.echo(json.dumps(content))
         return
-    click.echo(f"{program.name} does not recognise {language.spec}")
+    echo(f"{program.name} does not recognise {language.spec}")
     text = (
         where.text()
         if where is not None
         else f"{found.difference.n}, the first such length (the language is not regular)"
     )
-    click.echo(f"  wrong at n = {text}" if where is None else f"  wrong at exactly these lengths: {text}")
+    echo(f"  wrong at n = {text}" if where is None else f"  wrong at exactly these lengths: {text}")
     member = "a member" if found.difference.member else "not a member"
-    click.echo(
-        f"  shortest word: {word} (n = {found.difference.n}): {member}, the model says {found.difference.said!r}"
-    )
-    click.echo(lines)
+    echo(f"  shortest word: {word} (n = {found.difference.n}): {member}, the model says {found.difference.said!r}")
+    echo(lines)
 
 
 def shown(word: tuple[str, ...]) -> str:
