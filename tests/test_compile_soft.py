@@ -19,7 +19,8 @@ from restrict.logic.sample import random_in
 from restrict.logic.semantics import evaluate_tokens
 from restrict.logic.verify import all_words
 from restrict.simulate.formulas import Compiled, compile_soft
-from restrict.simulate.formulas.bounds import SAFE, UNITS, Exists, Lookup, Nearest, Neighbour, Threshold
+from restrict.simulate.floating import SAFE, UNITS
+from restrict.simulate.formulas.bounds import Exists, Lookup, Nearest, Neighbour, Threshold
 from restrict.simulate.formulas.terms import predicate_term
 from restrict.simulate.formulas.verify import DTYPES, counterexample, measure, read
 from restrict.soft import evaluate
@@ -231,7 +232,7 @@ def test_bounds_hold_against_direct_sums() -> None:
     """Each pattern's worst rows, summed in plain numbers."""
     for n in range(2, 60):
         d = np.arange(1, n)
-        assert np.exp(-2.0 * d).sum() <= Nearest(1, 0.0, 1).odds(n, 0.0)
+        assert np.exp(-2.0 * d).sum() <= Nearest(1, 0.0, "share").odds(n, 0.0)
         assert 2 * np.exp(-2.125 * d**2).sum() <= Lookup(2.125).odds(n, 0.0)
         assert (n - 1) / (6 * n - 5) <= Exists().odds(n, 0.0)
         assert (n - 1) * np.exp(-np.log(6 * n - 5)) <= Threshold(1.0).odds(n, 0.0)
@@ -248,11 +249,14 @@ def test_bounds_hold_against_direct_sums() -> None:
         gaps = 2.125 * n**3 * (n - 1) * (u - count) ** 2 / (n * count * u**2.0)
         assert (np.exp(-gaps).sum(axis=1) - 1).max() <= Lookup(2.125).odds(n, 0.0)
     for bound in (
-        Nearest(2, 0.03, 2),
+        Nearest(2, 0.03, "harmonic"),
+        Nearest(1, 0.01, "share"),
+        Nearest(1, 0.01, "integer"),
         Neighbour(True),
         Neighbour(False),
         Exists(),
-        Threshold(5.0, 2),
+        Threshold(5.0),
+        Threshold(5.0, 4 / 3, 4),
         Lookup(2.125),
         Lookup(4.0, 3.0),
     ):

@@ -197,7 +197,11 @@ def _classes() -> Any:
     base: Any = nn.Module
 
     class Head(base):  # type: ignore[misc]
-        """Standard attention: softmax of scaled dot products; 0 where the mask leaves nothing."""
+        """Standard attention: softmax of scaled dot products; 0 where the mask leaves nothing.
+
+        As in :func:`restrict.soft.evaluate.averaged` the division comes after the sum: an average of truth values is
+        then a count that is rounded once.
+        """
 
         def __init__(self, arrays: Arrays, place: str, mask: str, n: int) -> None:
             super().__init__()
@@ -210,9 +214,11 @@ def _classes() -> Any:
 
         def forward(self, x: Any) -> Any:
             scores = self.query(x) @ self.key(x).transpose(1, 2) * self.scale
-            weights = torch.softmax(scores.masked_fill(~self.seen, float("-inf")), dim=-1)
-            weights = weights.masked_fill(~self.seen, 0.0)  # a row without a visible key is 0, not "not a number"
-            return self.output(weights @ self.value(x))
+            scores = scores.masked_fill(~self.seen, float("-inf"))
+            top = scores.amax(dim=-1, keepdim=True).clamp(min=torch.finfo(scores.dtype).min)
+            weights = torch.exp(scores - top)
+            total = weights.sum(dim=-1, keepdim=True)  # at least 1, or 0 where nothing is visible
+            return self.output((weights @ self.value(x)) / total.clamp(min=1.0))
 
     class Layer(base):  # type: ignore[misc]
         """Heads side by side, then the network, both added to the residual stream."""

@@ -161,9 +161,21 @@ def attended(head: SoftHead, queries: Real, keys: Real, rows: npt.NDArray[np.int
         scores = scored(head, q[:, part], k)
         scores *= scale
         if head.mask != "none":
-            scores = np.where(visible(head.mask, rows[part], n), scores, kind.type(-np.inf))
-        out[:, part] = softmax(scores) @ v
+            np.copyto(scores, kind.type(-np.inf), where=~visible(head.mask, rows[part], n))
+        out[:, part] = averaged(scores, v)
     return out @ head.output.T.astype(kind)
+
+
+def averaged(scores: Real, v: Real) -> Real:
+    """Values weighted by softmax; ``scores`` (batch, r, n) is overwritten. Zero where every score is minus infinity.
+
+    The division comes after the sum, so a uniform head that counts is exact but for one rounding.
+    """
+    top = scores.max(axis=-1, keepdims=True)
+    scores -= np.where(np.isfinite(top), top, 0)
+    np.exp(scores, out=scores)
+    total = scores.sum(axis=-1, keepdims=True)  # at least 1 where anything is visible
+    return (scores @ v) / np.where(total > 0, total, 1)
 
 
 def is_uniform(head: SoftHead) -> bool:

@@ -23,7 +23,7 @@ from restrict.logic.operators import BOOLEAN, MIRROR, PAST, SYMBOL, Node
 from restrict.logic.parser import parse
 from restrict.logic.printer import to_text
 from restrict.simulate.formulas import counting, gates
-from restrict.simulate.formulas.bounds import UNITS
+from restrict.simulate.floating import UNITS
 from restrict.simulate.formulas.budget import Budget, HeadRecord
 from restrict.simulate.formulas.network import Network, Value
 from restrict.simulate.formulas.patterns import How, Patterns, Result
