@@ -18,8 +18,8 @@ from restrict.logic.fragments import NAMES, fragment
 from restrict.logic.sample import random_in
 from restrict.logic.semantics import evaluate_tokens
 from restrict.logic.verify import all_words
-from restrict.simulate.formulas import Compiled, compile_soft
 from restrict.simulate.floating import SAFE, UNITS
+from restrict.simulate.formulas import Compiled, compile_soft
 from restrict.simulate.formulas.bounds import Exists, Lookup, Nearest, Neighbour, Threshold
 from restrict.simulate.formulas.terms import predicate_term
 from restrict.simulate.formulas.verify import DTYPES, counterexample, measure, read
@@ -287,6 +287,23 @@ def test_the_command(shell: Shell, tmp_path: Path) -> None:
     shell.bad(2, "compile", "1", "--alphabet", "0,1", "--to", "soft")
     shell.bad(2, "compile", "1", "--alphabet", "0,1", "--decoder", "-o", file)
     shell.bad(2, "compile", "odd(#past 1)", "--alphabet", "0,1")
+
+
+def test_a_run_beyond_what_is_certified_is_not_silent(shell: Shell, tmp_path: Path) -> None:
+    file = tmp_path / "parity.safetensors"
+    shell.good("compile", "odd(#past 1)", "--alphabet", "0,1", "--to", "soft", "-o", file)
+    model = loads(file.read_bytes(), "x")
+    limit = model.certified["float32"]
+    assert 300 < limit < model.certified["float64"]
+    assert model.certified == compile_soft("odd(#past 1)", AB).model.certified
+    for length, flags, warned in ((limit, ["--float32"], 0), (limit + 1, ["--float32"], 1), (limit + 1, [], 0)):
+        found = shell("soft", "run", file, "1" * length, *flags)
+        assert (found.code, found.err.count("warning")) == (0, warned)
+        assert "accept" in found.out or "reject" in found.out
+        rows = json.loads(shell("soft", "run", file, "1" * length, *flags, "--json").out)["rows"]
+        assert rows[0]["beyond_certified"] == (limit if warned else None)
+    found = shell("soft", "run", file, "1" * 900, "--float32")
+    assert f"n = 900 is beyond {limit}, up to which it is certified in float32" in found.err
 
 
 @pytest.mark.heavy

@@ -260,6 +260,40 @@ class Threshold(Bound):
         return share(SLACK / self.base)
 
 
+def lookup_falls(gap: float, n: int, unit: float, shift: float = 0.0) -> list[float] | None:
+    """The weights of a table look-up at the distances 1, 2, ..., relative to the winner, on either side.
+
+    Args:
+        gap: scores are at most ``-gap d^2`` at distance ``d``.
+        n: the length.
+        unit: unit roundoff.
+        shift: how far the number that is looked up may be from the integer that is meant; this takes ``2 gap d shift``.
+
+    Returns:
+        Certified bounds, one for each distance up to 12; ``None`` where rounding may upset the order, and for gaps
+        below 1/2. See :class:`Lookup`.
+    """
+    v = _embedded(unit)
+    common, bend = 16 * float(n) ** 2 * v, 32 * n * v + 2 * shift
+    if common > 0.5 or bend > 0.75 or gap < 0.5:
+        return None
+    return [fall(gap * max(0.0, d * d * (1 - 16 * v) - d * bend - common)) for d in range(1, min(n - 1, 12) + 1)]
+
+
+def moved(falls: list[float]) -> float:
+    """How far a look-up moves a number that changes by 1 for each position: ``A`` of :class:`Lookup`.
+
+    Args:
+        falls: what :func:`lookup_falls` gave.
+
+    Returns:
+        A certified bound, infinite where the weights fall too slowly.
+    """
+    # Beyond 12 the terms fall by more than e^-20 from one to the next, where the first ones fall fast enough.
+    total = sum(d * fall for d, fall in enumerate(falls, 1)) + 2.0**-100
+    return math.inf if total - sum(falls) > 0.5 else total / (1 + sum(falls)) * SLACK
+
+
 @dataclass(frozen=True)
 class Lookup(Bound):
     """Table look-up (Lemma 7): the scores are at most ``-gap d^2`` at distance ``d`` from the winner, on both sides.
@@ -286,17 +320,10 @@ class Lookup(Bound):
 
     def _odds(self, n: int, unit: float) -> float:
         """Both sides; where a number is read, ``A``."""
-        v = _embedded(unit)
-        common, bend = 16 * self.gap * float(n) ** 2 * v, 32 * n * v
-        if common > self.gap / 2 or bend > 0.25:
+        falls = lookup_falls(self.gap, n, unit)
+        if falls is None:
             return math.inf
-        terms = [fall(self.gap * (d * d * (1 - 16 * v) - d * bend) - common) for d in range(1, min(n - 1, 12) + 1)]
-        # Beyond 12: the terms fall by more than e^-20 from one to the next.
-        rest = 2.0**-200 if n > 13 else 0.0
-        if not self.weight:
-            return (2 * sum(terms) + rest) * SLACK
-        moved = sum(d * term for d, term in enumerate(terms, 1)) + rest
-        return math.inf if moved - sum(terms) > 0.5 else moved / (1 + sum(terms)) * SLACK
+        return moved(falls) if self.weight else (2 * sum(falls) + 2.0**-100) * SLACK
 
     def everywhere(self) -> float:
         """See the base class.
