@@ -190,10 +190,13 @@ def sharp() -> None:
         print(f"{'srasp:' + name:<18} {length + 1:>2}  {scale:5.0f}  {least:23.2f}  {scale / least:5.2f}")
 
 
-def least_of_program(program: Program, length: int) -> tuple[float, float]:
-    """The inverse temperature of an S-RASP program, and the smallest at which all stays within epsilon on all words."""
+def least_of_program(program: Program, length: int, sample: Words | None = None) -> tuple[float, float]:
+    """The inverse temperature of an S-RASP program, and the smallest at which all stays within epsilon.
+
+    On all words of a length, or on a sample of them.
+    """
     hard, budget = compile_with_budget(program)
-    words = np.indices((len(program.alphabet),) * length).reshape(length, -1).T
+    words = np.indices((len(program.alphabet),) * length).reshape(length, -1).T if sample is None else sample
     truth = np.array([run(program, [program.alphabet[a] for a in word])[program.output] for word in words]) > 0
     found = budget.sharpness(length + 1, EPSILON)
     low, high = 0.0, found.scale

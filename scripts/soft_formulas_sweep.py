@@ -138,13 +138,12 @@ def show(states: Sequence[Path]) -> None:
         assert row["over"] == 0, "a deviation is over its bound"
 
 
-def smallest(compiled: Compiled, number: int, n: int) -> float:
-    """The smallest share of one head's inverse temperature that still works on all words of a length.
+def smallest(compiled: Compiled, number: int, words: I64) -> float:
+    """The smallest share of one head's inverse temperature that still works on some words of a length.
 
     It works while every Boolean of the model, and the formula, stays within 1/4 of its truth value at every position.
     """
     record = compiled.budget.heads[number]
-    words = all_words(len(compiled.model.alphabet), n)
     read = [r.coordinate for r in compiled.budget.heads if r.bound is not None and not r.bound.of_number]
     right = np.rint(evaluate.activations(compiled.model, words)[..., read])
 
@@ -174,7 +173,7 @@ def scales(longest: int) -> None:
             if record.bound is None or (record.pattern == "exists" and text != "once a"):
                 continue
             scale = compiled.model.layers[record.layer].heads[record.head].scale
-            ratios = [1 / smallest(compiled, number, n) for n in range(2, longest + 1)]
+            ratios = [1 / smallest(compiled, number, all_words(3, n)) for n in range(2, longest + 1)]
             shown = " | ".join(f"{r:.2f}" for r in ratios)
             what = f"{', decoder' if decoder else ''}: {record.pattern}{' of a number' * record.bound.of_number}"
             print(f"| `{text}`{what} | `{scale.text}` | {shown} |", flush=True)

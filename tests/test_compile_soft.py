@@ -287,6 +287,8 @@ def test_the_command(shell: Shell, tmp_path: Path) -> None:
     shell.bad(2, "compile", "1", "--alphabet", "0,1", "--to", "soft")
     shell.bad(2, "compile", "1", "--alphabet", "0,1", "--decoder", "-o", file)
     shell.bad(2, "compile", "odd(#past 1)", "--alphabet", "0,1")
+    assert "Theorems 20 to 23" in shell.bad(3, "compile", "--language", "parity", "--to", "soft", "-o", file)
+    assert "Theorem 26" in shell.bad(2, "compile", "--language", "dyck:1", "--to", "soft", "-o", file)
 
 
 def test_a_run_beyond_what_is_certified_is_not_silent(shell: Shell, tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ def _print(compiled: Compiled, found: Measured) -> None:
         f"heads {len(compiled.heads)}, layers {len(soft.layers)}, width {soft.width}"
     )
     click.echo(
-        f"needed 1/tau: {compiled.scale:.6g}; every head is within {_up(compiled.error)} of the hard one "
+        f"needed 1/tau: {compiled.scale:.6g}; every head is within {common.at_most(compiled.error)} of the hard one "
         f"(certified; asked for {compiled.epsilon}), and rounding makes it exact"
     )
     _measured(found)
@@ -133,7 +133,7 @@ def _print(compiled: Compiled, found: Measured) -> None:
     for head, measured in zip(compiled.heads, found.errors, strict=True):
         click.echo(
             f"  {head.variable:<{width}}  layer {head.layer:>3}  ties {head.ties:<8}  1/tau = {head.scale.text}"
-            f"  certified {_up(head.error(n))}  measured {f'{measured:.4g}' if found.words else '-'}"
+            f"  certified {common.at_most(head.error(n))}  measured {f'{measured:.4g}' if found.words else '-'}"
         )
 
 
@@ -145,18 +145,6 @@ def _measured(found: Measured) -> None:
     on = f"all {found.words} words" if found.exhaustive else f"{found.words} sampled words (estimate from below)"
     wrong = "no wrong label" if not found.wrong else f"WRONG LABELS on {found.wrong} words; please report this as a bug"
     click.echo(f"measured: {found.error:.6g} on {on}, {wrong}")
-
-
-def _up(x: float) -> str:
-    """A certified bound with four digits, not below it."""
-    for digits in (4, 6, 17):
-        shown = f"{x:.{digits}g}"
-        if float(shown) >= x:
-            return shown
-        bumped = f"{x * (1 + 10.0 ** (1 - digits)):.{digits}g}"
-        if float(bumped) >= x:
-            return bumped
-    return repr(x)
 
 
 def _document(compiled: Compiled, found: Measured, output: Path | None) -> dict[str, Any]:
@@ -228,7 +216,7 @@ def _srasp(
                f"{soft.width}")  # fmt: skip
     click.echo(
         f"needed 1/tau: {sharp.scale:.0f} for the gap {sharp.gap} (Theorem 26); all that is read is within "
-        f"{_up(sharp.error)} of the hard one (certified; asked for {epsilon}), and rounding makes it exact, {lengths}"
+        f"{common.at_most(sharp.error)} of the hard one (certified; asked for {epsilon}), and rounding makes it exact, {lengths}"
     )
     _measured(found)
     for kind, longest in safe.items():
