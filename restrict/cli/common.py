@@ -44,11 +44,9 @@ def say(message: str, code: int) -> int:
 
 def at_most(x: float) -> str:
     """A certified bound with four digits, not below it."""
-    for digits in (4, 6, 17):
-        for shown in (f"{x:.{digits}g}", f"{x * (1 + 10.0 ** (1 - digits)):.{digits}g}"):
-            if float(shown) >= x:
-                return shown
-    return repr(x)
+    from decimal import ROUND_CEILING, Context, Decimal
+
+    return f"{Context(prec=4, rounding=ROUND_CEILING).plus(Decimal(repr(float(x)))):g}"
 
 
 # ---------------------------------------------------------------- parameters

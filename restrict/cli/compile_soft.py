@@ -108,8 +108,8 @@ def _show(found: dict[str, Any], compiled: Compiled, options: SoftOptions, words
     if compiled.model.positions.terms:
         click.echo(f"  position embeddings: {', '.join(found['position_embeddings'])}")
     click.echo(
-        f"  before rounding every Boolean is within {at_most(found['deviation_at_every_n'])} of its truth value, at every "
-        "length (certified bound; the limit is 0.25)"
+        f"  before rounding every Boolean is within {at_most(found['deviation_at_every_n'])} of its truth value, "
+        "at every length (certified bound; the limit is 0.25)"
     )
     if options.n is not None:
         click.echo(f"  at n = {options.n}: within {at_most(compiled.budget.deviation(options.n))} (certified bound)")

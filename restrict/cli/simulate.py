@@ -216,7 +216,8 @@ def _srasp(
                f"{soft.width}")  # fmt: skip
     click.echo(
         f"needed 1/tau: {sharp.scale:.0f} for the gap {sharp.gap} (Theorem 26); all that is read is within "
-        f"{common.at_most(sharp.error)} of the hard one (certified; asked for {epsilon}), and rounding makes it exact, {lengths}"
+        f"{common.at_most(sharp.error)} of the hard one (certified; asked for {epsilon}), and rounding makes it exact, "
+        f"{lengths}"
     )
     _measured(found)
     for kind, longest in safe.items():
