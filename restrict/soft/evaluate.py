@@ -18,7 +18,7 @@ from restrict.soft.model import Floats, LayerNorm, SoftFeedForward, SoftHead, So
 Words = npt.NDArray[np.int64]
 Real = npt.NDArray[Any]
 """Float64 or float32, as asked."""
-BLOCK = 2**18
+BLOCK = 2**16
 """Scores held at once: what fits into the processor's cache."""
 _GELU = 0.7978845608028654
 """sqrt(2 / pi)"""
@@ -158,12 +158,20 @@ def attended(head: SoftHead, queries: Real, keys: Real, rows: npt.NDArray[np.int
     step = max(1, BLOCK // (n * len(q) * (1 if head.score == "dot" else q.shape[2])))
     for start in range(0, len(rows), step):
         part = slice(start, start + step)
-        scores = scored(head, q[:, part], k)
+        seen = _seen(head.mask, rows[part], n)
+        scores = scored(head, q[:, part], k[:, seen])
         scores *= scale
         if head.mask != "none":
-            np.copyto(scores, kind.type(-np.inf), where=~visible(head.mask, rows[part], n))
-        out[:, part] = averaged(scores, v)
+            np.copyto(scores, kind.type(-np.inf), where=~visible(head.mask, rows[part], n)[:, seen])
+        out[:, part] = averaged(scores, v[:, seen])
     return out @ head.output.T.astype(kind)
+
+
+def _seen(mask: str, rows: npt.NDArray[np.int64], n: int) -> slice:
+    """The keys that some of the queries at ``rows`` (ascending) may see."""
+    if mask == "none":
+        return slice(0, n)
+    return slice(0, int(rows[-1]) + 1) if "past" in mask else slice(int(rows[0]), n)
 
 
 def averaged(scores: Real, v: Real) -> Real:
