@@ -3,6 +3,7 @@
     python scripts/soft_formulas_sweep.py --formulas 2000 --seconds 500 --state sweep.json   # again, to go on
     python scripts/soft_formulas_sweep.py --show sweep.json   # the table
     python scripts/soft_formulas_sweep.py --scales                   # the smallest 1/tau that works
+    python scripts/soft_formulas_sweep.py --lengths                  # certified lengths
 
 The sweep compiles random formulas of each logic in every way that has a theorem, both ways the same formulas, and
 compares the model with the evaluator at every position of all words of up to 7 symbols over 2 letters (a quarter of the
@@ -25,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from restrict.arrays import I64
+from restrict.errors import UsageError
 from restrict.logic.fragments import NAMES
 from restrict.logic.sample import random_in
 from restrict.logic.verify import all_words
@@ -179,6 +181,21 @@ def scales(longest: int) -> None:
             print(f"| `{text}`{what} | `{scale.text}` | {shown} |", flush=True)
 
 
+def lengths() -> None:
+    """For each pattern and way: up to which length it is certified."""
+    print("| formula | temperature | positions | decoder, temperature | decoder, positions |")
+    print("|---|---|---|---|---|")
+    for text in ("a since b", "previous a", "once a", "#past a > #past b", "#past a > #future b", "odd(#past a)"):
+        row = []
+        for how, decoder in WAYS:
+            try:
+                budget = compile_soft(text, ["a", "b"], how=how, decoder=decoder).budget
+                row.append(f"{budget.safe_length('float32')} / {budget.safe_length('float64')}")
+            except UsageError:
+                row.append("no theorem")
+        print(f"| `{text}` | {' | '.join(row)} |")
+
+
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -187,10 +204,13 @@ def main() -> None:
     parser.add_argument("--state", type=Path, default=Path("soft-formulas.json"))
     parser.add_argument("--only", nargs="+", choices=NAMES, default=NAMES)
     parser.add_argument("--show", type=Path, nargs="+")
+    parser.add_argument("--lengths", action="store_true")
     parser.add_argument("--scales", type=int, nargs="?", const=7)
     given = parser.parse_args()
     if given.show:
         show(given.show)
+    elif given.lengths:
+        lengths()
     elif given.scales:
         scales(given.scales)
     else:

@@ -10,6 +10,7 @@ Invariant: at every position the activations are those of :func:`restrict.soft.e
 
 from __future__ import annotations
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy as np
 from restrict.arrays import I64
 from restrict.errors import NotEstablished
 from restrict.soft.evaluate import Real, fed_forward
-from restrict.soft.model import SoftHead, SoftModel
+from restrict.soft.model import SoftHead, SoftLayer, SoftModel
 
 
 class Prefixes(NamedTuple):
@@ -74,7 +75,7 @@ class Decoder:
             raise NotEstablished("the model has LayerNorm")
         self.model, self.n, self.dtype = model, model.check_length(n), dtype
         self.places = model.positions.at(n)
-        self.scales = {id(head): dtype(head.scale.value(0, n)) for head in heads}
+        self.layers = [_Together.of(layer, n, dtype) for layer in model.layers]
 
     def empty(self) -> Prefixes:
         """The empty prefix.
@@ -99,13 +100,21 @@ class Decoder:
         here = self._embedded(before.length, symbols)
         x: Real = np.broadcast_to(here, (len(before.keys[0]) if before.keys else 1, *here.shape))
         number, keys, values = 0, list[Real](), list[Real]()
-        for layer in self.model.layers:
-            moved = x + layer.attention_bias.astype(self.dtype)
-            for head in layer.heads:
-                read, key, value = self._read(head, x, before.keys[number], before.values[number])
-                moved, number = moved + read, number + 1
-                keys.append(key)
-                values.append(value)
+        for layer, together in zip(self.model.layers, self.layers, strict=True):
+            moved, at, read = x, 0, list[Real]()
+            projected = x @ together.inputs + together.biases if layer.heads else x
+            for head, scale in zip(layer.heads, together.scales, strict=True):
+                ends = np.cumsum([at, len(head.query), len(head.key), len(head.value)])
+                q, k, v = (projected[..., a:b] for a, b in itertools.pairwise(ends))
+                read.append(_read(head, scale, (q, k, v), before.keys[number], before.values[number]))
+                keys.append(k)
+                values.append(v)
+                number, at = number + 1, ends[-1]
+            if layer.heads:
+                moved = np.concatenate(read, axis=-1) @ together.outputs
+                moved += x
+            if layer.attention_bias.any():
+                moved = moved + layer.attention_bias.astype(self.dtype)
             x = moved if layer.ffn is None else moved + fed_forward(layer.ffn, moved)
         out = self.model.output
         logits = x @ out.unembed.T.astype(self.dtype) + out.bias.astype(self.dtype)
@@ -120,23 +129,45 @@ class Decoder:
         both = tokens + place if self.model.positions.combine == "add" else np.concatenate([tokens, place], axis=1)
         return both.astype(self.dtype)
 
-    def _read(self, head: SoftHead, x: Real, keys: Real, values: Real) -> tuple[Real, Real, Real]:
-        """What a head adds at the new positions, and their own keys and values."""
-        kind = self.dtype
-        q = x @ head.query.T.astype(kind) + head.query_bias.astype(kind)
-        k = x @ head.key.T.astype(kind) + head.key_bias.astype(kind)
-        v = x @ head.value.T.astype(kind) + head.value_bias.astype(kind)
-        own = head.mask == "past"
-        scores = np.empty((*q.shape[:2], keys.shape[1] + own), dtype=kind)
-        scores[..., : keys.shape[1]] = q @ keys.swapaxes(1, 2)
-        if own:
-            scores[..., -1] = (q * k).sum(axis=-1)
-        if not scores.shape[-1]:
-            return np.zeros_like(x), k, v
-        scores *= self.scales[id(head)]
-        scores -= scores.max(axis=-1, keepdims=True)
-        np.exp(scores, out=scores)
-        found = scores[..., : keys.shape[1]] @ values
-        if own:
-            found += scores[..., -1:] * v
-        return (found / scores.sum(axis=-1, keepdims=True)) @ head.output.T.astype(kind), k, v
+
+class _Together(NamedTuple):
+    """All heads of a layer side by side: queries, keys and values of each in turn, then what they write."""
+
+    inputs: Real
+    biases: Real
+    outputs: Real
+    scales: tuple[float, ...]
+
+    @staticmethod
+    def of(layer: SoftLayer, n: int, dtype: type) -> _Together:
+        """The matrices of a layer, in the type that is computed in."""
+        heads = layer.heads
+        scales = tuple(dtype(head.scale.value(0, n)) for head in heads)
+        if not heads:
+            return _Together(np.zeros((0, 0)), np.zeros(0), np.zeros((0, 0)), scales)
+        inputs = np.concatenate([m for h in heads for m in (h.query, h.key, h.value)]).T
+        biases = np.concatenate([b for h in heads for b in (h.query_bias, h.key_bias, h.value_bias)])
+        outputs = np.concatenate([h.output for h in heads], axis=1).T
+        return _Together(
+            np.ascontiguousarray(inputs, dtype), biases.astype(dtype), np.ascontiguousarray(outputs, dtype), scales
+        )
+
+
+def _read(head: SoftHead, scale: float, own: tuple[Real, Real, Real], keys: Real, values: Real) -> Real:
+    """What a head reads at the new positions, from their own query, key and value and those of the prefixes."""
+    q, k, v = own
+    before, itself = keys.shape[1], head.mask == "past"
+    if before + itself == 0:
+        return np.zeros_like(v)
+    scores = np.empty((*q.shape[:2], before + itself), dtype=q.dtype)
+    np.matmul(q, keys.swapaxes(1, 2), out=scores[..., :before])
+    if itself:
+        scores[..., -1] = (q * k).sum(axis=-1)
+    scores *= scale
+    scores -= scores.max(axis=-1, keepdims=True)
+    np.exp(scores, out=scores)
+    found = scores[..., :before] @ values
+    if itself:
+        found += scores[..., -1:] * v
+    found /= scores.sum(axis=-1, keepdims=True)
+    return found
