@@ -342,9 +342,14 @@ def test_the_examples_of_the_page_run() -> None:
 
 
 def test_the_lines_of_the_readme_run(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    readme = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
-    lines = [shlex.split(line, comments=True) for line in readme.splitlines() if "--to soft" in line]
-    assert [words[2] for words in lines] == ["odd(#past 1)", "2 * #all 1 > length", "previous 1", "1 since 0"]
+    root = Path(__file__).parent.parent
+    text = (root / "README.md").read_text(encoding="utf-8")
+    readme = [line for line in text.splitlines() if "--to soft" in line or line.startswith("restrict simulate")]
+    lines = [shlex.split(line, comments=True) for line in readme]
+    formulas = ["odd(#past 1)", "2 * #all 1 > length", "previous 1", "1 since 0"]
+    assert [words[2] for words in lines] == [*formulas, "instances/induction-head.json"]
     monkeypatch.chdir(tmp_path)
-    for words in lines:
+    (tmp_path / "instances").symlink_to(root / "instances")
+    for words in lines[:4]:
         assert "equal to the evaluator on all 30 words" in shell.good(*words[1:], "--verify", 4)
+    assert "on all 4096 words, no wrong label" in shell.good(*lines[4][1:])

@@ -133,8 +133,13 @@ def _print(compiled: Compiled, found: Measured) -> None:
     for head, measured in zip(compiled.heads, found.errors, strict=True):
         click.echo(
             f"  {head.variable:<{width}}  layer {head.layer:>3}  ties {head.ties:<8}  1/tau = {head.scale.text}"
-            f"  certified {common.at_most(head.error(n))}  measured {f'{measured:.4g}' if found.words else '-'}"
+            f"  certified {common.at_most(head.error(n))}  measured {_shown(measured) if found.words else '-'}"
         )
+
+
+def _shown(x: float) -> str:
+    """A measured number; what is smaller than rounding differs from machine to machine."""
+    return f"{x:.4g}" if x == 0 or x > 1e-12 else "below 1e-12"
 
 
 def _measured(found: Measured) -> None:
