@@ -1,4 +1,4 @@
-"""Commands of the tutorial, the how-to pages and those on simulation, as they stand: ```console blocks and their output.
+"""Commands of the tutorial, the how-to pages and those on simulation as they stand: ```console blocks and their output.
 
     python scripts/docs_commands.py           # compare all pages; exit 1 where one differs
     python scripts/docs_commands.py --write   # put what the commands print into the pages

@@ -151,8 +151,7 @@ def attended(head: SoftHead, queries: Real, keys: Real, rows: npt.NDArray[np.int
     k = keys @ head.key.T.astype(kind) + head.key_bias.astype(kind)
     v = keys @ head.value.T.astype(kind) + head.value_bias.astype(kind)
     if is_uniform(head):
-        average = v.mean(axis=1, keepdims=True) @ head.output.T.astype(kind)
-        return np.broadcast_to(average, (*q.shape[:2], average.shape[2]))
+        return _averages(head, v)[:, rows] @ head.output.T.astype(kind)
     out = np.empty((*q.shape[:2], v.shape[2]), dtype=kind)
     scale = kind.type(head.scale.value(0, n))
     step = max(1, BLOCK // (n * len(q) * (1 if head.score == "dot" else q.shape[2])))
@@ -187,8 +186,23 @@ def averaged(scores: Real, v: Real) -> Real:
 
 
 def is_uniform(head: SoftHead) -> bool:
-    """Whether all scores are zero and everything is visible, so that the head averages."""
-    return head.mask == "none" and head.score == "dot" and not head.query.any() and not head.query_bias.any()
+    """Whether all scores are zero, so that the head averages what it sees."""
+    return head.score == "dot" and not head.query.any() and not head.query_bias.any()
+
+
+def _averages(head: SoftHead, v: Real) -> Real:
+    """The mean of what each position sees, by running sums: (batch, n, dv)."""
+    n = v.shape[1]
+    if head.mask == "none":
+        return np.broadcast_to(v.mean(axis=1, keepdims=True), v.shape)
+    past, strict = "past" in head.mask, head.mask.startswith("strict")
+    v = v if past else v[:, ::-1]
+    sums = np.cumsum(v, axis=1)
+    if strict:
+        sums = np.concatenate([np.zeros_like(sums[:, :1]), sums[:, :-1]], axis=1)
+    seen = np.maximum(np.arange(n) + (not strict), 1).astype(v.dtype)[:, None]
+    found = sums / seen
+    return found if past else found[:, ::-1]
 
 
 def scored(head: SoftHead, q: Real, k: Real) -> Real:
