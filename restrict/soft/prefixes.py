@@ -84,7 +84,7 @@ class Decoder:
             It alone.
         """
         heads = [head for layer in self.model.layers for head in layer.heads]
-        keys = tuple(np.zeros((1, 0, len(head.key)), dtype=self.dtype) for head in heads)
+        keys = tuple[Real, ...](np.zeros((1, 0, len(head.key)), dtype=self.dtype) for head in heads)
         return Prefixes(0, keys, tuple(np.zeros((1, 0, len(head.value)), dtype=self.dtype) for head in heads))
 
     def extend(self, before: Prefixes, symbols: I64) -> Continued:

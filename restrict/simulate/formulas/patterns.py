@@ -102,11 +102,10 @@ class Patterns:
         if not self.sharp:
             query, bound = [term("i+1" if self.decoder else "n") * 2, TRUE], Nearest(1, beyond, "integer")
             return self._head(query, [missed, term("i") * (2 * sign)], value, mask, "1", "nearest", bound)
-        if self.decoder:
-            key, bound = [missed, term("1/(i+1)") * -1], Nearest(1, beyond, "harmonic")
-            return self._head([TRUE, TRUE], key, value, mask, "2*n*(n-1)", "nearest", bound)
-        key, bound = [missed, term("i/n") * sign], Nearest(1, beyond, "share")
-        return self._head([TRUE, TRUE], key, value, mask, "2*n", "nearest", bound)
+        tie = term("1/(i+1)") * -1 if self.decoder else term("i/n") * sign
+        bound = Nearest(1, beyond, "harmonic" if self.decoder else "share")
+        scale = "2*n*(n-1)" if self.decoder else "2*n"
+        return self._head([TRUE, TRUE], [missed, tie], value, mask, scale, "nearest", bound)
 
     def neighbour(self, value: Value, mask: Mask) -> Result:
         """The value at the next position in view but for the query's own; its own value where there is none.

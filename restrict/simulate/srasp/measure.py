@@ -69,6 +69,6 @@ def deviation(
         The larger of the two deviations (measured), and the logits at the positions of the word, shape (words, n - 1).
     """
     x = activations(soft, soft.encode(words), dtype=dtype)[:, 1:]
-    out = soft.output.unembed.T.astype(dtype)
+    out: Real = soft.output.unembed.T.astype(dtype)
     read = x[..., list(raw)].astype(np.float64)
     return max(before, float(np.abs(read - np.rint(read)).max(initial=0.0))), (x @ out + soft.output.bias)[..., 0]
