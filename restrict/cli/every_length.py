@@ -13,6 +13,7 @@ import click
 from click.core import ParameterSource
 
 from restrict.cli import common
+from restrict.cli.terminal import echo
 
 if TYPE_CHECKING:
     from restrict.all_lengths.verify import Counterexample, Progress, Proved
@@ -96,10 +97,10 @@ def certify_pattern(program: Model, label: str | None, states: int, output: Path
         click.echo(json.dumps(content))
         return
     where = " at the last position" if found.automaton.every else ""
-    click.echo(f"{program.name}: the label {pattern.label!r}{where} is forced at every n >= {pattern.first} by")
+    echo(f"{program.name}: the label {pattern.label!r}{where} is forced at every n >= {pattern.first} by")
     rest = "the rest free" if not pattern.share else f"and {round(100 * pattern.share)} % of the middle"
-    click.echo(f"  pattern {pattern.text()}   ({pattern.cost} fixed at the ends, {rest})")
-    click.echo(lines)
+    echo(f"  pattern {pattern.text()}   ({pattern.cost} fixed at the ends, {rest})")
+    echo(lines)
 
 
 def certify_cost(
@@ -119,11 +120,11 @@ def certify_cost(
         click.echo(json.dumps(content | {"restriction": None if example is None else list(example)}))
         return
     where = " at the last position" if found.automaton.every else ""
-    click.echo(f"{program.name}: the fewest fixed positions that force {label!r}{where} (exact)")
-    click.echo("\n".join(f"  {line}" for line in costs.table()))
+    echo(f"{program.name}: the fewest fixed positions that force {label!r}{where} (exact)")
+    echo("\n".join(f"  {line}" for line in costs.table()))
     if n is not None:
-        click.echo(f"  at n = {n}: {'no restriction forces it' if example is None else shown(example)}")
-    click.echo(lines)
+        echo(f"  at n = {n}: {'no restriction forces it' if example is None else shown(example)}")
+    echo(lines)
 
 
 def refute_everywhere(
@@ -172,13 +173,13 @@ def refute_everywhere(
         click.echo(json.dumps(content | {"reason": reason or None}))
         return
     member = "a member" if wrong.member else "not a member"
-    click.echo(f"{program.name} does not recognise {language.spec}\n  {text}")
+    echo(f"{program.name} does not recognise {language.spec}\n  {text}")
     if reason:
-        click.echo(f"  {reason}")
-    click.echo(f"  shortest word: {shown(wrong.word)} (n = {wrong.n}): {member}, the model says {wrong.said!r}")
+        echo(f"  {reason}")
+    echo(f"  shortest word: {shown(wrong.word)} (n = {wrong.n}): {member}, the model says {wrong.said!r}")
     if word is not None:
-        click.echo(f"  at n = {n}: {shown(word)}")
-    click.echo(lines)
+        echo(f"  at n = {n}: {shown(word)}")
+    echo(lines)
 
 
 def shown(word: tuple[str, ...]) -> str:
