@@ -89,6 +89,52 @@ class Lists:
         )  # fmt: skip
 
 
+@dataclass(frozen=True, eq=False)
+class RowsOfHead:
+    """The rows of a head: position ``i`` has the rows ``row_ptr[i] .. row_ptr[i+1]``, row ``r`` the query ``row_u[r]``.
+
+    ``low``, ``high``: what each position sees. ``same``: query and key are one variable. ``shared``: rows of different
+    positions with one query value cannot differ. ``seeds``: the hash state before ``j`` of every row, where the score
+    is a hash.
+    """
+
+    row_ptr: I64
+    row_u: I64
+    low: I64
+    high: I64
+    same: bool
+    shared: bool
+    seeds: I64 | None
+
+    @property
+    def row_i(self) -> I64:
+        """The position of each row."""
+        return np.repeat(np.arange(len(self.low)), np.diff(self.row_ptr))
+
+
+def rows_of(instance: Instance, head: Head, queries: Values) -> RowsOfHead:
+    """The rows of a head.
+
+    Args:
+        instance: the model at one length.
+        head: the head.
+        queries: possible values of its query at all n positions (one value 0 where it reads none).
+
+    Returns:
+        The rows; a position that sees nothing has none. Cost linear in them.
+    """
+    n = instance.n
+    visible = np.array([instance.visible(head, i) for i in range(n)]).reshape(n, 2)
+    sees = visible[:, 0] < visible[:, 1]
+    counts = np.where(sees, np.diff(queries.ptr), 0)
+    row_u = queries.flat[np.repeat(sees, np.diff(queries.ptr))]
+    same = instance.query(head) is not None and instance.query(head) == instance.key(head)
+    shared = head.mask == "none" and "i" not in mentions(head) and not same and head.value != instance.query(head)
+    seeds = _seeds(instance, head, np.repeat(np.arange(n), counts), row_u)
+    low, high = (np.ascontiguousarray(visible[:, side]) for side in (0, 1))
+    return RowsOfHead(np.concatenate(([0], np.cumsum(counts))), row_u, low, high, same, shared, seeds)
+
+
 def candidate_lists(instance: Instance, head: Head, queries: Values, keys: Values, limit: int = 0) -> Lists:
     """The lists of all rows of a head.
 
@@ -104,28 +150,20 @@ def candidate_lists(instance: Instance, head: Head, queries: Values, keys: Value
     Raises:
         ResourceLimit: more than :data:`MOST_PAIRS` pairs.
     """
-    n = instance.n
-    visible = np.array([instance.visible(head, i) for i in range(n)]).reshape(n, 2)
-    sees = visible[:, 0] < visible[:, 1]
-    counts = np.where(sees, np.diff(queries.ptr), 0)
-    row_i = np.repeat(np.arange(n), counts)
-    row_u = queries.flat[np.repeat(sees, np.diff(queries.ptr))]
-    row_ptr = np.concatenate(([0], np.cumsum(counts)))
-    same = instance.query(head) is not None and instance.query(head) == instance.key(head)
-    shared = head.mask == "none" and "i" not in mentions(head) and not same and head.value != instance.query(head)
-    seeds = _seeds(instance, head, row_i, row_u)
-    own_j, own_w = np.where(same, row_i, -1), row_u
-    if seeds is not None and not shared:
-        bounds = np.ascontiguousarray(visible[row_i].T)
-        parts = _hashed(seeds, row_i, row_u, bounds, same, head.ties == "right", limit, keys)
+    rows = rows_of(instance, head, queries)
+    row_i, row_u = rows.row_i, rows.row_u
+    own_j, own_w = np.where(rows.same, row_i, -1), row_u
+    if rows.seeds is not None and not rows.shared:
+        bounds = np.stack((rows.low[row_i], rows.high[row_i]))
+        parts = _hashed(rows.seeds, row_i, row_u, bounds, rows.same, head.ties == "right", limit, keys)
         row_list = np.arange(len(row_u))
     else:
-        row_list, parts = _each(instance, head, row_i, row_u, keys, limit, shared)
-        if shared:
+        row_list, parts = _each(instance, head, row_i, row_u, keys, limit, rows.shared)
+        if rows.shared:
             own_j, own_w = np.full(len(parts[1]), -1), np.zeros(len(parts[1]), np.int64)
     pairs, ends, complete = parts
     start = np.concatenate(([0], ends[:-1]))[: len(ends)].astype(np.int64)
-    return Lists(row_ptr, row_u, row_list, start, ends, pairs[0], pairs[1], own_j, own_w, complete)
+    return Lists(rows.row_ptr, row_u, row_list, start, ends, pairs[0], pairs[1], own_j, own_w, complete)
 
 
 Parts = tuple[I64, I64, I64]
