@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         certify_costs,
         verify,
     )
+    from restrict.all_lengths.wrong import WrongLengths, wrong_lengths
     from restrict.certificate.certificate import Certificate, Claim, certificate_of, load_certificate
     from restrict.certificate.check import check
     from restrict.certificate.lower_bound import LowerBound
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from restrict.restriction import Restriction
     from restrict.simulate.formulas.compiler import compile_soft
     from restrict.sweep.result import SweepResult, load_sweep, run_sweep
+    from restrict.sweep.workers import workers
     from restrict.tradeoff import pareto
 
 from restrict.version import __version__
@@ -70,6 +72,8 @@ _HOME = {
     "certify_all_lengths": "restrict.all_lengths.verify",
     "certify_costs": "restrict.all_lengths.verify",
     "verify": "restrict.all_lengths.verify",
+    "WrongLengths": "restrict.all_lengths.wrong",
+    "wrong_lengths": "restrict.all_lengths.wrong",
     "CTransformer": "restrict.depth_reduction.ctransformer",
     "Certificate": "restrict.certificate.certificate",
     "Claim": "restrict.certificate.certificate",
@@ -121,6 +125,7 @@ _HOME = {
     "SweepResult": "restrict.sweep.result",
     "load_sweep": "restrict.sweep.result",
     "run_sweep": "restrict.sweep.result",
+    "workers": "restrict.sweep.workers",
 }
 
 __all__ = [
@@ -152,6 +157,7 @@ __all__ = [
     "SweepResult",
     "Table",
     "UsageError",
+    "WrongLengths",
     "__version__",
     "automaton",
     "certificate_of",
@@ -184,6 +190,8 @@ __all__ = [
     "theorem_bounds",
     "tighten",
     "verify",
+    "workers",
+    "wrong_lengths",
 ]
 
 

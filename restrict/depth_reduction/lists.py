@@ -14,12 +14,16 @@ import numpy as np
 
 from restrict.abstract.rows import Row, Values, _pool, threads
 from restrict.arrays import I64
+from restrict.blocks import cuts, each, width
 from restrict.errors import ResourceLimit
 from restrict.kernels import rowlists as kernels
 from restrict.model.expr import Expr, bind
 from restrict.model.program import Head, Instance, mentions
 from restrict.model.rules import Formula, evaluate
+from restrict.model.shipped import Shipped
 
+LEAST_SPREAD, LEAST_ROWS = 1 << 22, 64
+"""Pairs of positions from which rows are shared out to other processes, and rows of a block at least."""
 MOST_PAIRS = 100_000_000
 """Pairs kept for one head; beyond, the layer is not captured well enough to be collapsed."""
 BUFFER = 1 << 21
@@ -94,8 +98,7 @@ class RowsOfHead:
     """The rows of a head: position ``i`` has the rows ``row_ptr[i] .. row_ptr[i+1]``, row ``r`` the query ``row_u[r]``.
 
     ``low``, ``high``: what each position sees. ``same``: query and key are one variable. ``shared``: rows of different
-    positions with one query value cannot differ. ``seeds``: the hash state before ``j`` of every row, where the score
-    is a hash.
+    positions with one query value cannot differ.
     """
 
     row_ptr: I64
@@ -104,7 +107,6 @@ class RowsOfHead:
     high: I64
     same: bool
     shared: bool
-    seeds: I64 | None
 
     @property
     def row_i(self) -> I64:
@@ -128,11 +130,10 @@ def rows_of(instance: Instance, head: Head, queries: Values) -> RowsOfHead:
     sees = visible[:, 0] < visible[:, 1]
     counts = np.where(sees, np.diff(queries.ptr), 0)
     row_u = queries.flat[np.repeat(sees, np.diff(queries.ptr))]
-    same = instance.query(head) is not None and instance.query(head) == instance.key(head)
+    same = _asks_for_itself(instance, head)
     shared = head.mask == "none" and "i" not in mentions(head) and not same and head.value != instance.query(head)
-    seeds = _seeds(instance, head, np.repeat(np.arange(n), counts), row_u)
     low, high = (np.ascontiguousarray(visible[:, side]) for side in (0, 1))
-    return RowsOfHead(np.concatenate(([0], np.cumsum(counts))), row_u, low, high, same, shared, seeds)
+    return RowsOfHead(np.concatenate(([0], np.cumsum(counts))), row_u, low, high, same, shared)
 
 
 def candidate_lists(instance: Instance, head: Head, queries: Values, keys: Values, limit: int = 0) -> Lists:
@@ -153,25 +154,91 @@ def candidate_lists(instance: Instance, head: Head, queries: Values, keys: Value
     rows = rows_of(instance, head, queries)
     row_i, row_u = rows.row_i, rows.row_u
     own_j, own_w = np.where(rows.same, row_i, -1), row_u
-    if rows.seeds is not None and not rows.shared:
-        bounds = np.stack((rows.low[row_i], rows.high[row_i]))
-        parts = _hashed(rows.seeds, row_i, row_u, bounds, rows.same, head.ties == "right", limit, keys)
-        row_list = np.arange(len(row_u))
+    if rows.shared:
+        row_list, parts = _each(instance, head, row_i, row_u, keys, limit, True)
+        own_j, own_w = np.full(len(parts[1]), -1), np.zeros(len(parts[1]), np.int64)
     else:
-        row_list, parts = _each(instance, head, row_i, row_u, keys, limit, rows.shared)
-        if rows.shared:
-            own_j, own_w = np.full(len(parts[1]), -1), np.zeros(len(parts[1]), np.int64)
+        row_list, parts = np.arange(len(row_u)), _spread(instance, head, row_i, row_u, keys, limit)
     pairs, ends, complete = parts
     start = np.concatenate(([0], ends[:-1]))[: len(ends)].astype(np.int64)
     return Lists(rows.row_ptr, row_u, row_list, start, ends, pairs[0], pairs[1], own_j, own_w, complete)
+
+
+def _asks_for_itself(instance: Instance, head: Head) -> bool:
+    """Whether query and key are one variable, so that at the position itself the key is the query."""
+    return instance.query(head) is not None and instance.query(head) == instance.key(head)
 
 
 Parts = tuple[I64, I64, I64]
 """(pairs (2, m), ends, complete) of consecutive lists."""
 
 
-def _seeds(instance: Instance, head: Head, row_i: I64, row_u: I64) -> I64 | None:
-    """The hash state before ``j`` of every row, where the score is ``hash(..., j, k)``."""
+@dataclass(frozen=True, eq=False)
+class RowsWork:
+    """What all blocks of rows of a head share."""
+
+    instance: Shipped
+    head: str
+    keys: Values
+    limit: int
+
+
+def _spread(instance: Instance, head: Head, row_i: I64, row_u: I64, keys: Values, limit: int) -> Parts:
+    """The lists of all rows, in blocks where somebody lends workers (:mod:`restrict.blocks`)."""
+    ship = Shipped(instance)
+    few = len(row_i) * instance.n < LEAST_SPREAD
+    if few or width() == 1 or not ship.portable:
+        return _rows(instance, head, row_i, row_u, keys, limit)
+    parts = [(row_i[cut], row_u[cut]) for cut in cuts(len(row_i), LEAST_ROWS)]
+    found, total = list[Parts](), 0
+    for part in each(rows_block, RowsWork(ship, head.name, keys, limit), parts):
+        found.append((part[0].astype(np.int64), *part[1:]))
+        total += found[-1][0].shape[1]
+        _refuse(total)
+    return _joined(found)
+
+
+def rows_block(work: RowsWork, part: tuple[I64, I64]) -> Parts:
+    """The lists of some rows, for another process.
+
+    Args:
+        work: the head, the possible keys, and the most pairs of a row.
+        part: the position and the query value of each row.
+
+    Returns:
+        As :data:`Parts`, the pairs in half the bytes where they fit.
+
+    Raises:
+        ResourceLimit: too many pairs.
+    """
+    instance = work.instance.instance
+    head = next(v for v in instance.model.variables if isinstance(v, Head) and v.name == work.head)
+    pairs, ends, complete = _rows(instance, head, *part, work.keys, work.limit)
+    small = not pairs.size or int(pairs.max()) <= np.iinfo(np.int32).max
+    return (pairs.astype(np.int32) if small else pairs), ends, complete
+
+
+def _rows(instance: Instance, head: Head, row_i: I64, row_u: I64, keys: Values, limit: int) -> Parts:
+    """The lists of some rows, each row its own."""
+    seeds = hash_states(instance, head, row_i, row_u)
+    if seeds is None:
+        return _each(instance, head, row_i, row_u, keys, limit, False)[1]
+    visible = np.array([instance.visible(head, i) for i in range(instance.n)], dtype=np.int64)
+    bounds, same = np.ascontiguousarray(visible[row_i].T), _asks_for_itself(instance, head)
+    return _hashed(seeds, row_i, row_u, bounds, same, head.ties == "right", limit, keys)
+
+
+def hash_states(instance: Instance, head: Head, row_i: I64, row_u: I64) -> I64 | None:
+    """The hash state before ``j`` of every row, where the score is ``hash(..., j, k)``.
+
+    Args:
+        instance: the model at one length.
+        head: the head.
+        row_i, row_u: position and query value of each row.
+
+    Returns:
+        int64, one a row; ``None`` for any other score.
+    """
     if not isinstance(head.score, Formula) or instance.key(head) is None:
         return None
     match bind(head.score.folded, n=instance.n):

@@ -19,7 +19,7 @@ import numpy as np
 from restrict.abstract.rows import Row, Values, _pool, threads
 from restrict.arrays import I64, offsets, take_rows
 from restrict.depth_reduction.activations import Activation, Attended, possible_values, unpacked, words_of
-from restrict.depth_reduction.lists import RowsOfHead, rows_of
+from restrict.depth_reduction.lists import RowsOfHead, hash_states, rows_of
 from restrict.kernels import rowstream as kernels
 from restrict.kernels.hashscan import KeyValues
 from restrict.kernels.rowlists import SetArrays
@@ -79,8 +79,9 @@ def streamed_activation(instance: Instance, head: Head, base: Mapping[str, Activ
     )
     gives = SetArrays(base[head.value].values.ptr, base[head.value].values.flat)
     keys = sparse(possible_values(instance, key, base))
-    if rows.seeds is not None and not rows.shared:
-        _by_kernel(rows, keys, gives, rules, sets, out)
+    seeds = None if rows.shared else hash_states(instance, head, rows.row_i, rows.row_u)
+    if seeds is not None:
+        _by_kernel(rows, seeds, keys, gives, rules, sets, out)
     else:
         _by_rows(instance, head, rows, keys, gives, sets, out)
     source = Attended(head, query, key, None, out.captured)
@@ -112,12 +113,11 @@ def sparse(values: Values) -> Values:
 
 
 def _by_kernel(
-    rows: RowsOfHead, keys: Values, gives: SetArrays, rules: kernels.HeadRules, sets: kernels.DependSets,
+    rows: RowsOfHead, seeds: I64, keys: Values, gives: SetArrays, rules: kernels.HeadRules, sets: kernels.DependSets,
     out: kernels.Collapsed,
 ) -> None:  # fmt: skip
     """Hashed scores; positions are shared out to threads, and the result does not depend on their number."""
-    assert rows.seeds is not None
-    arrays = kernels.StreamRows(rows.low, rows.high, rows.row_ptr, rows.row_u, rows.seeds)
+    arrays = kernels.StreamRows(rows.low, rows.high, rows.row_ptr, rows.row_u, seeds)
     known = KeyValues(keys.domain, keys.positions, keys.ptr, keys.flat)
     parts = iter(list(pairwise([*range(0, len(rows.low), PART), len(rows.low)])))
 

@@ -247,7 +247,7 @@ class ForcingState:
                 break
         return tuple(sorted(found))
 
-    def _extend(self, rows: RowList) -> None:
+    def extend(self, rows: RowList) -> None:
         """List more pairs of a row, and account for it; sorting a pair takes as long as some hundred scores."""
         self.scores += rows.extend()
         if self.row_charge:
@@ -295,10 +295,10 @@ class ForcingState:
         key = self.instance.key(head)
         assert key is not None
         domain = self.instance.domains[key]
-        rows, same = self._list(head, i, u), self.instance.query(head) == key
+        rows, same = self.row_list(head, i, u), self.instance.query(head) == key
         while True:
             if not rows.pairs and not rows.complete:
-                self._extend(rows)
+                self.extend(rows)
             index = rows.indexed()
             assert index is not None
             apart = {j: v for j, v in self.restricted(key).items() if first <= j < stop}
@@ -322,7 +322,7 @@ class ForcingState:
                 return set(range(domain))
             if len(index.j) >= MOST_LISTED and (rows.row.stop - rows.row.first) * domain > LONG_LIST:
                 return set(range(domain))
-            self._extend(rows)
+            self.extend(rows)
 
     def _key_values_above(
         self,
@@ -362,14 +362,14 @@ class ForcingState:
             self.instance.key(head),
             self.instance.query(head) is not None and self.instance.query(head) == self.instance.key(head),
         )
-        rows = self._list(head, i, u)
+        rows = self.row_list(head, i, u)
         left: dict[int, int] = {}
         t = 0
         while True:
             if t == len(rows.pairs):
                 if rows.complete:
                     return
-                self._extend(rows)
+                self.extend(rows)
                 continue
             j, w = rows.pairs[t]
             t += 1
@@ -388,7 +388,7 @@ class ForcingState:
             if key is None or left[j] == 0:
                 return
 
-    def _list(self, head: Head, i: int, u: int) -> RowList:
+    def row_list(self, head: Head, i: int, u: int) -> RowList:
         """The row's list; one for all positions where the score does not mention ``i`` and most of the row is
         visible."""
         first, stop = self.instance.visible(head, i)

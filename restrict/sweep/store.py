@@ -46,7 +46,7 @@ def read_rows(path: Path) -> tuple[dict[str, Row], int]:
             rows[row["id"]] = row
             if not isinstance(row["ok"], bool) or not isinstance(row["id"], str):
                 raise TypeError
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise UsageError(f"{path}: line {number} is no row of a sweep; choose another -o") from None
     return rows, whole
 
@@ -117,8 +117,12 @@ def _put(path: Path, content: bytes) -> None:
     if path.name.startswith("model-") and path.exists():  # its name says what is in it
         return
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    part.write_bytes(content)
-    os.replace(part, path)
+    try:
+        part.write_bytes(content)
+        os.replace(part, path)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
 
 
 def _lock(descriptor: int, path: Path) -> None:
