@@ -235,7 +235,7 @@ def large(share: float) -> list[dict[str, Any]]:
         model = loads(content)
         built = build(recognise(model), Limits(1_000_000), None, True)
         label = "other" if title.startswith("window") else "accept"
-        claim = {"kind": "forces", "label": label, "start": [], "middle": ["*"], "from": max(1, back)}
+        claim: dict[str, Any] = {"kind": "forces", "label": label, "start": [], "middle": ["*"], "from": max(1, back)}
         claim["end"] = ["b"] + ["*"] * (back - 1)
         if title.startswith("window"):
             claim["end"][int(title.partition("+")[2])] = claim["end"][-1] = "a"

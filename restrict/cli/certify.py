@@ -15,6 +15,7 @@ from restrict.cli.certificate_words import report
 from restrict.cli.common import check_writable, leave_interrupted, progress_on, result_folder, trusted_line
 from restrict.cli.every_length import STATES, certify_cost, certify_pattern
 from restrict.cli.everywhere import certify_everywhere
+from restrict.cli.terminal import echo
 from restrict.errors import UsageError
 
 if TYPE_CHECKING:
@@ -126,11 +127,7 @@ class Wish:
 @click.option(
     "--pareto", is_flag=True, help="The front of free positions against c; -o then names a folder for its certificates."
 )
-@click.option(
-    "--figure",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="With --pareto: draw the front (needs matplotlib).",
-)
+@common.file_option("--figure", text="With --pareto: draw the front (needs matplotlib).")
 @click.option(
     "--method",
     type=click.Choice(["auto", "lemma", "exchange", "repeating"]),
@@ -253,7 +250,7 @@ def _pareto(program: Model, wish: Wish) -> None:
     """The front: search, write each point, draw, print."""
     from restrict.tradeoff import pareto
 
-    folder, figure = wish.output, check_writable(wish.figure)
+    folder, figure = wish.output, wish.figure
     if figure is not None:
         try:
             import matplotlib as _  # noqa: F401
@@ -273,7 +270,7 @@ def _pareto(program: Model, wish: Wish) -> None:
     click.echo(front.table())
     for what, path in (("certificates in", folder), ("figure", figure)):
         if path is not None:
-            click.echo(f"{what} {path}")
+            echo(f"{what} {path}")
 
 
 def _exact(
