@@ -135,6 +135,7 @@ def refute_everywhere(
     Raises:
         NotEstablished: the model is right at every length.
         UsageError: it is not known to be wrong at the length asked for.
+        ResourceLimit: a length was asked for, and the set of lengths is not known.
     """
     from restrict.all_lengths.verify import Proved, named, verify
     from restrict.all_lengths.wrong import lengths_of
