@@ -5,7 +5,8 @@
 Suites: `two` (two letters, all masks, L=3 H=3 8 states), `deep` (L=6 H=4 16 states), `past` (the same, past masks),
 `four` (four letters, L=3 H=3 8 states), `curve` (states and seconds against L, H, S and letters), `mixed` (random
 programs with all features), `back` (random star-free automata compiled back), `formulas` (compiled formulas against
-formula progression), `proofs` (certificates and their check), `mona` (where MONA is installed).
+formula progression), `proofs`, `large` (certificates and their check), `wrong` (sets of
+lengths), `free` (instances), `mona` (where MONA is installed).
 Every instance runs in a process of its own with a time limit; kernels are compiled before. All numbers are measured.
 """
 
@@ -36,6 +37,7 @@ from tests.random_order_only import MASKS, random_order_only, random_transformer
 
 PAST = ("past", "strict_past")
 OPTIONS = {"skip": 0}
+WINDOWS = ((8, 4), (11, 3), (13, 2), (16, 2))
 
 
 def transformer(seed: int, layers: int, heads: int, states: int, letters: int, past: bool) -> dict[str, Any]:
@@ -174,6 +176,26 @@ def shift(length: int) -> dict[str, Any]:
     return document | {"variables": variables, "output": {"variable": source, "position": "last", "accept": [1]}}
 
 
+def chain(length: int, source: str, mask: str, ties: str, name: str) -> list[dict[str, Any]]:
+    """Heads that carry a variable over ``length`` positions."""
+    head = {"kind": "head", "score": "0", "mask": mask, "ties": ties}
+    names = [source, *(f"{name}{d}" for d in range(1, length + 1))]
+    return [{"name": names[d], "value": names[d - 1], **head} for d in range(1, length + 1)]
+
+
+def window(back: int, ahead: int) -> dict[str, Any]:
+    """At every position: "two symbols ``ahead`` apart differ" here, and not ``back`` positions before, or the other way
+    round. What heads find to the left depends on what is to the right: both automata have memory."""
+    variables = chain(ahead, "token", "strict_future", "left", "ahead")
+    here = {"name": "here", "kind": "map", "args": ["token", f"ahead{ahead}"], "domain": 2}
+    variables += [here | {"map": f"token != ahead{ahead}"}, *chain(back, "here", "strict_past", "right", "back")]
+    args = ["here", f"back{back}"]
+    variables.append({"name": "change", "kind": "map", "args": args, "domain": 2, "map": " != ".join(args)})
+    document: dict[str, Any] = {"format": "restrict-model/1", "name": f"window{back}+{ahead}", "alphabet": ["a", "b"]}
+    output = {"variable": "change", "position": "every", "labels": ["same", "other"]}
+    return document | {"variables": variables, "output": output}
+
+
 def seen(letters: int) -> dict[str, Any]:
     """ "An odd number of the letters occur": a head for each, all in one layer, 2**letters states."""
     variables: list[dict[str, Any]] = []
@@ -199,6 +221,7 @@ def large(share: float) -> list[dict[str, Any]]:
     transformers = [(2, 4, 4), (3, 8, 2), (3, 8, 3)]
     cases = [(f"shift {k}", dumps(shift(k)), k) for k in (12, 15, 17, 18)]
     cases += [(f"seen {k}", dumps(seen(k)), 0) for k in (8, 11, 13)]
+    cases += [(f"window {k}+{m}", dumps(window(k, m)), k + 1) for k, m in WINDOWS]
     for heads, states, letters in transformers:
         rng = np.random.default_rng(0)
         cases.append(
@@ -212,8 +235,11 @@ def large(share: float) -> list[dict[str, Any]]:
     for title, content, back in cases[OPTIONS["skip"] : max(1, round(len(cases) * share))]:
         model = loads(content)
         built = build(recognise(model), Limits(1_000_000), None, True)
-        claim = {"kind": "forces", "label": "accept", "start": [], "middle": ["*"], "from": max(1, back)}
+        label = "other" if title.startswith("window") else "accept"
+        claim: dict[str, Any] = {"kind": "forces", "label": label, "start": [], "middle": ["*"], "from": max(1, back)}
         claim["end"] = ["b"] + ["*"] * (back - 1)
+        if title.startswith("window"):
+            claim["end"][int(title.partition("+")[2])] = claim["end"][-1] = "a"
         if not back:
             own = Regular("own", "dfa:own", moore(built).language())
             claim = {"kind": "recognises", "language": spelled(own), "from": 1}
@@ -311,6 +337,30 @@ def mona(share: float) -> list[dict[str, Any]]:
     return found
 
 
+def wrong(share: float) -> list[dict[str, Any]]:
+    """The set of lengths at which a random automaton is wrong about a language: equations, terms, seconds."""
+    from restrict.all_lengths.moore import Moore
+    from restrict.all_lengths.verify import named, spelled
+    from restrict.all_lengths.wrong import equations_of, settled_pair
+
+    out = []
+    for spec in ("majority", "anbn", "dyck:1", "dyck:2", "palindromes:ab", "shuffle-dyck:2"):
+        language = named(spec)
+        for size in (10, 40, 80)[: max(1, round(3 * share))]:
+            rng = np.random.default_rng(0)
+            delta = rng.integers(size, size=(size, len(language.alphabet))).astype(np.int32)
+            one = Moore(language.alphabet, delta, rng.integers(2, size=size), ("reject", "accept", ""), True)
+            start = time.perf_counter()
+            found = equations_of(one, spelled(language))
+            first, turn = settled_pair(found)
+            row = {"title": f"{spec}, {size} states", "equations": len(found.system.names)}
+            row |= {"terms": found.system.size, "from": first, "period": turn, "seconds": time.perf_counter() - start}
+            text = f"{row['equations']} equations of {row['terms']} terms, from {first} with period {turn}"
+            print(f"wrong {row['title']}: {text}, {row['seconds']:.2f} s", flush=True)
+            out.append(row)
+    return out
+
+
 SUITES: dict[str, Callable[[float], list[dict[str, Any]]]] = {
     "two": lambda s: [suite("two letters, L=3 H=3 S=8, all masks", round(100 * s), 1, 3, 3, 8, 2)],
     "deep": lambda s: [suite("two letters, L=6 H=4 S=16, all masks", round(50 * s), 120, 6, 4, 16, 2)],
@@ -320,6 +370,7 @@ SUITES: dict[str, Callable[[float], list[dict[str, Any]]]] = {
     "mixed": mixed,
     "free": free,
     "large": large,
+    "wrong": wrong,
     "back": back,
     "formulas": formulas,
     "proofs": proofs,

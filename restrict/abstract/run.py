@@ -13,7 +13,8 @@ from typing import Literal
 
 import numpy as np
 
-from restrict.abstract.rows import CONSTANT, Row, Values
+from restrict.abstract.rows import CONSTANT, Values
+from restrict.abstract.winners import winners
 from restrict.arrays import I64
 from restrict.blocks import cuts, each, width
 from restrict.model.program import Head, Instance, Map, Variable
@@ -187,19 +188,17 @@ class AbstractRun:
         seen: set[int] = set()
         depends = self.depends(query, i) if query else 0
         for u in self.values(query, i) if query else (0,):
-            j, w = Row(self.instance, head, i, u).candidates(keys)
-            found = self._found(head, i, u, j, w)
+            where, w = winners(self.instance, head, i, u, keys)
+            found = self._found(head, i, u, where, w)
             seen |= found
             if len(found) > 1:
-                where = np.unique(j)
                 depends |= self._union(head.value, where) | (self._union(key, where) if key else 0)
         return tuple(sorted(seen)), depends
 
-    def _found(self, head: Head, i: int, u: int, j: I64, w: I64) -> set[int]:
-        """R(u): the values that the candidates (j, w) may give."""
+    def _found(self, head: Head, i: int, u: int, where: I64, w: I64) -> set[int]:
+        """R(u): the values that the candidates, at these positions and with these key values, may give."""
         if head.value == self.instance.key(head):
-            return {int(v) for v in np.unique(w)}
-        where = np.unique(j)
+            return {int(v) for v in w}
         found: set[int] = set()
         if head.value == self.instance.query(head) and i in where:
             found.add(u)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,13 @@ from restrict.all_lengths.compare import needs_accept
 from restrict.all_lengths.moore import Moore, moore
 from restrict.all_lengths.program import UNDEFINED
 from restrict.all_lengths.verify import Automaton, Counterexample, Proved, named, proved, spelled, verify
+from restrict.all_lengths.witness import wrong_word
 from restrict.checker.account import Meter, Place, Reject
 from restrict.checker.equations import System
 from restrict.checker.lengths import Walked, Wrong
 from restrict.checker.lengths import wrong_lengths as equations
 from restrict.checker.refutation import Language as Checked
-from restrict.errors import ResourceLimit
+from restrict.errors import ResourceLimit, UsageError
 from restrict.languages.dfa import Dfa
 from restrict.languages.protocol import Language
 from restrict.languages.regular import Regular
@@ -114,6 +116,25 @@ class WrongLengths:
     proof: bytes | None = field(default=None, repr=False)
     line: str | None = None
     reason: str = ""
+    _words: Callable[[int], list[int] | None] | None = field(default=None, repr=False)
+
+    def word(self, n: int) -> tuple[str, ...]:
+        """A word on which the model is wrong, at a length of ``least``.
+
+        Args:
+            n: the length, markers counted.
+
+        Returns:
+            The word, without markers.
+
+        Raises:
+            UsageError: the model is not known to be wrong at this length, or its equations were too many.
+        """
+        model = self.automaton.model
+        letters = self._words(n - len(model.markers)) if self._words is not None and n in self.least else None
+        if letters is None:
+            raise UsageError(f"no word of length {n} is known on which {model.name} is wrong")
+        return tuple(self.automaton.moore.alphabet[x] for x in letters)
 
     @property
     def exact(self) -> bool:
@@ -176,20 +197,29 @@ def lengths_of(model: Model, language: Language, example: Counterexample) -> Wro
         where = wrong_about_automaton(one, language.dfa, markers)
         least = most = where
         try:
-            settled = _settled(_system(raw, document))
+            wrong = equations_of(raw, document)
+            settled = settled_pair(wrong)
         except ResourceLimit as error:
             return WrongLengths(least, most, example, None, None, str(error))
     else:
-        wrong = _system(raw, document)
-        settled = _settled(wrong)
-        least, most = (_lengths(wrong, *settled, markers, side) for side in (0, 1))
+        wrong = equations_of(raw, document)
+        settled = settled_pair(wrong)
+        least, most = (possible_lengths(wrong, *settled, markers, side) for side in (0, 1))
     claim: dict[str, Any] = {"kind": "lengths", "language": document, "settled": settled[0]}
     claim |= {"turn": settled[1], "least": least.document(), "most": most.document()}
-    return WrongLengths(least, most, example, *proved(model, example.automaton, claim))
+    proof = proved(model, example.automaton, claim)
+    return WrongLengths(least, most, example, *proof, partial(wrong_word, wrong, *settled))
 
 
-def _system(automaton: Moore, document: dict[str, Any]) -> Wrong:
-    """The equations.
+def equations_of(automaton: Moore, document: dict[str, Any]) -> Wrong:
+    """The equations of the lengths of words on which an automaton and a language differ.
+
+    Args:
+        automaton: its labels are ``accept``, ``reject``, and others that are never wrong.
+        document: the language, as the checker reads it.
+
+    Returns:
+        The equations, not yet solved.
 
     Raises:
         ResourceLimit: too many, or not for this language.
@@ -210,8 +240,14 @@ def _too_large(automaton: Moore) -> str:
     return f"the set of lengths is not known: too many equations for an automaton of {automaton.states} states"
 
 
-def _settled(wrong: Wrong) -> tuple[int, int]:
-    """The first length, and the period, from which on all sets repeat.
+def settled_pair(wrong: Wrong) -> tuple[int, int]:
+    """The first length, and the period, from which on all sets repeat (Theorem E).
+
+    Args:
+        wrong: the equations; they are solved on the way.
+
+    Returns:
+        The first number, and the period.
 
     Raises:
         ResourceLimit: none was found.
@@ -236,8 +272,19 @@ def _repeats(system: System, turn: int, most: int) -> int:
     return max((((m ^ (m >> turn)) & window).bit_length() for m in system.members), default=0)
 
 
-def _lengths(wrong: Wrong, first: int, turn: int, markers: int, side: int) -> Lengths:
-    """The surely (``side`` 0) or possibly wrong lengths."""
+def possible_lengths(wrong: Wrong, first: int, turn: int, markers: int, side: int) -> Lengths:
+    """The lengths that are surely or possibly wrong.
+
+    Args:
+        wrong: the equations, solved.
+        first: from here on the sets repeat.
+        turn: their period.
+        markers: how many positions the model adds to a word.
+        side: 0 for those that surely are, 1 for those that can be.
+
+    Returns:
+        The set, markers counted.
+    """
     low = max(1, markers)
     found = [n >= low and wrong.at(n - markers, first, turn)[side] for n in range(max(first + markers, 1) + turn)]
     return shortest_lengths(found[:-turn], found[-turn:])

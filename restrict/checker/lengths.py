@@ -102,8 +102,9 @@ class Walked(NamedTuple):
 
 class Wrong(NamedTuple):
     """The lengths of words on which both differ: the union of the sets ``sure``, and no others but those that lie in
-    all sets ``perhaps`` (where there are such). Numbers of sets of the system."""
+    all sets ``perhaps`` (where there are such). Numbers of sets of the system, whose equations come from ``source``."""
 
+    source: Any
     system: System
     sure: list[int]
     perhaps: list[int]
@@ -122,7 +123,7 @@ def wrong_lengths(automaton: Walked, language: Language, meter: Meter) -> Wrong:
         mirror = Mirror(automaton, meter)
         roots = [("SD"[automaton.said[q]], 0, q) for q in ends]
         system = System(roots, mirror.rule, meter)
-        return Wrong(system, [system.numbers[root] for root in roots], [])
+        return Wrong(mirror, system, [system.numbers[root] for root in roots], [])
     machines = stacks_of(language)
     both, well, apart = (0, 1), 0, range(1, len(machines))
     pushdown = Pushdown(automaton, machines, meter)
@@ -132,7 +133,8 @@ def wrong_lengths(automaton: Walked, language: Language, meter: Meter) -> Wrong:
         sure = [pushdown.root(well, (0,)), *(pushdown.root(kind, (1,)) for kind in apart)]
         perhaps = [pushdown.root(kind, (0,)) for kind in apart]
     system = System([*sure, *perhaps], pushdown.rule, meter)
-    return Wrong(system, [system.numbers[root] for root in sure], [system.numbers[root] for root in perhaps])
+    numbers = system.numbers
+    return Wrong(pushdown, system, [numbers[root] for root in sure], [numbers[root] for root in perhaps])
 
 
 class Mirror:
