@@ -26,6 +26,12 @@ from restrict.task import Target, Task
 if TYPE_CHECKING:
     from restrict.depth_reduction.theorem1 import Method
 
+MANY_VARIABLES = 48
+"""Programs of more variables are run on every word before they are searched, where the words are few: their searches
+take longest (imported ones have hundreds), and the optimum is then known."""
+MOST_FIXED = 2**30
+"""More positions than any instance has."""
+
 
 def certify(
     model: Model,
@@ -132,6 +138,10 @@ def force_output(task: Task) -> Certificate:
         ResourceLimit: the model is too deep for the search.
         InternalError: the abstract run does not confirm what the search found.
     """
+    if len(task.instance.model.variables) > MANY_VARIABLES and few_restrictions(task.instance):
+        found = _enumerated(task)
+        if found is not None:
+            return found
     best, stopped = _searched(task)
     assert best.fixed is not None
     task = task.noting(strategy="goal", stopped=stopped)
@@ -144,6 +154,18 @@ def force_output(task: Task) -> Certificate:
     if stopped != "interrupted" and best.fixed:
         found = _compared(task, found)
     return found
+
+
+def _enumerated(task: Task) -> Certificate | None:
+    """The optimum by running every word, where the checker can confirm it; ``None`` where it cannot, or in time."""
+    task.tell("enumeration", len(task.instance.unpinned))
+    try:
+        optimum, found = by_enumeration(task.noting(strategy="enumeration", stopped="optimum"), MOST_FIXED)
+    except OutOfTime:
+        return None
+    if found is None:
+        return None
+    return replace(found, provenance={**found.provenance, "optimum": optimum, "optimum_by": "enumeration"})
 
 
 def _compared(task: Task, found: Certificate) -> Certificate:

@@ -34,5 +34,7 @@ def image(instance: Instance, variable: Map, i: int, sets: Sequence[Sequence[int
 
 def box_points(sets: Sequence[Sequence[int] | I64]) -> I64:
     """All points of a box, shape (points, axes), the last axis fastest."""
+    if not sets:
+        return np.zeros((1, 0), dtype=np.int64)
     grids = np.meshgrid(*(np.asarray(s, dtype=np.int64) for s in sets), indexing="ij")
     return np.stack([g.reshape(-1) for g in grids], axis=-1)
