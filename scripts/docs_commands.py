@@ -1,4 +1,4 @@
-"""The commands of the tutorial and the how-to pages, run as they stand: ```console blocks against what they print.
+"""Commands of the tutorial, the how-to pages and those on simulation as they stand: ```console blocks and their output.
 
     python scripts/docs_commands.py           # compare all pages; exit 1 where one differs
     python scripts/docs_commands.py --write   # put what the commands print into the pages
@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("tutorial", "howto", "command-line")
+PAGES = ("tutorial", "howto", "command-line", "simulate", "compile-soft")
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

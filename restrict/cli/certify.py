@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,6 +48,8 @@ class Wish:
     trace: bool
     lower_bound: bool
     method: str
+    jobs: int | None
+    dask: str | None
     as_json: bool
 
     @property
@@ -60,6 +63,8 @@ class Wish:
         Raises:
             UsageError: they do not.
         """
+        if (self.jobs is not None or self.dask is not None) and self.target != "all":
+            raise UsageError("--jobs and --dask are for --target all: its rows are independent")
         if self.c is not None and self.free is not None:
             raise UsageError("give -c or --free, not both: -c bounds the dependencies, --free the free positions")
         if self.method != "auto" and not self.everywhere:
@@ -134,6 +139,15 @@ class Wish:
     help="With --target all: Stages 1 to 3 of the Depth Reduction Lemma, exchange of fixed inputs, a restriction that "
     "repeats, or the best of these.",
 )
+@click.option(
+    "--jobs", type=click.IntRange(1, 4096), default=None, help="With --target all: share the work out to N processes."
+)
+@click.option(
+    "--dask",
+    metavar="ADDRESS|local",
+    default=None,
+    help="With --target all: share it out to this Dask cluster, or to one of --jobs processes here.",
+)
 @click.option("--trace", is_flag=True, help="With --target all: print what each removed layer came to.")
 @click.option(
     "--lower-bound",
@@ -169,12 +183,20 @@ def certify(model: str, all_lengths: bool, states: int, label: str | None, cost:
     if not wish.pareto:
         check_writable(wish.output)
     program = load(model)
-    if wish.everywhere:
-        certify_everywhere(program, wish)
-    elif wish.pareto:
+    if wish.pareto:
         _pareto(program, wish)
-    else:
-        _one_position(program, wish)
+        return
+    with _crew(wish):
+        (certify_everywhere if wish.everywhere else _one_position)(program, wish)
+
+
+def _crew(wish: Wish) -> AbstractContextManager[None]:
+    """The workers that the work is shared out to, where some are wanted."""
+    if wish.jobs is None and wish.dask is None:
+        return nullcontext()
+    from restrict.sweep.workers import workers
+
+    return workers(wish.jobs, wish.dask)
 
 
 def _one_position(program: Model, wish: Wish) -> None:

@@ -27,11 +27,12 @@ def check(model: str, certificate: Path, fast: bool, as_json: bool, limit: int |
     from restrict.certificate.check import load_any, trusted_check
     from restrict.certificate.lower_bound import is_lower_bound
     from restrict.checker.main import main
-    from restrict.files import read_bytes
+    from restrict.files import MAX_BYTES, read_bytes
     from restrict.model.source import is_there, load
 
     # A pipe can be read only once; and the checker is to be the first to read what may be malformed.
-    likely = fast and certificate.is_file() and b'"restrict-lower-bound/1"' in read_bytes(certificate)
+    readable = fast and certificate.is_file() and certificate.stat().st_size <= MAX_BYTES
+    likely = readable and b'"restrict-lower-bound/1"' in read_bytes(certificate)
     if likely and is_lower_bound(certificate):
         _print(verify(load(model), load_any(certificate), fast=True, limit=limit), as_json)
         return

@@ -42,6 +42,13 @@ def say(message: str, code: int) -> int:
     return code
 
 
+def at_most(x: float) -> str:
+    """A certified bound with four digits, not below it."""
+    from decimal import ROUND_CEILING, Context, Decimal
+
+    return f"{Context(prec=4, rounding=ROUND_CEILING).plus(Decimal(repr(float(x)))):g}"
+
+
 # ---------------------------------------------------------------- parameters
 
 

@@ -190,6 +190,9 @@ def _growth_document(answer: Growth | Unknown) -> dict[str, Any]:
             {"kind": c.kind, "value": c.value, "rate": None if c.rate is None else str(c.rate)} for c in answer.cases
         ],
         "proof": answer.proof,
+        "exact": None
+        if answer.exact is None
+        else {"values": list(answer.exact.values), "growth": list(answer.exact.growth)},
     }
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from restrict.soft.claim import SoftCertificate
     from restrict.soft.cross_entropy import CrossEntropy
     from restrict.soft.influence import Influence
+    from restrict.soft.model import SoftModel
 
 MODEL = click.argument("model", metavar="MODEL")
 LENGTHS = click.option("-n", "lengths", required=True, metavar="N[,N...]", help="Lengths, markers included.")
@@ -308,13 +309,16 @@ def check_command(model: str, certificate: Path) -> None:
 @click.option("--float32", is_flag=True, help="Evaluate in single precision.")
 @JSON
 def run_command(model: str, words: tuple[str, ...], float32: bool, as_json: bool) -> None:
-    """Evaluate MODEL on words: letters side by side, or symbols separated by spaces."""
+    """Evaluate MODEL on words: letters side by side, or symbols separated by spaces.
+
+    A compiled model's file says up to which length it is certified; beyond it a line on standard error warns.
+    """
     import numpy as np
 
     from restrict.soft import evaluate
     from restrict.soft.source import load
 
-    loaded = load(model)
+    loaded, kind = load(model), "float32" if float32 else "float64"
     found = []
     for word in words:
         symbols = word.split() if " " in word.strip() or any(len(s) > 1 for s in loaded.alphabet) else list(word)
@@ -322,17 +326,30 @@ def run_command(model: str, words: tuple[str, ...], float32: bool, as_json: bool
         logits = evaluate.logits(loaded, batch, dtype=np.float32 if float32 else np.float64)[0]
         chances = evaluate.probabilities(loaded, logits)
         chosen = [loaded.output.labels[int(k)] for k in evaluate.labels(loaded, logits)]
-        found.append((word, chosen, chances, logits))
+        found.append((word, chosen, chances, logits, loaded.beyond(batch.shape[1], kind)))
+        _warn(loaded, batch.shape[1], kind)
     if as_json:
-        rows = [{"word": w, "labels": c, "probabilities": p.tolist(), "logits": z.tolist()} for w, c, p, z in found]
+        rows = [
+            {"word": w, "labels": c, "probabilities": p.tolist(), "logits": z.tolist(), "beyond_certified": beyond}
+            for w, c, p, z, beyond in found
+        ]
         click.echo(json.dumps({"model": loaded.name, "rows": rows}))
         return
-    for word, chosen, chances, _logits in found:
+    for word, chosen, chances, *_ in found:
         if len(chosen) == 1:
             shown = ", ".join(f"{n} {p:.6g}" for n, p in zip(loaded.output.labels, chances[0], strict=True))
             click.echo(f"{word}: {chosen[0]} ({shown})")
         else:
             click.echo(f"{word}: {' '.join(chosen)}")
+
+
+def _warn(model: SoftModel, n: int, kind: str) -> None:
+    """Say that a compiled model may be wrong at a length."""
+    limit = model.beyond(n, kind)
+    if limit is not None:
+        what = kind if limit == model.certified.get(kind) else "exact arithmetic"
+        where = f"n = {n} is beyond {limit}, up to which it is certified in {what}"
+        say(f"warning: {model.name}: {where}; the labels may be wrong", 0)
 
 
 @soft.command("write")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -99,6 +100,7 @@ def _run(items: Any, rows: Path, engine: Engine, retry: bool) -> dict[str, Any]:
         with _bar() as (begin, step):
             done = run_items(items, rows, engine, retry=retry, begin=begin, step=step)
     except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # somebody who is impatient must not stop the last line
         sys.exit(say(f"interrupted; the rows so far are in {rows}; the same command goes on from there", 130))
     return {"rows": str(rows), "items": done.items, "new": done.new, "failed": done.failed}
 

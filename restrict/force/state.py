@@ -123,6 +123,19 @@ def depths(instance: Instance) -> dict[str, int]:
     return depth
 
 
+def weights(instance: Instance) -> dict[str, float]:
+    """About the tokens that force a node of each variable, if every head takes an anchor and nothing else."""
+    weight = {"token": 1.0, "position": 0.0}
+    for variable in instance.model.variables:
+        if isinstance(variable, Head):
+            read: set[str | None] = {instance.key(variable), variable.value} - {None}
+        else:
+            read = set()
+        total = sum(weight[a] for a in variable.args) if isinstance(variable, Map) else 0.0
+        weight[variable.name] = min(1e9, total + sum(weight[a] for a in sorted(filter(None, read))))
+    return weight
+
+
 class ForcingState:
     """Tokens and value sets under the restriction so far, with a trail so that a trial can be undone.
 
@@ -134,6 +147,7 @@ class ForcingState:
         self.instance = instance
         self.order = {v.name: t for t, v in enumerate(instance.model.variables)}
         self.depth = depths(instance)
+        self.weight = weights(instance).__getitem__
         self.alphabet = range(len(instance.model.alphabet))
         self.pinned = {i: (v,) for i, v in {**instance.pinned, **(base or {})}.items()}
         self.tokens: dict[int, tuple[int, ...]] = dict(self.pinned)
