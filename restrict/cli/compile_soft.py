@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from restrict.cli.common import at_most
+from restrict.cli.terminal import echo
 
 if TYPE_CHECKING:
     from restrict.logic.formula import Formula
@@ -102,31 +103,31 @@ def _formula(formula: str | None, spec: str | None, symbols: list[str] | None) -
 
 def _show(found: dict[str, Any], compiled: Compiled, options: SoftOptions, words: int | None) -> None:
     heads = found["heads"]
-    click.echo(
+    echo(
         f"{found['file']}: {len(heads)} heads in {found['layers']} layers, width {found['width']} ({found['theorem']})"
     )
     if compiled.model.positions.terms:
-        click.echo(f"  position embeddings: {', '.join(found['position_embeddings'])}")
-    click.echo(
+        echo(f"  position embeddings: {', '.join(found['position_embeddings'])}")
+    echo(
         f"  before rounding every Boolean is within {at_most(found['deviation_at_every_n'])} of its truth value, "
         "at every length (certified bound; the limit is 0.25)"
     )
     if options.n is not None:
-        click.echo(f"  at n = {options.n}: within {at_most(compiled.budget.deviation(options.n))} (certified bound)")
+        echo(f"  at n = {options.n}: within {at_most(compiled.budget.deviation(options.n))} (certified bound)")
     for kind in ("float64", "float32"):
         length = found[f"certified_length_{kind}"]
         after = (
             "the longest that the format allows" if length >= LONGEST else f"from n = {length + 1} on it may be wrong"
         )
-        click.echo(f"  {kind}: certified up to n = {length}; {after}")
+        echo(f"  {kind}: certified up to n = {length}; {after}")
     for head in heads:
         bound = f", within {at_most(head['deviation_at_every_n'])}" if "deviation_at_every_n" in head else ""
-        click.echo(
+        echo(
             f"  layer {head['layer']} head {head['head']}: {head['pattern']}, mask {head['mask']}, "
             f"1/tau = {head['inverse_temperature']}{bound}, for {'; '.join(head['serves'])}"
         )
     if words is not None:
-        click.echo(
+        echo(
             f"  equal to the evaluator on all {words} words of up to {options.verify} symbols, in float64 and float32 "
             "(exact)"
         )

@@ -10,7 +10,8 @@ import click
 
 from restrict.cli import common
 from restrict.cli.common import progress_on, trusted_line
-from restrict.cli.every_length import STATES, refute_everywhere
+from restrict.cli.every_length import STATES, refuse_others, refute_everywhere
+from restrict.cli.terminal import complete_language, echo
 
 if TYPE_CHECKING:
     from restrict.certificate.refutation import Refutation
@@ -21,10 +22,11 @@ if TYPE_CHECKING:
 @click.command()
 @common.MODEL
 @click.option(
-    "--language",
     "-L",
+    "--language",
     "spec",
     type=common.Text(),
+    shell_complete=complete_language,
     required=True,
     help="The language: parity, dyck:1, regex:(ab)*, model:FILE, ...",
 )
@@ -55,16 +57,19 @@ def refute(
     under it of which exactly one is in the language.
 
     Exit 0 where a refutation was found. Where there is none (immune), exit 3 and the reason; `proved` says whether that
-    is a proof. With --all-lengths: the exact set of lengths at which MODEL is wrong, and a shortest word.
+    is a proof. With --all-lengths: the exact set of lengths at which MODEL is wrong, with a proof, and a shortest word;
+    with -n N also a word of that length.
     """
     from restrict.certificate.refutation import Refutation
     from restrict.corollary2.refute import refute as run
     from restrict.errors import NotEstablished
     from restrict.model.source import load
 
+    if all_lengths:
+        refuse_others(("model", "spec", "states", "output", "as_json", "n"))
     program = load(model)
     if all_lengths:
-        refute_everywhere(program, spec, states, output, as_json)
+        refute_everywhere(program, spec, states, output, as_json, n)
         return
     with progress_on(f"{program.name[:40]}, n = {n}") as progress:
         found = run(program, spec, n, target=target, c=c, seed=seed, time=time, exact=exact, progress=progress)
@@ -80,9 +85,9 @@ def refute(
         document = {"refutation": json.loads(found.to_bytes()), "checked": line}
         click.echo(json.dumps(document | {"file": str(output) if output else None}))
         return
-    click.echo(summary(program, found, line))
+    echo(summary(program, found, line))
     if output is not None:
-        click.echo(f"  written to {output}")
+        echo(f"  written to {output}")
 
 
 def summary(program: Model, found: Refutation, line: str | None) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from restrict.cli import common
+from restrict.cli.terminal import echo
 
 if TYPE_CHECKING:
     from restrict.simulate.measure import Measured
@@ -92,7 +93,7 @@ def simulate(
         return
     _print(compiled, found)
     if output is not None:
-        click.echo(f"softmax model in {output}")
+        echo(f"softmax model in {output}")
 
 
 def _write(soft: SoftModel, n: int, output: Path | None, torch_file: Path | None) -> None:
@@ -116,22 +117,22 @@ def _safe(compiled: Compiled, safe: int) -> str:
 
 def _print(compiled: Compiled, found: Measured) -> None:
     soft, n = compiled.soft, compiled.n
-    click.echo(
+    echo(
         f"{compiled.program.name} at n = {n}: "
         f"heads {len(compiled.heads)}, layers {len(soft.layers)}, width {soft.width}"
     )
-    click.echo(
+    echo(
         f"needed 1/tau: {compiled.scale:.6g}; every head is within {common.at_most(compiled.error)} of the hard one "
         f"(certified; asked for {compiled.epsilon}), and rounding makes it exact"
     )
     _measured(found)
     for kind, longest in soft.certified.items():
-        click.echo(f"{kind}: {_safe(compiled, longest)}")
+        echo(f"{kind}: {_safe(compiled, longest)}")
     every = "every length at which the program is defined" if compiled.every_length else f"n = {n} only"
-    click.echo(f"the softmax model holds for {every}")
+    echo(f"the softmax model holds for {every}")
     width = max((len(h.variable) for h in compiled.heads), default=4)
     for head, measured in zip(compiled.heads, found.errors, strict=True):
-        click.echo(
+        echo(
             f"  {head.variable:<{width}}  layer {head.layer:>3}  ties {head.ties:<8}  1/tau = {head.scale.text}"
             f"  certified {common.at_most(head.error(n))}  measured {_shown(measured) if found.words else '-'}"
         )
@@ -145,11 +146,11 @@ def _shown(x: float) -> str:
 def _measured(found: Measured) -> None:
     """What was measured."""
     if not found.words:
-        click.echo("measured: nothing, one word of this length is too much")
+        echo("measured: nothing, one word of this length is too much")
         return
     on = f"all {found.words} words" if found.exhaustive else f"{found.words} sampled words (estimate from below)"
     wrong = "no wrong label" if not found.wrong else f"WRONG LABELS on {found.wrong} words; please report this as a bug"
-    click.echo(f"measured: {found.error:.6g} on {on}, {wrong}")
+    echo(f"measured: {found.error:.6g} on {on}, {wrong}")
 
 
 def _document(compiled: Compiled, found: Measured, output: Path | None) -> dict[str, Any]:
@@ -217,9 +218,9 @@ def _srasp(
         return
     heads = sum(len(layer.heads) for layer in soft.layers)
     lengths = f"at every length up to {n}" if budget.every_length else f"at n = {n}"
-    click.echo(f"{program.name} at n = {n} (start marker counted): heads {heads}, layers {len(soft.layers)}, width "
-               f"{soft.width}")  # fmt: skip
-    click.echo(
+    echo(f"{program.name} at n = {n} (start marker counted): heads {heads}, layers {len(soft.layers)}, width "
+         f"{soft.width}")  # fmt: skip
+    echo(
         f"needed 1/tau: {sharp.scale:.0f} for the gap {sharp.gap} (Theorem 26); all that is read is within "
         f"{common.at_most(sharp.error)} of the hard one (certified; asked for {epsilon}), and rounding makes it exact, "
         f"{lengths}"
@@ -227,9 +228,9 @@ def _srasp(
     _measured(found)
     for kind, longest in safe.items():
         if not budget.every_length:
-            click.echo(f"{kind}: " + (f"right at n = {n} (certified)" if longest else f"at n = {n} it may be wrong"))
+            echo(f"{kind}: " + (f"right at n = {n} (certified)" if longest else f"at n = {n} it may be wrong"))
             continue
         what = f"right up to n = {longest} (certified)" if longest else "nothing is certified"
-        click.echo(f"{kind}: {what}" + ("" if longest == n else f"; from n = {longest + 1} on the result may be wrong"))
+        echo(f"{kind}: {what}" + ("" if longest == n else f"; from n = {longest + 1} on the result may be wrong"))
     if output is not None:
-        click.echo(f"softmax model in {output}")
+        echo(f"softmax model in {output}")

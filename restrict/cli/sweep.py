@@ -14,6 +14,7 @@ import click
 
 from restrict.cli import common
 from restrict.cli.common import check_writable, say
+from restrict.cli.terminal import echo
 from restrict.errors import UsageError
 
 if TYPE_CHECKING:
@@ -130,11 +131,11 @@ def _report(summary: dict[str, Any], rows: Path, parquet: Path | None, as_json: 
         click.echo(json.dumps(summary))
         return
     if "checked" in summary:
-        click.echo(f"{rows}: {summary['checked']} certificates verified, {summary['without']} rows have none")
+        echo(f"{rows}: {summary['checked']} certificates verified, {summary['without']} rows have none")
     else:
-        click.echo(f"{rows}: {summary['items']} items, {summary['new']} new, {summary['failed']} with an error")
+        echo(f"{rows}: {summary['items']} items, {summary['new']} new, {summary['failed']} with an error")
     if parquet is not None:
-        click.echo(f"table in {parquet}")
+        echo(f"table in {parquet}")
 
 
 @contextmanager

@@ -313,14 +313,14 @@ class Solver:
             go_on = self.noise and not threats and steps < FREE_ANCHORS
             if (len(found) >= wanted and not go_on) or max(len(threats), steps // 4) > cap:
                 break
-            if self.wide and one_each and found and len(threats) > min(price for price, _, _ in found) + SLACK:
+            if self.state.wide and one_each and found and len(threats) > min(price for price, _, _ in found) + SLACK:
                 break  # a list of a large alphabet is not extended for an anchor that takes that many more tokens
         else:
             last = [self._exclude(head, goal, key, p, bad) for p, bad in threats.items()]
             if all(last):
                 found.append((self._price([g for g in last if g]), -1, [g for g in last if g]))
         for price, _, goals in sorted(self._sample(found, wanted), key=lambda f: f[:2]):
-            if not self.wide or price <= TOO_MUCH * max(limit, 1):
+            if not self.state.wide or price <= TOO_MUCH * max(limit, 1):
                 yield goals
 
     def _possible(self, goal: Goal) -> bool:

@@ -56,7 +56,7 @@ take, and so many more."""
 DIVES = 3
 """Scores that one of the first dives in a wide model may compute, in rows as long as the longest, one for each anchor.
 An answer that takes more is found by a later dive, if nothing else is."""
-SCORES, WIDE_SCORES, DEEP_SCORES = 2_400_000_000, 16_000_000_000, 10_000_000_000
+SCORES, WIDE_SCORES, DEEP_SCORES = 2_400_000_000, 24_000_000_000, 10_000_000_000
 """Scores computed by the whole search, once a first answer is known; of a wide model; of a deep one."""
 ROW_CHARGE = 500_000
 """What ordering one row of a wide model costs besides its scores: wide models have many rows, most of them short."""
@@ -131,6 +131,7 @@ class Search:
         for value in range(instance.domains[output]):
             groups.setdefault(instance.label(value), set()).add(value)
         self.target = (output, position)
+        self.state.wide = self.wide
         self.deep = not self.wide and self.state.depth.get(output, 0) >= DEEP
         self.state.row_charge = ROW_CHARGE if self.wide or self.deep else 0
         self._most_scores = WIDE_SCORES if self.wide else DEEP_SCORES if self.deep else SCORES

@@ -154,7 +154,7 @@ class ForcingState:
         self.facts: dict[Node, tuple[int, ...]] = {}
         self.reads: dict[Node, set[Node]] = {}
         self.trail: list[tuple[object, object]] = []
-        self.scores, self.row_charge = 0, 0
+        self.scores, self.row_charge, self.wide = 0, 0, False
         self.work = 0
         self.boxes: dict[object, list[Box]] = {}
         self._lists: dict[tuple[str, int, int], RowList] = {}
