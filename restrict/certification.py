@@ -145,7 +145,13 @@ def force_output(task: Task) -> Certificate:
     known = _without_a_search(task)
     if known is not None and ("optimum" in known.provenance or is_wide(task.instance)):
         return known if "optimum" in known.provenance else _compared(task, known)
-    best, stopped = _searched(task)
+    try:
+        best, stopped = _searched(task)
+    except (NotEstablished, ResourceLimit, KeyboardInterrupt) as error:
+        if known is None:
+            raise
+        stopped = "interrupted" if isinstance(error, KeyboardInterrupt) else "budget"
+        return replace(known, provenance={**known.provenance, "stopped": stopped})
     assert best.fixed is not None
     task = task.noting(strategy="goal", stopped=stopped)
     task.tell("confirming", best.count)
@@ -154,7 +160,7 @@ def force_output(task: Task) -> Certificate:
         raise InternalError(
             f"internal disagreement: the abstract run gives c = {found.c}, the search found 0; please report the model"
         )
-    if known is not None and len(known.restriction.fixed) < best.count:
+    if known is not None and len(known.restriction.fixed) < len(best.fixed):
         found = replace(known, provenance={**known.provenance, "stopped": stopped})
     if stopped != "interrupted" and best.fixed:
         found = _compared(task, found)
