@@ -112,8 +112,7 @@ def refute(
         if isinstance(found, Refutation | Immune):
             return found
         bound = found
-        if bound is None or not bound.exact:
-            task = task.noting(exact="out of time")
+        task = task if bound is not None and bound.exact else task.noting(exact="out of time")
     answer = _search(task, language, c)
     if isinstance(answer, Refutation) and bound is not None:
         if answer.free > bound.most:
