@@ -87,12 +87,12 @@ def figure_1() -> Drawing:
     return stacked(panels, "Figure 1: layers lose their attention under a restriction, and are removed")
 
 
-def under(instance: Instance, fixed: Mapping[int, int]) -> Certificate:
+def under(instance: Instance, fixed: Mapping[int, str]) -> Certificate:
     """What is true of every node under a restriction."""
     return certificate_of(instance, Restriction.of(instance, fixed), "all", "all")
 
 
-def first_step(instance: Instance, found: Certificate) -> dict[int, int]:
+def first_step(instance: Instance, found: Certificate) -> dict[int, str]:
     """The half of the fixed inputs that leaves the heads of layer 1 the fewest positions, of all halves."""
     fixed = found.restriction.fixed
 
