@@ -23,13 +23,13 @@ GROWTH: dict[str, list[tuple[str, dict[str, Any], tuple[int, ...]]]] = {
     "last": [
         ("random:layers=1,heads=2,states=2,seed=1", {}, (10**4, 10**5, 10**6, 10**7)),
         ("random:layers=2,heads=2,states=2,seed=1", {}, (10**4, 10**5, 10**6, 10**7)),
-        ("random:layers=2,heads=8,states=64,seed=1", {}, (10**3, 10**4, 10**5)),
+        ("random:layers=2,heads=8,states=64,seed=1", {}, (10**3, 10**4)),
         ("random:layers=1,heads=2,states=4,symbols=1000,seed=1", {}, (10**4, 10**5, 10**6)),
     ],
     "all": [
-        ("random:layers=1,heads=2,states=2,seed=1,every=1", {"free": 0.9}, (1000, 2000, 4000, 8000)),
-        ("random:layers=2,heads=2,states=2,seed=1,every=1", {"free": 0.6}, (500, 1000, 2000, 4000)),
-        ("random:layers=1,heads=4,states=16,seed=1,every=1", {"free": 0.6}, (500, 1000, 2000)),
+        ("random:layers=1,heads=2,states=2,seed=1,every=1", {"free": 0.9}, (1000, 2000, 4000)),
+        ("random:layers=2,heads=2,states=2,seed=1,every=1", {"free": 0.6}, (500, 1000, 2000)),
+        ("random:layers=1,heads=4,states=16,seed=1,every=1", {"free": 0.6}, (500, 1000)),
     ],
     "repeating": [("since", {"free": 0.9}, (10**4, 10**5, 10**6, 10**7))],
 }
