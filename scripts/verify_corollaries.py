@@ -4,9 +4,10 @@
 
 runs (or goes on with) the sweep of scripts/verify_corollaries.toml: random transformers of one to three layers, and
 programs that do recognise PARITY or Dyck-1 up to a bound. Each refutation goes through the fast checker; then the
-trusted checker verifies those of n up to 200. One that does not verify ends the script with exit code 3. The table of docs/refute.md has for each language, kind of model and
-length how many models were refuted (exact counts), the free share of the positions (exact; median, least, greatest) and
-why others were not. With ``--quick`` only n = 12 and 40 and two seeds.
+trusted checker verifies those of n up to 200. One that does not verify ends the script with exit code 3. The table of
+docs/refute.md has for each language, kind of model and length how many models were refuted (exact counts), the free
+share of the positions (exact; median, least, greatest) and why others were not. With ``--quick`` only n = 12 and 40 and
+two seeds.
 """
 
 from __future__ import annotations
