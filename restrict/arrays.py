@@ -56,8 +56,8 @@ def numbered(codes: I64, most: int) -> tuple[I64, I64]:
         most: their upper limit.
 
     Returns:
-        (the different ones, ascending; for each code its place among them, shape (m,)). Cost: linear in m where ``most``
-        is not much larger than m, else that of sorting.
+        (the different ones, ascending; for each code its place among them, shape (m,)). Cost: linear in m where
+        ``most`` is not much larger than m, else that of sorting.
     """
     if most > 8 * len(codes):
         names, number = np.unique(codes, return_inverse=True)

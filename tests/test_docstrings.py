@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,7 +40,7 @@ class Callable(NamedTuple):
 
     @property
     def of_a_language(self) -> bool:
-        return self.method and self.node.name in PROTOCOL and self.place.startswith("restrict/languages/")
+        return self.method and self.node.name in protocol() and self.place.startswith("restrict/languages/")
 
     @property
     def command(self) -> bool:
@@ -59,9 +60,16 @@ def callables() -> Iterator[Callable]:
                         yield Callable(f"{where}:{inner.lineno} {node.name}.{inner.name}", inner, True)
 
 
-ALL = list(callables())
-PROTOCOL = {item.node.name for item in ALL if item.place.endswith("Language." + item.node.name)}
-"""The methods of every language: their arguments, results and errors are said once, in the protocol."""
+@cache
+def everything() -> tuple[Callable, ...]:
+    """All of :func:`callables`."""
+    return tuple(callables())
+
+
+@cache
+def protocol() -> frozenset[str]:
+    """The methods of every language: their arguments, results and errors are said once, in the protocol."""
+    return frozenset(item.node.name for item in everything() if item.place.endswith("Language." + item.node.name))
 
 
 def section(doc: str, name: str) -> str | None:
@@ -127,15 +135,15 @@ def test_every_public_module_and_class_says_what_it_is_for() -> None:
 
 
 def test_docstrings_of_public_functions_have_one_form() -> None:
-    assert len(ALL) > 400
-    wrong = [f"{item.place} {text}" for item in ALL for text in complaints(item)]
+    assert len(everything()) > 400
+    wrong = [f"{item.place} {text}" for item in everything() for text in complaints(item)]
     assert not wrong, f"{len(wrong)} docstrings:\n" + "\n".join(wrong)
 
 
 def test_the_public_api_describes_arguments_results_and_errors() -> None:
     api = [getattr(restrict, name) for name in restrict.__all__ if name.islower() and not name.startswith("_")]
     homes = {value.__name__: value.__module__.replace(".", "/") + ".py" for value in api}
-    functions = {(item.place.split(":")[0], item.node.name): item for item in ALL if not item.method}
+    functions = {(item.place.split(":")[0], item.node.name): item for item in everything() if not item.method}
     assert len(homes) >= 20
     wrong = []
     for name, home in sorted(homes.items()):

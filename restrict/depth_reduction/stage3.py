@@ -51,6 +51,10 @@ class Effort(NamedTuple):
     rounds: int = DECIMATION_ROUNDS
 
 
+EFFORT = Effort()
+"""What Stage 3 does where it is run by itself."""
+
+
 @dataclass(frozen=True, eq=False)
 class Stage3Record:
     """What Stage 3 did.
@@ -237,7 +241,7 @@ class Setting:
 
 def settled(
     t: CTransformer, chosen: Selection, budget: int, setting: Setting, *, method: Method = "auto", seed: int = 0,
-    time: float | None = None, effort: Effort = Effort(),
+    time: float | None = None, effort: Effort = EFFORT,
 ) -> tuple[Restriction, Stage3Record]:  # fmt: skip
     """Stage 3 with selections that are already there.
 
