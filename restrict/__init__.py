@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         certify_costs,
         verify,
     )
+    from restrict.all_lengths.wrong import WrongLengths, wrong_lengths
     from restrict.certificate.certificate import Certificate, Claim, certificate_of, load_certificate
     from restrict.certificate.check import check
     from restrict.certificate.lower_bound import LowerBound
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from restrict.optimum.tighten import tighten
     from restrict.restriction import Restriction
     from restrict.simulate.formulas.compiler import compile_soft
+    from restrict.sweep.result import SweepResult, load_sweep, run_sweep
     from restrict.tradeoff import pareto
 
 from restrict.version import __version__
@@ -69,6 +71,8 @@ _HOME = {
     "certify_all_lengths": "restrict.all_lengths.verify",
     "certify_costs": "restrict.all_lengths.verify",
     "verify": "restrict.all_lengths.verify",
+    "WrongLengths": "restrict.all_lengths.wrong",
+    "wrong_lengths": "restrict.all_lengths.wrong",
     "CTransformer": "restrict.depth_reduction.ctransformer",
     "Certificate": "restrict.certificate.certificate",
     "Claim": "restrict.certificate.certificate",
@@ -117,6 +121,9 @@ _HOME = {
     "Refutation": "restrict.certificate.refutation",
     "refute": "restrict.corollary2.refute",
     "Restriction": "restrict.restriction",
+    "SweepResult": "restrict.sweep.result",
+    "load_sweep": "restrict.sweep.result",
+    "run_sweep": "restrict.sweep.result",
 }
 
 __all__ = [
@@ -145,8 +152,10 @@ __all__ = [
     "ResourceLimit",
     "RestrictError",
     "Restriction",
+    "SweepResult",
     "Table",
     "UsageError",
+    "WrongLengths",
     "__version__",
     "automaton",
     "certificate_of",
@@ -166,10 +175,12 @@ __all__ = [
     "language",
     "load",
     "load_certificate",
+    "load_sweep",
     "lower_bound",
     "pareto",
     "reduce_layer",
     "refute",
+    "run_sweep",
     "sensitivity",
     "stage1",
     "stage2",
@@ -177,6 +188,7 @@ __all__ = [
     "theorem_bounds",
     "tighten",
     "verify",
+    "wrong_lengths",
 ]
 
 

@@ -1,5 +1,5 @@
 """Strict JSON: no duplicate keys, no floats, no unknown keys, every fault with its place (docs/format.md, rules for
-both files)."""
+both files). The bytes are read by the trusted reader, which is linear and bounds its memory."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from restrict.arrays import MAX64, MIN64
-from restrict.errors import ModelError, quote
-
-MAX_DEPTH = 64
+from restrict.checker.account import READING, Meter, Place, Reject
+from restrict.checker.main import uncollected
+from restrict.checker.read import read_json
+from restrict.errors import ModelError, ResourceLimit, quote
 
 
 def parse(content: bytes, source: str) -> Any:
@@ -26,47 +27,13 @@ def parse(content: bytes, source: str) -> Any:
 
     Raises:
         ModelError: that names ``source``: no JSON, a float, a key twice, or beyond these limits.
+        ResourceLimit: it would take more than 1.5 GiB (the checker's own reader and limits; linear time).
     """
     try:
-        value = json.loads(
-            content.decode("utf-8"),
-            object_pairs_hook=_unique,
-            parse_float=lambda text: _fail(f"the number {text} is not an integer"),
-            parse_constant=lambda text: _fail(f"{text} is not allowed"),
-        )
-        _check_tree(value, 1)
-        return value
-    except ModelError as error:
-        raise ModelError(f"{source}: {error}") from None
-    except RecursionError:
-        raise ModelError(f"{source}: nested more than {MAX_DEPTH} deep") from None
-    except ValueError as error:
-        raise ModelError(f"{source}: not JSON: {error}") from None
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result = dict(pairs)
-    if len(result) != len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        _fail(f"the key {quote(twice)} occurs twice in one object")
-    return result
-
-
-def _fail(reason: str) -> NoReturn:
-    raise ModelError(reason)
-
-
-def _check_tree(value: Any, depth: int) -> None:
-    if depth > MAX_DEPTH + 1:
-        _fail(f"nested more than {MAX_DEPTH} deep")
-    if isinstance(value, str) and not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
-        _fail(f"the text {quote(value)} has a lone surrogate, which is no character")
-    if isinstance(value, int) and not MIN64 <= value <= MAX64:
-        _fail(f"the integer {quote(value)} does not fit 64 bits")
-    if isinstance(value, dict | list):
-        for child in [*value, *value.values()] if isinstance(value, dict) else value:
-            _check_tree(child, depth + 1)
+        with uncollected():
+            return read_json(content, Place(source), Meter(READING))
+    except Reject as reject:
+        raise (ResourceLimit if reject.code == 5 else ModelError)(str(reject)) from None
 
 
 @dataclass(frozen=True)
@@ -161,7 +128,8 @@ class Node:
         missing = [key for key in required if key not in members]
         if missing:
             self.fail(f"the key {missing[0]!r} is missing")
-        unknown = [key for key in members if key not in {*required, *optional}]
+        known = {*required, *optional}
+        unknown = [key for key in members if key not in known]
         if unknown:
             self.fail(f"unknown key {quote(unknown[0])}; known here: {', '.join([*required, *optional])}")
         return {

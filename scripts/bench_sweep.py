@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from restrict.sweep.items import Item, Outcome
-from restrict.sweep.run import Engine, run_sweep
+from restrict.sweep.run import Engine, run_items
 from restrict.sweep.spec import read_spec
 
 SPEC = """
@@ -76,7 +76,7 @@ def measured(folder: Path, count: int, jobs: int, work: Callable[[Item], Outcome
         taken.append(row["seconds"])
 
     start = time.perf_counter()
-    run_sweep(items(folder, count), folder / f"rows-{count}-{jobs}.jsonl", Engine(jobs), function=work, step=step)
+    run_items(items(folder, count), folder / f"rows-{count}-{jobs}.jsonl", Engine(jobs), function=work, step=step)
     return stamps[0] - start, stamps[-1] - stamps[0], sum(taken[1:])
 
 
@@ -97,10 +97,10 @@ def main() -> None:
               f"{start:.1f} s until the first row", flush=True)  # fmt: skip
         many, out = items(folder, 10_000), folder / "many.jsonl"
         begin = time.perf_counter()
-        run_sweep(many[:9_999], out, Engine(0), function=at_once)
+        run_items(many[:9_999], out, Engine(0), function=at_once)
         print(f"writing a row and its certificate: {(time.perf_counter() - begin) / 10:.2f} ms")
         begin = time.perf_counter()
-        done = run_sweep(items(folder, 10_000), out, Engine(0), function=at_once)
+        done = run_items(items(folder, 10_000), out, Engine(0), function=at_once)
         print(f"resuming {done.items} items, {done.new} of them open: {time.perf_counter() - begin:.2f} s")
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from restrict.sweep.local import cores
-from restrict.sweep.run import Engine, run_sweep
+from restrict.sweep.run import Engine, run_items
 from restrict.sweep.spec import read_spec
 from restrict.sweep.store import read_rows
 
@@ -53,7 +53,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=cores())
     options = parser.parse_args()
     items = read_spec(SPEC).items
-    done = run_sweep(items, options.rows, Engine(options.jobs))
+    done = run_items(items, options.rows, Engine(options.jobs))
     found = read_rows(options.rows)[0]
     print(f"{done.items} items, {done.new} new, {done.failed} with an error")
     print(table([found[item.identity] for item in items]))

@@ -20,6 +20,7 @@ from restrict.all_lengths.moore import Moore, moore
 from restrict.all_lengths.patterns import cheapest_pattern
 from restrict.all_lengths.recognise import recognise
 from restrict.all_lengths.stages import Built, build
+from restrict.all_lengths.wrong import _lengths, _settled, _system
 from restrict.languages.dfa import minimal
 from restrict.languages.regular import Regular
 from restrict.model.fileformat import loads
@@ -29,6 +30,8 @@ from tests.random_order_only import random_order_only, random_transformer
 Document = dict[str, Any]
 LONG = 40
 """Lengths up to here are tried, with sets of states."""
+FAR = 9
+"""Up to so many symbols a set of lengths is tried, word by word."""
 EVERY = 5
 """Words up to here are tried, position by position."""
 
@@ -82,7 +85,7 @@ def true_claim(rng: Generator, subject: Subject) -> Document:
     one, first = subject.moore, int(rng.integers(4))
     makers: list[Any] = [forcing_claim, cost_claim, computes_claim, deviates_claim]
     if one.accepts and not subject.every:
-        makers += [recognises_claim, differs_claim, other_language_claim]
+        makers += [recognises_claim, differs_claim, other_language_claim, lengths_claim]
     for _ in range(20):
         claim = makers[int(rng.integers(len(makers)))](rng, subject, first)
         if claim is not None:
@@ -124,6 +127,22 @@ def other_language_claim(rng: Generator, subject: Subject, first: int) -> Docume
     return None
 
 
+def lengths_claim(rng: Generator, subject: Subject, first: int) -> Document | None:
+    """The set of lengths at which the model is wrong about a language."""
+    if rng.random() < 0.3:
+        document = dfa_document(random_language(rng, subject.model.alphabet))
+    else:
+        name, alphabet = OTHERS[int(rng.integers(len(OTHERS)))], list(subject.model.alphabet)
+        document = {"name": name, "alphabet": alphabet if rng.random() < 0.5 else alphabet[::-1]}
+        if name == "dyck" and rng.random() < 0.3:
+            document["depth"] = int(rng.integers(1, 3))
+    wrong = _system(moore(subject.built, merging=False), document)
+    settled, turn = _settled(wrong)
+    least, most = (_lengths(wrong, settled, turn, subject.markers, side).document() for side in (0, 1))
+    claim: Document = {"kind": "lengths", "language": document, "settled": settled, "turn": turn}
+    return claim | {"least": least, "most": most}
+
+
 def member(language: Document, word: tuple[str, ...]) -> bool:
     """Whether a word is in a language of two symbols, by its definition."""
     bits = [language["alphabet"].index(a) for a in word]
@@ -146,7 +165,7 @@ def forcing_claim(rng: Generator, subject: Subject, first: int) -> Document | No
 
 def cost_claim(rng: Generator, subject: Subject, first: int) -> Document | None:
     name = subject.names[int(rng.integers(len(subject.names)))]
-    return costs(subject.moore, name, subject.markers, int(rng.integers(1, 5))).claim()
+    return costs(moore(subject.built, merging=False), name, subject.markers).claim()
 
 
 def machine_of(subject: Subject) -> Document:
@@ -192,6 +211,7 @@ def truth(subject: Subject, claim: Document) -> bool:
         "deviates": true_difference,
         "forces": true_forcing,
         "cost": true_cost,
+        "lengths": true_lengths,
     }[claim["kind"]](subject, claim)
 
 
@@ -320,20 +340,41 @@ def true_forcing(subject: Subject, claim: Document) -> bool:
     return spoken
 
 
+def true_lengths(subject: Subject, claim: Document) -> bool:
+    """Word by word, up to a length."""
+
+    def has(part: Document, n: int) -> bool:
+        early, cycle = part["early"], part["cycle"]
+        return bool(early[n] if n < len(early) else cycle[(n - len(early)) % len(cycle)])
+
+    for n in range(FAR + subject.markers):
+        words = product(subject.moore.alphabet, repeat=max(n - subject.markers, 0)) if n >= subject.markers else []
+        pairs = ((subject.moore.run(word), other_label(subject, claim, word)) for word in words) if n else ()
+        wrong = any(said not in ("", other) for said, other in pairs)
+        if has(claim["least"], n) > wrong or wrong > has(claim["most"], n):
+            return False
+    return True
+
+
+def claimed_cost(claim: Document, t: int) -> int:
+    """What a claim says of words of ``t`` symbols; -1: no restriction forces the label."""
+    listed, growth = claim["costs"], claim["growth"]
+    turns, r = divmod(t - len(listed) + len(growth), len(growth)) if t >= len(listed) else (0, None)
+    value: int = listed[t] if r is None else listed[len(listed) - len(growth) + r]
+    return value if value < 0 or r is None else value + turns * growth[r]
+
+
 def true_cost(subject: Subject, claim: Document) -> bool:
     """Length by length, with the least cost of every set of states."""
-    listed, period, cap = claim["costs"], claim["period"], claim["cap"]
     here: dict[frozenset[int], int] = {frozenset([0]): 0}
-    for t in range(len(listed) + LONG):
-        least = min((c for s, c in here.items() if forced(subject, s, claim["label"])), default=cap + 1)
-        said = listed[t] if t < len(listed) else listed[len(listed) - period + (t - len(listed)) % period]
-        if t + subject.markers > 0 and said != (least if least <= cap else -1):
+    for t in range(len(claim["costs"]) + LONG):
+        least = min((c for s, c in here.items() if forced(subject, s, claim["label"])), default=-1)
+        if t + subject.markers > 0 and claimed_cost(claim, t) != least:
             return False
         then: dict[frozenset[int], int] = {}
         for states, c in here.items():
             for cell in ("*", *subject.moore.alphabet):
-                if c + (cell != "*") <= cap:
-                    to = after(subject, states, cell)
-                    then[to] = min(then.get(to, cap + 1), c + (cell != "*"))
+                to = after(subject, states, cell)
+                then[to] = min(then.get(to, c + 1), c + (cell != "*"))
         here = then
     return True

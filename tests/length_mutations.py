@@ -84,7 +84,21 @@ def in_claim(name: str, *kinds: str) -> None:
     OPERATORS[f"change {name} of the claim"] = change
 
 
-for key in ("from", "shortest", "word", "position", "start", "middle", "end", "costs", "period", "cap"):
+for key in (
+    "from",
+    "shortest",
+    "word",
+    "position",
+    "start",
+    "middle",
+    "end",
+    "costs",
+    "growth",
+    "settled",
+    "turn",
+    "least",
+    "most",
+):
     in_claim(key)
 for key in ("accept", "transitions", "output", "table", "left", "right", "labels"):
     in_claim(key)
@@ -113,17 +127,76 @@ def claim_the_other_label(rng: Generator, model: Document, proof: Document) -> b
 
 @operator
 def claim_a_cheaper_cost(rng: Generator, model: Document, proof: Document) -> bool:
-    """The late costs one less, or from one length later on; with more room for them."""
+    """The late costs one less, or from one length later on."""
     claim = proof["claim"]
     if claim["kind"] != "cost":
         return False
     if rng.random() < 0.5:
-        late = range(len(claim["costs"]) - claim["period"], len(claim["costs"]))
+        late = range(len(claim["costs"]) - len(claim["growth"]), len(claim["costs"]))
         for t in late:
             claim["costs"][t] = max(-1, claim["costs"][t] - 1)
     else:
         claim["costs"].pop(int(rng.integers(len(claim["costs"]))))
-    claim["cap"] += int(rng.integers(-1, 2))
+    return True
+
+
+@operator
+def claim_another_growth(rng: Generator, model: Document, proof: Document) -> bool:
+    """A bounded cost grows, a growing one is bounded, or grows at another rate; perhaps in a longer period."""
+    claim = proof["claim"]
+    if claim["kind"] != "cost":
+        return False
+    growth = claim["growth"]
+    if rng.random() < 0.4:  # twice the period: the same function, or nearly
+        listed = claim["costs"]
+        listed += [c if c < 0 else c + g for c, g in zip(listed[-len(growth) :], growth, strict=True)]
+        claim["growth"] = growth = [2 * g for g in [*growth, *growth]]
+        claim["turn"] *= int(rng.integers(1, 3))
+        claim["settled"] = max(claim["settled"], len(listed) - len(growth))
+    if rng.random() < 0.6:
+        at = int(rng.integers(len(growth)))
+        growth[at] = max(0, growth[at] + int(rng.choice([-1, 1])))
+    return True
+
+
+@operator
+def settle_earlier(rng: Generator, model: Document, proof: Document) -> bool:
+    """Costs or lengths are said to be settled at another length, by another turn."""
+    claim = proof["claim"]
+    if claim["kind"] not in ("cost", "lengths"):
+        return False
+    key = pick(rng, ["settled", "turn"])
+    claim[key] = max(0, claim[key] + int(rng.integers(-3, 4)))
+    return True
+
+
+@operator
+def claim_other_lengths(rng: Generator, model: Document, proof: Document) -> bool:
+    """A length is left out or added, early or late, on one side or on both."""
+    claim = proof["claim"]
+    if claim["kind"] != "lengths":
+        return False
+    part, place = pick(rng, ["early", "cycle"]), int(rng.integers(8))
+    for side in ("least", "most") if rng.random() < 0.5 else (pick(rng, ["least", "most"]),):
+        if listed := claim[side][part]:
+            listed[place % len(listed)] ^= 1
+    return True
+
+
+@operator
+def claim_of_another_language(rng: Generator, model: Document, proof: Document) -> bool:
+    """The same of a language with another name, other symbols or another depth."""
+    language = proof["claim"].get("language", {})
+    if "name" not in language or "transitions" in language:
+        return False
+    how = int(rng.integers(3))
+    if how == 0:
+        language["name"] = pick(rng, ["majority", "anbn", "palindromes", "dyck", "shuffle-dyck"])
+        language.pop("depth", None)
+    elif how == 1:
+        language["alphabet"].reverse()
+    elif language["name"] == "dyck":
+        language["depth"] = int(rng.integers(1, 4))
     return True
 
 

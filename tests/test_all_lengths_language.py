@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from itertools import product
+from math import lcm
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import restrict
-from restrict.all_lengths.compare import machine_of, wrong_lengths
+from restrict.all_lengths.compare import machine_of
 from restrict.all_lengths.compile_back import compile_language, formula_of, spelled
-from restrict.all_lengths.forcing import Costs
 from restrict.all_lengths.verify import language_of_model, named
+from restrict.all_lengths.wrong import wrong_about_automaton
 from restrict.errors import NotEstablished, ResourceLimit, UsageError
 from restrict.languages.dfa import Dfa, minimal
 from restrict.languages.monoid import star_free
@@ -94,7 +96,7 @@ def test_the_exact_set_of_wrong_lengths() -> None:
         if model.output.position == "every":
             continue
         automaton = restrict.automaton(model)
-        lengths = wrong_lengths(automaton.moore, language.dfa, len(model.markers))
+        lengths = wrong_about_automaton(automaton.moore, language.dfa, len(model.markers))
         for n in range(1, 8):
             words = list(product("ab", repeat=n - len(model.markers))) if n >= len(model.markers) else []
             said = [(automaton.moore.run(w), language.contains(w)) for w in words]
@@ -110,14 +112,15 @@ def test_forcing_costs_and_patterns_at_every_length() -> None:
         language = language_of_model(model)
         costs = {label: automaton.costs(label) for label in ("accept", "reject")}
         for n in (1, 2, 5, 9, 30):
-            least = []
             for label, cost_of in costs.items():
                 known = language.forcing_cost(n, label == "accept")
                 cost = None if known is None else known.cost
-                value = at_length(cost_of, n)
-                assert value == (cost if cost is not None and cost <= cost_of.cap else -1)
-                least.append(value)
-            assert max(least) >= 0
+                assert cost_of(n) == (-1 if cost is None else cost)
+                restriction = automaton.cheapest(label, n)
+                assert (restriction is None) == (cost is None)
+                assert restriction is None or sum(a != "*" for a in restriction) == cost
+                for word in completions(restriction) if restriction is not None and n < 6 else ():
+                    assert model.run(word).output == label
         for label in costs:
             pattern = automaton.pattern(label)
             if pattern is None:
@@ -127,7 +130,7 @@ def test_forcing_costs_and_patterns_at_every_length() -> None:
                 free = n - len(pattern.start) - len(pattern.end)
                 middle = [pattern.middle[t % len(pattern.middle)] for t in range(free)]
                 cells = [*pattern.start, *middle, *pattern.end]
-                for word in product(*[("a", "b") if c == "*" else (c,) for c in cells]) if n < 12 else ():
+                for word in completions(cells) if n < 12 else ():
                     assert model.run(word).output == label
         _, proof = restrict.certify_all_lengths(model)
         assert proof.line is not None
@@ -135,8 +138,8 @@ def test_forcing_costs_and_patterns_at_every_length() -> None:
 
 
 def bounded_on_one_side(seed: int, programs: int) -> int:
-    """Theorem 1 (Hahn 2020) at every length at once: of a program's exact costs of both labels, at each length at which
-    it is defined, one is at most a constant. All features mixed; how many programs."""
+    """Theorem 1 (Hahn 2020) at every length at once: on each residue class of lengths, the exact cost of one of both
+    labels does not grow. All features mixed; how many programs."""
     rng = np.random.default_rng(seed)
     done = 0
     for _ in range(programs):
@@ -149,10 +152,15 @@ def bounded_on_one_side(seed: int, programs: int) -> int:
         except (NotEstablished, ResourceLimit):
             continue
         done += 1
-        size = max(len(c.values) for c in both) + 2 * both[0].period * both[-1].period
-        for t in range(1, size):
-            assert max(at_length(c, t) for c in both) >= 0, (document, t)
+        start, turn = max(c.cost.start for c in both), lcm(*(c.cost.period for c in both))
+        for t in range(max(1, start), max(1, start) + turn):
+            assert any(c(t) >= 0 and c(t) == c(t + turn) for c in both), (document, t)
     return done
+
+
+def completions(cells: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """All words over a and b that agree with a restriction."""
+    return product(*[("a", "b") if c == "*" else (c,) for c in cells])
 
 
 @pytest.mark.parametrize("programs", [30, pytest.param(200, marks=pytest.mark.heavy)])
@@ -163,12 +171,6 @@ def test_one_label_has_bounded_cost_at_every_length(programs: int) -> None:
 @pytest.mark.slow
 def test_one_label_has_bounded_cost_at_every_length_of_a_thousand_programs() -> None:
     assert bounded_on_one_side(13, 1300) >= 1000
-
-
-def at_length(costs: Costs, n: int) -> int:
-    """The cost for words of ``n`` symbols."""
-    size = len(costs.values)
-    return costs.values[n if n < size else size - costs.period + (n - size) % costs.period]
 
 
 def random_star_free(rng: np.random.Generator, most: int) -> Dfa:

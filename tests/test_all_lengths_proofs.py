@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 
 from restrict.all_lengths.proof import document, to_bytes
-from restrict.checker.account import Reject
+from restrict.checker.account import Meter, Place, Reject
+from restrict.checker.costs import Costs as CheckedCosts
 from restrict.checker.main import verify
 from restrict.errors import RestrictError
+from restrict.languages.quasilinear import QuasiLinear, least_costs
 from restrict.model.fileformat import dumps
 from tests.length_claims import Subject, random_model, true_claim, truth
 from tests.length_mutations import OPERATORS, attack
@@ -47,7 +50,7 @@ def proofs(seed: int, programs: int) -> Counter[str]:
 @pytest.mark.parametrize("programs", [60, pytest.param(400, marks=pytest.mark.heavy)])
 def test_every_claim_of_every_kind_of_program_has_a_proof(programs: int) -> None:
     kinds = proofs(0, programs)
-    for kind in ("recognises", "differs", "computes", "deviates", "forces", "cost"):
+    for kind in ("recognises", "differs", "computes", "deviates", "forces", "cost", "lengths"):
         assert kinds[kind] >= programs // 20, kinds
     for feature in ("when", "every", "no accept", "order by j", "j - i"):
         assert kinds[feature] >= programs // 20, kinds
@@ -124,8 +127,8 @@ def test_domains_that_grow_with_n_do_not_mix_up_pairs() -> None:
 
 
 def test_the_costs_are_exact() -> None:
-    """`accept` costs one b; `reject` costs every symbol."""
-    accept = {"kind": "cost", "label": "accept", "costs": [-1, 1], "period": 1, "cap": 3}
+    """`accept` costs one b; `reject` costs every symbol, at every length."""
+    accept = {"kind": "cost", "label": "accept", "costs": [-1, 1], "growth": [0], "settled": 2, "turn": 1}
     content, proof = proof_of(CONTAINS_B, accept)
     line = verify(content, to_bytes(proof))
     assert line.startswith("s VERIFIED all-lengths cost-of=accept at-most=1 period=1 from=1")
@@ -133,11 +136,107 @@ def test_the_costs_are_exact() -> None:
         proof["claim"]["costs"] = costs
         with pytest.raises(Reject, match=why):
             verify(content, to_bytes(proof))
-    proof["claim"] = {"kind": "cost", "label": "reject", "costs": [0, 1, 2, 3, -1], "period": 1, "cap": 3}
-    assert "at-most=>3" in verify(content, to_bytes(proof))
-    proof["claim"]["cap"] = 4
-    with pytest.raises(Reject, match="the cost for 4 symbols is not -1"):
+    proof["claim"] |= {"label": "reject", "costs": [0], "growth": [1]}
+    assert "cost-of=reject grows=1 period=1 from=0" in verify(content, to_bytes(proof))
+    proof["claim"] |= {"costs": [0, 1, 2, 3, 4, 5, 5], "growth": [0]}
+    with pytest.raises(Reject, match="expected a length of the last costs"):
         verify(content, to_bytes(proof))
+    proof["claim"]["settled"] = 6
+    with pytest.raises(Reject, match="the cost for 6 symbols is not 5"):
+        verify(content, to_bytes(proof))
+    proof["claim"] |= {"costs": [0, 1, 2, 3, 4, 5, 6], "growth": [0]}
+    with pytest.raises(Reject, match="from 6 symbols on, 1 more do not add 0"):
+        verify(content, to_bytes(proof))
+
+
+@pytest.mark.parametrize("most", [60, pytest.param(1500, marks=pytest.mark.heavy)])
+def test_forcing_costs_of_random_automata(most: int) -> None:
+    """Random automata, with groups: the least costs at every length up to 7 by all restrictions one by one, further by
+    sets of states; and the checker accepts what is computed, and no other function that differs at a short length."""
+    rng = np.random.default_rng(most)
+    growing = refused = 0
+    for _ in range(most):
+        letters, states = int(rng.integers(1, 4)), int(rng.integers(1, 6))
+        delta = rng.integers(states, size=(states, letters))
+        if rng.random() < 0.5:  # letters that permute the states
+            for a in range(letters):
+                delta[:, a] = rng.permutation(states) if rng.random() < 0.7 else delta[:, a]
+        good = frozenset(np.flatnonzero(rng.random(states) < 0.5).tolist())
+        edges, goals = naive_sets(delta.tolist(), good)
+        found, settled = least_costs(edges, goals)
+        short = 7 if letters < 3 else 5
+        truth = [naive_cost(delta.tolist(), good, t) for t in range(short)]
+        assert [found(t) for t in range(short)] == truth
+        far = len(found.values) + 3 * found.period + 20
+        assert [found(t) for t in range(far)] == naive_walks(edges, goals, far)
+        growing += not found.bounded
+        fields = {"costs": list(found.values), "growth": list(found.growth)}
+        fields |= {"settled": max(settled.first, found.start), "turn": settled.turn}
+        check_costs(fields, edges, goals)
+        which = str(rng.choice(["costs", "growth"]))
+        at = int(rng.integers(len(fields[which])))
+        fields[which][at] = max(0, fields[which][at] + int(rng.choice([-1, 1])))
+        wrong = QuasiLinear(tuple(fields["costs"]), tuple(fields["growth"]))
+        if any(wrong(t) != found(t) for t in range(far)):
+            with pytest.raises(Reject):
+                check_costs(fields, edges, goals)
+            refused += 1
+    assert growing >= most // 10
+    assert refused >= most // 3
+
+
+def check_costs(fields: dict[str, Any], edges: list[list[int]], goals: list[int]) -> None:
+    """The trusted checker's own test of a graph's least costs."""
+    place = Place("proof", "claim")
+    CheckedCosts(dict(fields), place, Meter(10**9)).check(edges, goals, 0)
+
+
+def naive_sets(delta: list[list[int]], good: frozenset[int]) -> tuple[list[list[int]], list[int]]:
+    """The graph of sets of states; which of them force."""
+    known = {frozenset([0]): 0}
+    order, edges = list(known), []
+    for states in order:
+        parts = [frozenset(delta[q][a] for q in states) for a in range(len(delta[0]))]
+        for part in (frozenset().union(*parts), *parts):
+            if part not in known:
+                known[part] = len(order)
+                order.append(part)
+        edges.append([known[part] for part in (frozenset().union(*parts), *parts)])
+    return edges, [v for v, states in enumerate(order) if states <= good]
+
+
+def naive_cost(delta: list[list[int]], good: frozenset[int], t: int) -> int:
+    """All restrictions of ``t`` positions, and all completions of each."""
+    letters = range(len(delta[0]))
+    costs = []
+    for cells in product((-1, *letters), repeat=t):
+        states = {0}
+        for cell in cells:
+            states = {delta[q][a] for q in states for a in (letters if cell < 0 else (cell,))}
+        if states <= good:
+            costs.append(sum(cell >= 0 for cell in cells))
+    return min(costs, default=-1)
+
+
+def naive_walks(edges: list[list[int]], goals: list[int], most: int) -> list[int]:
+    """The least costs of walks, length by length."""
+    here, out = {0: 0}, []
+    for _ in range(most):
+        out.append(min((c for v, c in here.items() if v in goals), default=-1))
+        after: dict[int, int] = {}
+        for v, c in here.items():
+            for k, to in enumerate(edges[v]):
+                after[to] = min(after.get(to, c + 1), c + (k > 0))
+        here = after
+    return out
+
+
+def test_parity_costs_every_symbol() -> None:
+    """The sets of states of PARITY: to force it, every position is fixed."""
+    edges, goals = naive_sets([[0, 1], [1, 0]], frozenset([1]))
+    found, _ = least_costs(edges, goals)
+    assert (found.values, found.growth) == ((-1, 1), (1,))
+    assert [found.formula(*case) for case in found.late()] == ["t"]
 
 
 def test_a_rule_that_divides_by_0_at_a_longer_length_ends_in_a_rejection() -> None:

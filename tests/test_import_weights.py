@@ -160,7 +160,7 @@ BAD: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ),
     ({}, {"denominators": {"unembed": 0}}, "denominators.unembed: 0 is not in 1 .."),
     ({}, {"denominators": {"nothing": 2}}, "denominators: there is no tensor 'nothing'"),
-    ({}, {"denominators": {"unembed": 0.5}}, "the number 0.5 is not an integer"),
+    ({}, {"denominators": {"unembed": 0.5}}, "only integers are allowed: 0.5"),
     ({}, {"output": {"position": "first"}}, "output.position: 'first' is neither 'last' nor 'every'"),
     ({}, {"output": {"position": "last", "labels": ["x"]}}, "output.labels: 1 labels for 2 rows of 'unembed'"),
     ({}, {"output": {"position": "last", "accept": [2]}}, "output.accept[0]: 2 is not in 0 .. 1"),
@@ -193,7 +193,7 @@ def test_bad_files_are_refused_in_one_line(
         (b"", "not a safetensors file"),
         (b"x" * 100, "not a safetensors file"),
         (save({"embed": np.zeros((1, 1))}), "the metadata has no entry 'restrict'"),
-        (save({"embed": np.zeros((1, 1))}, metadata={"restrict": "{"}), "metadata 'restrict': not JSON"),
+        (save({"embed": np.zeros((1, 1))}, metadata={"restrict": "{"}), "metadata 'restrict': top level: not JSON"),
         (save({"embed": np.zeros((1, 1))}, metadata={"restrict": '{"a": 1, "a": 2}'}), "occurs twice"),
     ],
 )

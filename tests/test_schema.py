@@ -260,11 +260,13 @@ def test_lower_bound_key_is_required(key: str) -> None:
 DFA = {"format": "restrict-dfa/1", "alphabet": ["0"], "start": 0, "accept": [], "transitions": [[0]]}
 MACHINE = {"alphabet": ["0", "1"], "labels": ["no"], "transitions": [[0, 0]], "output": [0]}
 EVERYWHERE = {"alphabet": ["0", "1"], "labels": ["no"], "left": [[0, 0]], "right": [[0, 0]], "table": [[[0], [0]]]}
+SET = {"early": [0], "cycle": [0, 1]}
 LENGTH_CHANGES_ALLOWED = [
     ("claim/middle", ["*", "1"]),
     ("claim", {"kind": "recognises", "language": DFA, "from": 0}),
     ("claim", {"kind": "differs", "language": DFA, "word": [], "from": 3, "shortest": 0}),
-    ("claim", {"kind": "cost", "label": "accept", "costs": [-1, 1], "period": 1, "cap": 9}),
+    ("claim", {"kind": "cost", "label": "accept", "costs": [-1, 1], "growth": [0], "settled": 2, "turn": 1}),
+    ("claim", {"kind": "lengths", "language": DFA, "least": SET, "most": SET, "settled": 1, "turn": 2}),
     ("claim", {"kind": "computes", "machine": MACHINE, "from": 0}),
     ("claim", {"kind": "deviates", "machine": EVERYWHERE, "word": ["0"], "position": 0, "from": 0, "shortest": 1}),
     ("provenance", {"seconds": 1}),
@@ -286,7 +288,10 @@ LENGTH_CHANGES_REFUSED = [
     ("claim/kind", "hopes"),
     ("claim/middle", []),
     ("claim/from", -1),
-    ("claim", {"kind": "cost", "label": "accept", "costs": [-2], "period": 1, "cap": 9}),
+    ("claim", {"kind": "cost", "label": "accept", "costs": [-2], "growth": [0], "settled": 2, "turn": 1}),
+    ("claim", {"kind": "cost", "label": "accept", "costs": [-1, 1], "growth": [], "settled": 2, "turn": 1}),
+    ("claim", {"kind": "lengths", "language": DFA, "least": {"early": [0]}, "most": SET, "settled": 1, "turn": 2}),
+    ("claim", {"kind": "lengths", "language": DFA, "least": SET, "most": [1], "settled": 1, "turn": 2}),
     ("claim", {"kind": "computes", "machine": MACHINE | {"left": [[0, 0]]}, "from": 0}),
     ("claim", {"kind": "recognises", "language": {"unchecked": "python:odd"}, "from": 0}),
 ]

@@ -136,7 +136,7 @@ BAD_DOCUMENTS = [
     ("layers/0/heads/0/attention", "hard", "is not 'softmax'"),
     ("layers/0/heads/0/scale", "i", "uses i"),
     ("layers/0/heads/0/scale", "1/(n-n)", "divides by zero"),
-    ("layers/0/heads/0/scale", 0.5, "not an integer"),
+    ("layers/0/heads/0/scale", 0.5, "only integers are allowed: 0.5"),
     ("layers/0/heads/0/score", "additive", "additive"),
     ("layers/0/heads/0/score", "cosine", "not one of dot, additive"),
     ("layers/0/heads", [{}], "not part of the layout"),

@@ -22,7 +22,7 @@ from restrict.errors import ModelError, NotEstablished, RestrictError, UsageErro
 from restrict.sweep import local
 from restrict.sweep.items import Item, Outcome, work
 from restrict.sweep.local import Lost, local_map
-from restrict.sweep.run import Engine, run_sweep
+from restrict.sweep.run import Engine, run_items
 from restrict.sweep.spec import read_spec
 from restrict.sweep.store import opened, read_rows
 from tests.sweep_work import kill_on_three, slow, square
@@ -176,6 +176,27 @@ def test_rows_errors_and_the_recheck(tmp_path: Path) -> None:
     assert f"1 of 5 fail; first: row {rows[0]['id']}" in str(result.exception)
 
 
+def test_a_sweep_from_python_and_its_table(tmp_path: Path) -> None:
+    text = GRID + '[[grid]]\nmodel = "no-such<model>"\nn = 4\n'
+    result = restrict.run_sweep(spec(tmp_path, text), jobs=0)
+    assert (result.path, len(result.rows), result.new, result.failed) == (tmp_path / "sweep.jsonl", 13, 13, 1)
+    assert list(result.rows) == lines(result.path)
+    assert result.column("fixed_count") == [row.get("fixed_count") for row in lines(result.path)]
+    with pytest.raises(UsageError, match="no row has a column 'x'"):
+        result.column("x")
+    assert restrict.run_sweep(tmp_path / "sweep.toml", jobs=0).new == 0
+    again = restrict.load_sweep(result.path)
+    assert again.axes == ("n", "seed", "layers"), "the model follows from these"
+    html = again._repr_html_()
+    assert "sweep: sweep.jsonl: 13 rows, 1 with an error" in html
+    assert html.count("<tr>") == 14
+    assert "&lt;model&gt;" in html
+    assert "<model>" not in html
+    assert result.recheck(jobs=0).wrong == ()
+    with pytest.raises(UsageError, match="there is no such file of rows"):
+        restrict.load_sweep(tmp_path / "none.jsonl")
+
+
 def test_retry_runs_only_what_has_an_error(tmp_path: Path) -> None:
     items = read_spec(spec(tmp_path, GRID)).items[:4]
     out, done = tmp_path / "rows.jsonl", []
@@ -185,9 +206,9 @@ def test_retry_runs_only_what_has_an_error(tmp_path: Path) -> None:
         good = item.n != 8 or len(done) > 4
         return Outcome(item.row | ({"ok": True} if good else {"ok": False, "error": "no", "exit_code": 3}))
 
-    assert run_sweep(items, out, HERE, function=half).failed == 1
-    assert run_sweep(items, out, HERE, function=half).new == 0
-    summary = run_sweep(items, out, HERE, function=half, retry=True)
+    assert run_items(items, out, HERE, function=half).failed == 1
+    assert run_items(items, out, HERE, function=half).new == 0
+    summary = run_items(items, out, HERE, function=half, retry=True)
     assert (summary.new, summary.failed) == (1, 0)
     assert done == [4, 8, 16, 4, 8]
     assert len(lines(out)) == 5, "rows are only ever added"
@@ -201,18 +222,18 @@ def test_half_a_last_line_is_dropped_and_other_files_are_left_alone(tmp_path: Pa
     def quick(item: Item) -> Outcome:
         return Outcome(item.row | {"ok": True})
 
-    run_sweep(items, out, HERE, function=quick)
+    run_items(items, out, HERE, function=quick)
     whole = out.read_bytes()
     ends = [k + 1 for k, byte in enumerate(whole) if byte == 10]
     for cut in (0, 1, ends[0] - 1, ends[0], ends[1] + 7, len(whole) - 1):
         out.write_bytes(whole[:cut])
-        summary = run_sweep(items, out, HERE, function=quick)
+        summary = run_items(items, out, HERE, function=quick)
         assert summary.new == 3 - sum(end <= cut for end in ends)
         assert out.read_bytes() == whole
     for content in (b"not json\n", b'{"ok": true}\n', b"[1]\n"):
         out.write_bytes(content)
         with pytest.raises(UsageError, match="line 1 is no row of a sweep"):
-            run_sweep(items, out, HERE, function=quick)
+            run_items(items, out, HERE, function=quick)
         assert out.read_bytes() == content
 
 

@@ -9,9 +9,12 @@ from restrict.checker import (
     account,
     all_lengths,
     claims,
+    costs,
+    equations,
     formats,
     kernel,
     labelling,
+    lengths,
     lower_bound,
     machines,
     main,
@@ -34,7 +37,7 @@ from restrict.checker.rules import compiled, interval
 FOLDER = Path(str(main.__file__)).parent
 MODULES = (
     account, read, tensors, rules, formats, kernel, refutation, lower_bound, main,
-    rows, positions, program, machines, window, labelling, claims, all_lengths,
+    rows, positions, program, machines, window, labelling, costs, equations, lengths, claims, all_lengths,
 )  # fmt: skip
 FILES = tuple(Path(str(module.__file__)) for module in MODULES)
 __all__ = [

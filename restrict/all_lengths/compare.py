@@ -12,20 +12,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from restrict.all_lengths.moore import Moore
 from restrict.all_lengths.program import UNDEFINED
 from restrict.errors import ResourceLimit, UsageError
 from restrict.languages.builtin import AnBn, Majority
-from restrict.languages.dfa import Dfa
 from restrict.languages.dyck import Dyck
 from restrict.languages.protocol import Language, check_alphabet
 from restrict.languages.regular import Regular
 from restrict.languages.shuffle import ShuffleDyck
 
 MAX_PAIRS = 2_000_000
-MAX_SETS = 100_000
 Configuration = Any
 DEAD = None
 """The configuration of words that no continuation makes members."""
@@ -153,61 +149,3 @@ def _word(parent: dict[Any, Any], at: Any) -> tuple[str, ...]:
         at, symbol = parent[at]
         out.append(symbol)
     return tuple(reversed(out))
-
-
-@dataclass(frozen=True)
-class Lengths:
-    """A set of lengths: ``early[n]`` for ``n`` below its size, then ``cycle[(n - len(early)) % len(cycle)]``."""
-
-    early: tuple[bool, ...]
-    cycle: tuple[bool, ...]
-
-    def __contains__(self, n: int) -> bool:
-        if n < len(self.early):
-            return self.early[n]
-        return self.cycle[(n - len(self.early)) % len(self.cycle)]
-
-    def text(self) -> str:
-        """In words."""
-        shown = [str(n) for n, there in enumerate(self.early) if there]
-        start, period = len(self.early), len(self.cycle)
-        if all(self.cycle):
-            while start and self.early[start - 1]:
-                start -= 1
-                shown.pop()
-            return ", ".join([*shown, f"every n >= {start}"])
-        late = [f"n = {(start + at) % period} mod {period}" for at, there in enumerate(self.cycle) if there]
-        late = [f"from {start} on: {' or '.join(late)}"] if late else []
-        return ", ".join([*shown, *late]) or "none"
-
-
-def wrong_lengths(automaton: Moore, dfa: Dfa, markers: int) -> Lengths:
-    """The lengths ``n``, markers counted, at which some word is labelled wrongly: exactly.
-
-    Raises:
-        ResourceLimit: the sets of pairs have too long a period.
-    """
-    needs_accept(automaton)
-    order = [dfa.index[a] for a in automaton.alphabet]
-    size = dfa.states
-    step = np.stack(
-        [(automaton.delta[:, x, None] * size + dfa.table[order[x]][None, :]).reshape(-1) for x in range(len(order))]
-    )
-    defined = np.array([automaton.labels[v] != UNDEFINED for v in automaton.label])
-    said = np.array([automaton.labels[v] == "accept" for v in automaton.label])
-    wrong = (defined[:, None] & (said[:, None] != dfa.target(True)[None, :])).reshape(-1)
-    here = np.zeros(len(wrong), dtype=np.bool_)
-    here[0] = True
-    seen: dict[bytes, int] = {}
-    history = [False] * markers
-    while here.tobytes() not in seen:
-        seen[here.tobytes()] = len(history)
-        history.append(bool((here & wrong).any()) and len(history) > 0)
-        if len(history) > MAX_SETS or len(seen) * len(wrong) > 1 << 30:
-            raise ResourceLimit(f"the lengths at which the model is wrong have no period up to {len(history)}")
-        after = np.zeros_like(here)
-        for row in step:
-            after[row[here]] = True
-        here = after
-    start = seen[here.tobytes()]
-    return Lengths(tuple(history[:start]), tuple(history[start:]))

@@ -1,8 +1,8 @@
 """The exact cost of forcing a label, at every length.
 
 A restriction forces a label iff all states that its completions reach have that label. So the fewest fixed symbols at
-one length are a shortest path in the graph of all sets of states that fixed and free positions reach, and the vector of
-the least costs of all sets at one length determines that of the next one. It repeats, since costs are cut off.
+one length are a shortest walk in the graph of all sets of states that fixed and free positions reach; at all lengths
+they are a quasi-linear function (:mod:`restrict.languages.quasilinear`): on each residue class bounded, or growing.
 """
 
 from __future__ import annotations
@@ -12,62 +12,65 @@ from dataclasses import dataclass
 from restrict.all_lengths.moore import Moore
 from restrict.all_lengths.program import UNDEFINED
 from restrict.errors import ResourceLimit
+from restrict.languages.quasilinear import NEVER, QuasiLinear, Settled, cheapest_walk, least_costs
 
 MAX_SETS = 20_000
-MAX_LENGTH = 5_000
 FREE = "*"
 Set = frozenset[int]
 
 
 @dataclass(frozen=True)
 class Costs:
-    """``values[t]``: the least number of fixed symbols that forces the label on words of ``t`` symbols (-1: over
-    ``cap``, or impossible); the last ``period`` values repeat for ever. Nothing is said of words of fewer than
-    ``least`` symbols."""
+    """``cost(t)``: the least number of fixed symbols that forces the label on words of ``t`` symbols, exactly, for
+    every ``t``; ``NEVER`` where no word has the label. Nothing is said of words of fewer than ``least`` symbols."""
 
     label: str
-    values: tuple[int, ...]
-    period: int
-    cap: int
+    cost: QuasiLinear
+    settled: Settled
     least: int = 0
+
+    def __call__(self, t: int) -> int:
+        """The cost on words of ``t`` symbols, or ``NEVER``."""
+        return self.cost(t)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the costs are bounded."""
+        return self.cost.bounded
 
     def claim(self) -> dict[str, object]:
         """The claim of a proof."""
-        content = {"kind": "cost", "label": self.label, "costs": list(self.values), "period": self.period}
-        return content | {"cap": self.cap}
+        settled, cost = self.settled, self.cost
+        content: dict[str, object] = {"kind": "cost", "label": self.label}
+        content |= {"costs": list(cost.values), "growth": list(cost.growth)}
+        return content | {"settled": max(settled.first, self.least, cost.start), "turn": settled.turn}
 
     def table(self) -> list[str]:
         """The lengths with equal costs together, line by line; the last lines hold for ever."""
-        start = len(self.values) - self.period
-        out: list[str] = []
-        t = self.least
-        if start < t:
-            late = tuple(self.values[-self.period :])
-            turn = (t - start) % self.period
-            return Costs(self.label, (-1,) * t + late[turn:] + late[:turn], self.period, self.cap, t).table()
-        while t < start:
+        cost, t, out = self.cost, self.least, []
+        while t < cost.start:
             end = t
-            while end + 1 < start and self.values[end + 1] == self.values[t]:
+            while end + 1 < cost.start and cost(end + 1) == cost(t):
                 end += 1
-            out.append(f"{t}{f' to {end}' if end > t else ''} symbols: {self._said(self.values[t])}")
+            out.append(f"{t}{f' to {end}' if end > t else ''} symbols: {self._said(cost(t))}")
             t = end + 1
-        late = self.values[start:]
-        if len(set(late)) == 1:
-            return [*out, f"{start} symbols and more: {self._said(late[0])}"]
-        for at, value in enumerate(late):
-            out.append(f"{start + at}, {start + at + self.period}, ... symbols: {self._said(value)}")
-        return out
+        late = list(cost.late(self.least))
+        if len(late) == 1:
+            return [*out, f"t >= {late[0][0]} symbols: {cost.formula(*late[0])}"]
+        return [*out, *(f"t = {t}, {t + cost.period}, ... symbols: {cost.formula(t, v, g)}" for t, v, g in late)]
 
     def _said(self, value: int) -> str:
         """A cost in words."""
-        return f"more than {self.cap}, or impossible" if value < 0 else str(value)
+        return "impossible" if value == NEVER else str(value)
 
     def text(self) -> str:
         """In words."""
-        late = self.values[-self.period :]
-        shown = [self._said(v) for v in sorted(set(late), key=lambda v: (v < 0, v))]
-        first = max(self.least, len(self.values) - self.period)
-        return f"{' or '.join(shown)} for all words of at least {first} symbols"
+        cost, late = self.cost, list(self.cost.late(self.least))
+        shown = list(dict.fromkeys(cost.formula(*case) for case in late))
+        period = f" (period {cost.period})" if cost.period > 1 else ""
+        grows = "" if self.bounded else "grows: "
+        values = " or ".join([*shown[:8], *(["..."] if len(shown) > 8 else [])])
+        return f"{grows}{values} for all words of t >= {late[0][0]} symbols{period}"
 
 
 class Sets:
@@ -121,20 +124,8 @@ class Sets:
         return self.order[number] <= self.good
 
 
-def shortest_form(values: list[int], period: int) -> tuple[tuple[int, ...], int]:
-    """The shortest list and period of a sequence whose last ``period`` values repeat for ever."""
-    late = values[-period:]
-    period = next(p for p in range(1, period + 1) if period % p == 0 and late == late[:p] * (period // p))
-    size = len(values)
-    while size > period and values[size - 1 - period] == values[size - 1]:
-        size -= 1
-    return tuple(values[:size]), period
-
-
-def costs(automaton: Moore, label: str, markers: int, cap: int) -> Costs:
-    """The exact cost of forcing a label at every length, up to ``cap``.
-
-    The vector of the least costs of all sets after ``t`` positions determines the next one; it repeats.
+def costs(automaton: Moore, label: str, markers: int) -> Costs:
+    """The exact cost of forcing a label at every length.
 
     Raises:
         ResourceLimit: too many sets of states, or no period up to a length.
@@ -142,20 +133,18 @@ def costs(automaton: Moore, label: str, markers: int, cap: int) -> Costs:
     sets = Sets(automaton, label)
     edges = sets.explore()
     goals = [v for v in range(len(edges)) if sets.forced(v)]
-    over = cap + 1
-    here = [0] + [over] * (len(edges) - 1)
-    seen: dict[tuple[int, ...], int] = {}
-    values: list[int] = []
-    while tuple(here) not in seen:
-        seen[tuple(here)] = len(values)
-        found = min((here[v] for v in goals), default=over)
-        values.append(found if found <= cap else -1)
-        if len(values) > MAX_LENGTH:
-            raise ResourceLimit(f"the forcing cost has no period up to {MAX_LENGTH} symbols")
-        after = [over] * len(here)
-        for v, row in enumerate(edges):
-            for k, to in enumerate(row):
-                after[to] = min(after[to], here[v] + (k > 0))
-        here = after
-    period = len(values) - seen[tuple(here)]
-    return Costs(label, *shortest_form(values, period), cap, 0 if markers else 1)
+    return Costs(label, *least_costs(edges, goals), 0 if markers else 1)
+
+
+def cheapest_restriction(automaton: Moore, label: str, symbols: int) -> tuple[str, ...] | None:
+    """A restriction of words of so many symbols that forces a label with the fewest fixed ones.
+
+    Returns:
+        A symbol or ``*`` (free) for each position without a marker; ``None`` where no restriction forces the label.
+
+    Raises:
+        ResourceLimit: too many sets of states.
+    """
+    sets = Sets(automaton, label)
+    walk = cheapest_walk(sets.after, sets.forced, symbols)
+    return None if walk is None else tuple((FREE, *automaton.alphabet)[k] for k in walk)

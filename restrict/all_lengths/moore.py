@@ -66,51 +66,52 @@ class Moore:
         return f"Moore({self.states} states, {len(self.alphabet)} symbols)"
 
 
-def moore(built: Built) -> Moore:
+def moore(built: Built, merging: bool = True) -> Moore:
     """The automaton of the label at the last position.
 
     A state is a state of the left automaton and the label of the last position; with an end marker, the label at it.
+
+    Args:
+        built: the bimachine.
+        merging: whether the automaton is minimal; without, its states are those that the trusted checker walks.
+
+    Returns:
+        The automaton.
     """
-    program, machine = built.program, built.machine
-    symbols, letters = len(program.alphabet), program.letters
-    value = machine.column("@label") if "@label" in machine.names else None
-    assert value is not None
+    program = built.program
     labels = tuple(program.labels)
     if UNDEFINED not in labels:
         labels = (*labels, UNDEFINED)
-    undefined = labels.index(UNDEFINED)
-    start = int(machine.left[0, symbols]) if program.start else 0
-    last = machine.lab[:, :, 0]
+    full, label = _explored(built, labels.index(UNDEFINED) if merging else 0)
+    if not merging:
+        return Moore(program.alphabet, full, label, labels, program.accepts)
+    _, small, reps = merged(full, label)
+    return Moore(program.alphabet, small, label[reps], labels, program.accepts)
+
+
+def _explored(built: Built, empty: int) -> tuple[I32, I64]:
+    """All pairs that words reach, successors and labels; ``empty`` is the label of no positions at all."""
+    program, machine = built.program, built.machine
+    symbols, last = len(program.alphabet), machine.lab[:, :, 0]
+    value = machine.column("@label")
     nodes: dict[tuple[int, int], int] = {}
-    delta: list[list[int]] = []
-    label: list[int] = []
-
-    def node(l: int, said: int) -> int:
-        if (l, said) not in nodes:
-            nodes[l, said] = len(nodes)
-            order.append((l, said))
-        return nodes[l, said]
-
     order: list[tuple[int, int]] = []
 
-    def said_at_end(l: int, before: int) -> int:
-        if not program.end:
-            return before
-        return int(value[last[l, letters - 1]])
+    def node(l: int, said: int) -> int:
+        """The number of a state, after the end marker where there is one."""
+        pair = (l, int(value[last[l, program.letters - 1]]) if program.end else said)
+        if pair not in nodes:
+            nodes[pair] = len(nodes)
+            order.append(pair)
+        return nodes[pair]
 
-    first = undefined if not program.start else int(value[last[0, symbols]]) if not program.end else 0
-    node(start, said_at_end(start, first))
+    start = int(machine.left[0, symbols]) if program.start else 0
+    if program.start and not program.end:
+        empty = int(value[last[0, symbols]])
+    node(start, empty)
     rows, table = machine.left.tolist(), last.tolist()
+    delta, label = [], []
     for l, said in order:
-        row = []
-        for x in range(symbols):
-            to = rows[l][x]
-            if program.end:
-                row.append(node(to, said_at_end(to, 0)))
-            else:
-                row.append(node(to, int(value[table[l][x]])))
-        delta.append(row)
+        delta.append([node(rows[l][x], 0 if program.end else int(value[table[l][x]])) for x in range(symbols)])
         label.append(said)
-    full = np.array(delta, dtype=np.int32)
-    _, small, reps = merged(full, np.array(label, dtype=np.int64))
-    return Moore(program.alphabet, small, np.array(label, dtype=np.int64)[reps], labels, program.accepts)
+    return np.array(delta, dtype=np.int32), np.array(label, dtype=np.int64)

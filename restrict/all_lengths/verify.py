@@ -9,7 +9,7 @@ from typing import Any
 from restrict.all_lengths import labels
 from restrict.all_lengths.bimachine import DEFAULT_STATES, Limits
 from restrict.all_lengths.compare import Difference, difference, needs_accept
-from restrict.all_lengths.forcing import Costs, costs
+from restrict.all_lengths.forcing import Costs, cheapest_restriction, costs
 from restrict.all_lengths.moore import Moore, moore
 from restrict.all_lengths.patterns import Pattern, cheapest_pattern
 from restrict.all_lengths.program import UNDEFINED
@@ -26,8 +26,6 @@ from restrict.languages.source import language as language_of
 from restrict.model.program import Model
 
 Progress = Callable[[str], None]
-COST_CAP = 12
-"""Forcing costs up to this are computed exactly for every length."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,13 +77,31 @@ class Automaton:
         """
         return cheapest_pattern(self.moore, label, len(self.model.markers))
 
-    def costs(self, label: str, cap: int = COST_CAP) -> Costs:
-        """The exact cost of forcing a label of the last position at every length, up to ``cap``.
+    def costs(self, label: str) -> Costs:
+        """The exact cost of forcing a label of the last position, at every length.
+
+        Raises:
+            ResourceLimit: too many sets of states, or no period up to a length.
+        """
+        return costs(self.moore, label, len(self.model.markers))
+
+    def cheapest(self, label: str, n: int) -> tuple[str, ...] | None:
+        """A restriction with the fewest fixed symbols that forces a label of the last position at length ``n``.
+
+        Args:
+            label: the label.
+            n: the length, markers counted.
+
+        Returns:
+            A symbol or ``*`` (free) for each position without a marker; ``None`` where no restriction forces it.
 
         Raises:
             ResourceLimit: too many sets of states.
+            UsageError: the markers alone are longer.
         """
-        return costs(self.moore, label, len(self.model.markers), cap)
+        if n < max(1, len(self.model.markers)):
+            raise UsageError(f"there are no inputs of length {n}")
+        return cheapest_restriction(self.moore, label, n - len(self.model.markers))
 
     def _repr_html_(self) -> str:
         if self.moore is None:
@@ -341,7 +357,6 @@ def certify_costs(
     model: Model,
     label: str,
     *,
-    cap: int = COST_CAP,
     states: int = DEFAULT_STATES,
     progress: Progress | None = None,
 ) -> tuple[Costs, Proved]:
@@ -350,13 +365,12 @@ def certify_costs(
     Args:
         model: an order-only model.
         label: the label.
-        cap: larger costs are only known to be larger.
         states: the state limit.
         progress: called with a line after each stage.
 
     Returns:
-        The costs and the proof: the vector of the least costs of all sets of states that fixed and free positions
-        reach, length by length until it repeats, is both the upper and the lower bound.
+        The costs and the proof: the least costs of all sets of states that fixed and free positions reach, length by
+        length until they are settled, are both the upper and the lower bound.
 
     Raises:
         UsageError: no value of the output has this label.
@@ -364,8 +378,12 @@ def certify_costs(
         ResourceLimit: too large.
     """
     found = automaton(model, states=states, progress=progress, keep=True)
-    values = found.costs(known_label(found, label), cap)
-    return values, Proved(f"cost of {label}", 1, found, *proved(model, found, values.claim()))
+    values = found.costs(known_label(found, label))
+    try:  # of the states that the checker walks, which need not be the fewest
+        claim = costs(moore(found.built, merging=False), label, len(model.markers)).claim()
+    except ResourceLimit as error:
+        return values, Proved(f"cost of {label}", 1, found, None, None, str(error))
+    return values, Proved(f"cost of {label}", 1, found, *proved(model, found, claim))
 
 
 def labels_of(found: Automaton) -> list[str]:

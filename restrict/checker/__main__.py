@@ -21,10 +21,6 @@ OUT_OF_MEMORY = b"restrict.checker: out of memory or stack\n"
 def run() -> int:
     """The whole program, imports included: nothing is imported or made once memory is short."""
     try:
-        import gc
-
-        # There are no cycles to collect, and millions of lists to look through for them.
-        gc.disable()
         if __package__:
             from .main import main
         else:

@@ -1,8 +1,8 @@
 """What can be claimed of a model at every length: each claim is decided by one walk over a closed set of states.
 
 The model is a :class:`Reader`, proved by Theorem B (:mod:`.all_lengths`). A claim about a language or a labelling walks
-pairs of states, a claim about a pattern walks sets of states until one repeats, and the exact forcing cost walks
-vectors of costs over all sets of states that fixed and free positions reach, until one repeats.
+pairs of states, a claim about a pattern walks sets of states until one repeats, and the exact forcing cost walks the
+least costs of all sets of states that fixed and free positions reach, until they are settled (:mod:`.costs`).
 
 Nothing is claimed at lengths at which the model is not defined (``when``).
 """
@@ -12,10 +12,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from .account import LARGEST, Place, malformed, unproved
+from .costs import COSTS, Costs, spoken_costs
 from .labelling import Labelling
+from .lengths import LENGTHS, Walked, check_lengths, wrong_lengths
 from .machines import Other, machine_of
 from .program import LABEL, Program
-from .read import Maybe, integer, integers, listing, record, string, strings, thing
+from .read import Maybe, integer, record, string, strings, thing
 from .refutation import Language
 
 Rows = list[list[int]]
@@ -23,7 +25,7 @@ FROM = integer(0, 1_000_000)
 RECOGNISES = {"language": thing, "from": FROM}
 DIFFERS = {"language": thing, "word": strings, "from": FROM, "shortest": integer(0, 1)}
 FORCES = {"label": string, "start": strings, "middle": strings, "end": strings, "from": FROM}
-COST = {"label": string, "costs": listing, "period": integer(1, 10_000), "cap": integer(0, LARGEST)}
+COST = {"label": string, **COSTS}
 COMPUTES = {"machine": thing, "from": FROM}
 DEVIATES = {
     "machine": thing,
@@ -32,6 +34,7 @@ DEVIATES = {
     "from": FROM,
     "shortest": integer(0, 1),
 }
+WRONG = {"language": thing, **LENGTHS}
 CLAIMS: dict[str, dict[str, Any]] = {
     "recognises": RECOGNISES,
     "differs": DIFFERS,
@@ -39,6 +42,7 @@ CLAIMS: dict[str, dict[str, Any]] = {
     "cost": COST,
     "computes": COMPUTES,
     "deviates": DEVIATES,
+    "lengths": WRONG,
 }
 State = tuple[int, int]
 
@@ -200,6 +204,28 @@ class Claim:
             self.agreed(self.fields["from"], n - 1)
         return f"deviates-from={self.labelling.text} n={n}" + (" shortest" if self.fields["shortest"] else "")
 
+    def lengths(self) -> str:
+        """The lengths at which the model is wrong about a language on some word."""
+        order = [self.language.symbols[a] for a in self.alphabet]
+        wrong = wrong_lengths(self.walked(order), self.language, self.meter)
+        spoken = check_lengths(self.fields, self.place, wrong, self.reader.markers)
+        return f"{spoken} language={self.language.text}"
+
+    def walked(self, order: list[int]) -> Walked:
+        """The states that words reach, and what the model says there."""
+        known, moves = {self.reader.start: 0}, list[list[int]]()
+        states = list(known)
+        for state in states:
+            self.meter.charge(6 * len(order))
+            self.meter.hold(300)
+            after = [self.reader.step(state, x) for x in self.alphabet.values()]
+            for to in after:
+                if to not in known:
+                    known[to] = len(states)
+                    states.append(to)
+            moves.append([known[to] for to in after])
+        return Walked(moves, [said for _, said in states], order)
+
     # ------------------------------------------------------------ restrictions
 
     def sets(self, states: frozenset[State], cell: int) -> frozenset[State]:
@@ -255,38 +281,13 @@ class Claim:
         return f"forces={self.fields['label']} fixed={fixed}{share} period={len(middle)} n>={first}{self.at}"
 
     def cost(self) -> str:
-        """``costs[t]``: the least number of fixed symbols that forces the label on words of ``t`` symbols (-1: more
-        than ``cap``, or impossible); from the end of the list on, the last ``period`` entries repeat."""
-        costs, period, over = self.fields["costs"], self.fields["period"], self.fields["cap"] + 1
-        integers(-1, self.fields["cap"])(costs, self.place.key("costs"))
-        if len(costs) < period:
-            malformed(self.place.key("costs"), "shorter than its period")
-        edges, goal = self.graph()
-        at = [0] + [over] * (len(edges) - 1)
-        seen: set[tuple[Any, int]] = set()
-        for t in range(LARGEST):
-            index = t if t < len(costs) else len(costs) - period + (t - len(costs)) % period
-            key = (tuple(at), index)
-            spoken = t + self.reader.markers > 0  # no claim is about the empty run
-            if t >= len(costs) - period and spoken:
-                if key in seen:
-                    break
-                self.meter.hold(200 + 8 * len(at))
-                seen.add(key)
-            self.meter.charge(3 * len(edges) * (1 + len(self.alphabet)))
-            best = min([c for c, g in zip(at, goal, strict=True) if g], default=over)
-            if spoken and costs[index] != (best if best < over else -1):
-                unproved(self.place.key("costs"), f"the cost for {t} symbols is not {costs[index]}")
-            then = [over] * len(edges)
-            for v, steps in enumerate(edges):
-                for k, target in enumerate(steps):
-                    then[target] = min(then[target], at[v] + (k > 0))
-            at = then
-        late = costs[-period:]
-        most = f">{over - 1}" if -1 in late else str(max(late))
-        return f"cost-of={self.fields['label']} at-most={most} period={period} from={len(costs) - period}{self.at}"
+        """``costs[t]``: the least number of fixed symbols that forces the label on words of ``t`` symbols (-1: no word
+        has it); from the end of the list on, the last entries repeat, each time with its ``growth`` added."""
+        fields, edges, goals = self.fields, *self.graph()
+        Costs(fields, self.place, self.meter).check(edges, goals, +(self.reader.markers == 0))
+        return f"cost-of={fields['label']} {spoken_costs(fields['costs'], fields['growth'])}{self.at}"
 
-    def graph(self) -> tuple[Rows, list[bool]]:
+    def graph(self) -> tuple[Rows, list[int]]:
         """All sets of states that fixed and free positions reach, their successors, and which force the label."""
         good = self.good()
         sets = {frozenset([self.reader.start]): 0}
@@ -302,4 +303,4 @@ class Claim:
                     order.append(to)
                 steps.append(sets[to])
             edges.append(steps)
-        return edges, [all(said in good for _, said in states) for states in order]
+        return edges, [v for v, states in enumerate(order) if all(said in good for _, said in states)]

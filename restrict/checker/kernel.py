@@ -3,7 +3,7 @@
 A set of values is a ``frozenset`` or a ``range`` (a whole domain, a stretch of positions), which is never spelt out; a
 set of positions is an ``int`` whose bit ``i`` stands for position ``i``; runs of positions are flat bounds. All work is
 charged before it is done: a score its price, a node ``NODE``, a mask one step for each 64 positions, a union of masks
-one for each 2048, a union of sets of values one for each four values.
+one for each 2048, a union of sets one for each value.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ def union(parts: Collection[Values], meter: Meter) -> Values:
         else:
             spans.append(part)
     sets = [part for part in parts if not isinstance(part, range)]
-    meter.charge(1 + sum(map(len, sets)) // 4)
+    meter.charge(1 + sum(map(len, sets)) // 2)
     if len(spans) == 1 and all(value in spans[0] for part in sets for value in part):
         return spans[0]
     size = sum(map(len, sets)) + sum(map(len, spans))
-    meter.charge(size // 4)
+    meter.charge(size // 2)
     meter.fits(100 * size)
     return frozenset(chain.from_iterable([*sets, *spans]))
 

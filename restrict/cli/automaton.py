@@ -116,7 +116,9 @@ def _star_free(dfa: Any) -> dict[str, Any]:
 
 def _cost(found: Automaton, label: str) -> dict[str, Any]:
     costs = found.costs(label)
-    return {"values": list(costs.values), "period": costs.period, "text": costs.text()}
+    cost = costs.cost
+    content = {"values": list(cost.values), "growth": list(cost.growth), "period": cost.period}
+    return content | {"bounded": costs.bounded, "text": costs.text()}
 
 
 def _pattern(found: Automaton, label: str) -> dict[str, Any] | None:

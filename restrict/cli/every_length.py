@@ -15,6 +15,7 @@ from restrict.cli import common
 
 if TYPE_CHECKING:
     from restrict.all_lengths.verify import Counterexample, Progress, Proved
+    from restrict.all_lengths.wrong import WrongLengths
     from restrict.model.program import Model
 
 STATES = click.option(
@@ -33,7 +34,7 @@ def stages_on(title: str) -> Iterator[Progress]:
         yield lambda what: tell(what, None)
 
 
-def write_proof(path: Path | None, found: Proved | Counterexample) -> str:
+def write_proof(path: Path | None, found: Proved | Counterexample | WrongLengths) -> str:
     """Write the proof where there is one; a line about it, and about what the checker said.
 
     Of two models that agree there are two proofs, of one automaton; the second goes to ``NAME.other.json``.
@@ -58,7 +59,7 @@ def write_proof(path: Path | None, found: Proved | Counterexample) -> str:
     return "\n".join(lines)
 
 
-def document(found: Proved | Counterexample) -> dict[str, Any]:
+def document(found: Proved | Counterexample | WrongLengths) -> dict[str, Any]:
     """An answer as JSON."""
     out: dict[str, Any] = {"model": found.automaton.model.name, "claim": found.what, "checked": found.line}
     out["proof"] = None if found.proof is None else json.loads(found.proof)
@@ -109,43 +110,42 @@ def refute_everywhere(program: Model, spec: str, states: int, output: Path | Non
     Raises:
         NotEstablished: the model is right at every length.
     """
-    from restrict.all_lengths.compare import wrong_lengths
     from restrict.all_lengths.verify import Proved, named, verify
-    from restrict.errors import NotEstablished
-    from restrict.languages.regular import Regular
+    from restrict.all_lengths.wrong import lengths_of
+    from restrict.errors import NotEstablished, ResourceLimit
 
     common.check_writable(output)
     language = named(spec)
     with stages_on(program.name[:40]) as tell:
         found = verify(program, language, states=states, progress=tell)
-    if isinstance(found, Proved):
-        if as_json:
-            click.echo(json.dumps(document(found) | {"immune": True}))
-        line = f" ({found.line})" if found.line else ""
-        raise NotEstablished(f"immune (proved): {program.name} recognises {language.spec} at every length{line}")
-    where = (
-        wrong_lengths(found.automaton.moore, language.dfa, len(program.markers))
-        if isinstance(language, Regular)
-        else None
-    )
-    lines = write_proof(output, found)
-    word = shown(found.difference.word)
+        if isinstance(found, Proved):
+            if as_json:
+                click.echo(json.dumps(document(found) | {"immune": True}))
+            line = f" ({found.line})" if found.line else ""
+            raise NotEstablished(f"immune (proved): {program.name} recognises {language.spec} at every length{line}")
+        wrong, first = found.difference, f"{found.difference.n}, the first such length"
+        try:
+            where = lengths_of(program, language, found)
+            text, reason = where.text(), ""
+        except ResourceLimit as error:
+            where, text, reason = None, f"wrong at n = {first}", str(error)
+    answer = found if where is None or where.proof is None else where
+    lines = write_proof(output, answer)
     if as_json:
-        content = document(found) | {"word": list(found.difference.word), "n": found.difference.n}
-        content["lengths"] = None if where is None else {"early": list(where.early), "cycle": list(where.cycle)}
-        click.echo(json.dumps(content))
+        content = document(answer) | {
+            "word": list(wrong.word),
+            "n": wrong.n,
+            "exact": where is not None and where.exact,
+        }
+        content["lengths"] = None if where is None else where.least.document()
+        content["at_most"] = None if where is None else where.most.document()
+        click.echo(json.dumps(content | {"reason": reason or None}))
         return
-    click.echo(f"{program.name} does not recognise {language.spec}")
-    text = (
-        where.text()
-        if where is not None
-        else f"{found.difference.n}, the first such length (the language is not regular)"
-    )
-    click.echo(f"  wrong at n = {text}" if where is None else f"  wrong at exactly these lengths: {text}")
-    member = "a member" if found.difference.member else "not a member"
-    click.echo(
-        f"  shortest word: {word} (n = {found.difference.n}): {member}, the model says {found.difference.said!r}"
-    )
+    member = "a member" if wrong.member else "not a member"
+    click.echo(f"{program.name} does not recognise {language.spec}\n  {text}")
+    if reason:
+        click.echo(f"  {reason}")
+    click.echo(f"  shortest word: {shown(wrong.word)} (n = {wrong.n}): {member}, the model says {wrong.said!r}")
     click.echo(lines)
 
 

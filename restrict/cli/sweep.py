@@ -93,11 +93,11 @@ def _importable(dask: str | None, parquet: Path | None) -> None:
 
 def _run(items: Any, rows: Path, engine: Engine, retry: bool) -> dict[str, Any]:
     """Work off what is not there yet."""
-    from restrict.sweep.run import run_sweep
+    from restrict.sweep.run import run_items
 
     try:
         with _bar() as (begin, step):
-            done = run_sweep(items, rows, engine, retry=retry, begin=begin, step=step)
+            done = run_items(items, rows, engine, retry=retry, begin=begin, step=step)
     except KeyboardInterrupt:
         sys.exit(say(f"interrupted; the rows so far are in {rows}; the same command goes on from there", 130))
     return {"rows": str(rows), "items": done.items, "new": done.new, "failed": done.failed}

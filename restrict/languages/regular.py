@@ -253,10 +253,12 @@ def read_dfa(node: Node, spec: str) -> Regular:
     alphabet = [item.text() for item in members["alphabet"].items()]
     if not alphabet:
         members["alphabet"].fail("expected at least one symbol")
+    met: set[str] = set()
     for item in members["alphabet"].items():
         check_symbol(item.text(), item.place)
-        if alphabet.count(item.text()) > 1:
+        if item.text() in met:
             item.fail(f"the symbol {quote(item.text())} occurs twice")
+        met.add(item.text())
     rows = members["transitions"].items()
     if not rows:
         members["transitions"].fail("expected at least one state")

@@ -184,6 +184,9 @@ SAYS = {
     "differs": "The model is wrong on a word of {length} symbols.",
     "forces": "At every length from {from} on, a repeating restriction forces the label {label}.",
     "cost": "The least number of fixed inputs that forces the label {label}, at every length.",
+    "computes": "At every length from {from} on, the labels are those of an automaton.",
+    "deviates": "A label differs from an automaton's on a word of {length} symbols.",
+    "lengths": "The lengths at which the model is wrong about the language on some word.",
 }
 
 
@@ -206,18 +209,16 @@ def proof_page(root: Node, path: Path) -> Page:
     kind = str(claim.get("kind"))
     if kind not in SAYS:
         fields["claim"].fail(f"the kind {kind!r} is none of {', '.join(SAYS)}")
-    length = sum(run[1] for run in claim.get("word", ()) if isinstance(run, list) and len(run) == 3)
-    told = {"from": claim.get("from", 1), "label": claim.get("label"), "length": length}
+    told = {"from": claim.get("from", 1), "label": claim.get("label"), "length": len(claim.get("word", ()))}
     name = model["name"].text()
     page = Page(name, "Proof for all lengths", SAYS[kind].format(**told))
     facts = [("model", f"{name} (SHA-256 {model['sha256'].text()})"), ("claim", kind)]
-    facts += [(key, str(value)[:400]) for key, value in claim.items() if key not in ("kind", "language", "word")]
+    facts += [
+        (key, str(value)[:400]) for key, value in claim.items() if key not in ("kind", "language", "word", "machine")
+    ]
     section = Section("The claim", facts=facts, code=[f"restrict check {name} {path.name}"])
     if isinstance(claim.get("word"), list):
-        symbols = [
-            s for run in claim["word"] if isinstance(run, list) and len(run) == 3 for s in [str(run[2])] * run[1]
-        ]
-        section.copies.append(word_copy("The word", symbols[:1_000_000]))
+        section.copies.append(word_copy("The word", [str(symbol) for symbol in claim["word"][:1_000_000]]))
     page.sections.append(section)
     rows = [_layer_row(at, layer) for at, layer in enumerate(fields["layers"].items(), 1)]
     head = ("layer", "heads", "left states", "merged", "right states", "merged")

@@ -78,7 +78,7 @@ def influence_page(content: bytes, path: Path) -> Page:
         rows, name = [dict(row) for row in document["rows"]], str(document["model"])
         drawing = draw_influence(rows)
         lines = [[str(int(row["n"])), *(_number(row[key][0]) for key, *_ in CURVES), str(row["tried"])] for row in rows]
-    except (ValueError, KeyError, TypeError, IndexError) as error:
+    except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
         raise ModelError(f"{path}: not an influence table of `restrict soft influence --json`: {error}") from None
     page = Page(name, "Influence of one input", "How far exchanging one symbol can move the output, by length.")
     words = ["Both axes are logarithmic. Bounds are certified; what was measured is the largest change that was found."]

@@ -30,7 +30,7 @@ def is_sweep(content: bytes) -> bool:
     """
     try:
         first = json.loads(content.partition(b"\n")[0])
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return isinstance(first, dict) and {"id", "task", "ok"} <= first.keys()
 
@@ -81,7 +81,7 @@ def _rows(content: bytes, path: Path) -> list[dict[str, Any]]:
         try:
             row = json.loads(line)
             found[str(row["id"])] = {**row, "ok": bool(row["ok"]), "n": int(row["n"])}
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             if at == len(lines):
                 break  # cut off by a kill; the sweep will write it again
             raise ModelError(f"{path}: line {at}: not a row of a sweep") from None

@@ -144,7 +144,7 @@ def load_module(path: Path) -> Any:
         arrays = from_bytes(content)
         with safe_open(str(path), "numpy") as opened:
             structure = json.loads((opened.metadata() or {}).get("restrict", "{}"))
-    except (SafetensorError, ValueError):
+    except (SafetensorError, ValueError, RecursionError):
         raise ModelError(f"{path}: this is no {FORMAT} file") from None
     if not isinstance(structure, dict) or structure.get("format") != FORMAT:
         raise ModelError(f"{path}: this is no {FORMAT} file")

@@ -40,7 +40,7 @@ class Summary:
     failed: int
 
 
-def run_sweep(
+def run_items(
     items: Sequence[Item],
     output: Path,
     engine: Engine,

@@ -46,7 +46,7 @@ def read_rows(path: Path) -> tuple[dict[str, Row], int]:
             rows[row["id"]] = row
             if not isinstance(row["ok"], bool) or not isinstance(row["id"], str):
                 raise TypeError
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise UsageError(f"{path}: line {number} is no row of a sweep; choose another -o") from None
     return rows, whole
 

@@ -1,0 +1,253 @@
+"""The set of all lengths at which a model is wrong about a language on some word.
+
+For regular languages: the sets of pairs of states that words of one length reach, until one repeats. For Dyck,
+MAJORITY, ``a^n b^n`` and palindromes the words on which both differ are context-free, so their lengths are ultimately
+periodic, too; they solve a system of equations between sets of lengths (:mod:`restrict.checker.lengths`), number by
+number, until a period passes Theorem E (:mod:`restrict.checker.equations`), which the checker tests again. For shuffles
+of brackets they lie between two such sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from restrict.all_lengths.bimachine import DEFAULT_STATES
+from restrict.all_lengths.compare import needs_accept
+from restrict.all_lengths.moore import Moore, moore
+from restrict.all_lengths.program import UNDEFINED
+from restrict.all_lengths.verify import Automaton, Counterexample, Proved, named, proved, spelled, verify
+from restrict.checker.account import Meter, Place, Reject
+from restrict.checker.equations import System
+from restrict.checker.lengths import Walked, Wrong
+from restrict.checker.lengths import wrong_lengths as equations
+from restrict.checker.refutation import Language as Checked
+from restrict.errors import ResourceLimit
+from restrict.languages.dfa import Dfa
+from restrict.languages.protocol import Language
+from restrict.languages.regular import Regular
+from restrict.model.program import Model
+
+MAX_SETS = 100_000
+MAX_STEPS = 300_000_000
+"""So much work, in the checker's steps, goes into a system of equations."""
+MAX_LENGTH = 2_000
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """A set of lengths: ``early[n]`` for ``n`` below its size, then ``cycle[(n - len(early)) % len(cycle)]``."""
+
+    early: tuple[bool, ...]
+    cycle: tuple[bool, ...]
+
+    def __contains__(self, n: int) -> bool:
+        if n < len(self.early):
+            return self.early[n]
+        return self.cycle[(n - len(self.early)) % len(self.cycle)]
+
+    def document(self) -> dict[str, list[int]]:
+        """As a proof has it."""
+        return {"early": [int(b) for b in self.early], "cycle": [int(b) for b in self.cycle]}
+
+    def text(self) -> str:
+        """In words."""
+        shown = [str(n) for n, there in enumerate(self.early) if there]
+        start, period = len(self.early), len(self.cycle)
+        if all(self.cycle):
+            while start and self.early[start - 1]:
+                start -= 1
+                shown.pop()
+            return ", ".join([*shown, f"every n >= {start}"])
+        late = [start + at for at, there in enumerate(self.cycle) if there]
+        residues = " or ".join(f"n = {n % period} mod {period}" for n in late)
+        return ", ".join([*shown, *([f"from {late[0]} on: {residues}"] if late else [])]) or "none"
+
+
+def wrong_about_automaton(automaton: Moore, dfa: Dfa, markers: int) -> Lengths:
+    """The lengths ``n``, markers counted, at which some word is labelled wrongly: exactly.
+
+    Raises:
+        ResourceLimit: the sets of pairs have too long a period.
+    """
+    needs_accept(automaton)
+    order = [dfa.index[a] for a in automaton.alphabet]
+    size = dfa.states
+    step = np.stack(
+        [(automaton.delta[:, x, None] * size + dfa.table[order[x]][None, :]).reshape(-1) for x in range(len(order))]
+    )
+    defined = np.array([automaton.labels[v] != UNDEFINED for v in automaton.label])
+    said = np.array([automaton.labels[v] == "accept" for v in automaton.label])
+    wrong = (defined[:, None] & (said[:, None] != dfa.target(True)[None, :])).reshape(-1)
+    here = np.zeros(len(wrong), dtype=np.bool_)
+    here[0] = True
+    seen: dict[bytes, int] = {}
+    history = [False] * markers
+    while here.tobytes() not in seen:
+        seen[here.tobytes()] = len(history)
+        history.append(bool((here & wrong).any()) and len(history) > 0)
+        if len(history) > MAX_SETS or len(seen) * len(wrong) > 1 << 30:
+            raise ResourceLimit(f"the lengths at which the model is wrong have no period up to {len(history)}")
+        after = np.zeros_like(here)
+        for row in step:
+            after[row[here]] = True
+        here = after
+    start = seen[here.tobytes()]
+    return shortest_lengths(history[:start], history[start:])
+
+
+@dataclass(frozen=True, eq=False)
+class WrongLengths:
+    """The lengths ``n``, markers counted, at which a model is wrong on some word: all in ``least``, and none that are
+    not in ``most``; most languages have both equal, which is ``exact``.
+
+    ``example``: a shortest word. ``proof``: the bytes of a ``restrict-automaton/1`` file, verified by the trusted
+    checker, whose line is ``line``; ``None`` where there is none, with the ``reason``.
+    """
+
+    least: Lengths
+    most: Lengths
+    example: Counterexample
+    proof: bytes | None = field(default=None, repr=False)
+    line: str | None = None
+    reason: str = ""
+
+    @property
+    def exact(self) -> bool:
+        """Whether the set is known exactly."""
+        return self.least == self.most
+
+    @property
+    def what(self) -> str:
+        """The language."""
+        return self.example.what
+
+    @property
+    def automaton(self) -> Automaton:
+        """The model's automaton."""
+        return self.example.automaton
+
+    def text(self) -> str:
+        """In words."""
+        if self.exact:
+            return f"wrong at exactly these lengths: {self.least.text()}"
+        return f"wrong at these lengths: {self.least.text()}; and at no others but perhaps {self.most.text()}"
+
+
+def wrong_lengths(
+    model: Model,
+    language: Language | str,
+    *,
+    states: int = DEFAULT_STATES,
+    progress: Callable[[str], None] | None = None,
+) -> WrongLengths | Proved:
+    """The set of all lengths at which a model is wrong about a language.
+
+    Args:
+        model: an order-only model with ``accept`` at the last position.
+        language: a language or its specification: regular, Dyck, MAJORITY, ``a^n b^n``, palindromes or a shuffle.
+        states: the state limit.
+        progress: called with a line after each stage.
+
+    Returns:
+        The set, with a proof; or a proof that the model is right at every length.
+
+    Raises:
+        UsageError: other symbols; no ``accept``.
+        NotEstablished: the model is not order-only.
+        ResourceLimit: too large; or there is no such set for this language (the message has a shortest word).
+    """
+    found = verify(model, language, states=states, progress=progress)
+    return found if isinstance(found, Proved) else lengths_of(model, named(language), found)
+
+
+def lengths_of(model: Model, language: Language, example: Counterexample) -> WrongLengths:
+    """The set, where a shortest word on which the model is wrong is known.
+
+    Raises:
+        ResourceLimit: too large, or not for this language.
+    """
+    one, markers, document = example.automaton.moore, len(model.markers), spelled(language)
+    raw = moore(example.automaton.built, merging=False)
+    if isinstance(language, Regular):
+        where = wrong_about_automaton(one, language.dfa, markers)
+        least = most = where
+        try:
+            settled = _settled(_system(raw, document))
+        except ResourceLimit as error:
+            return WrongLengths(least, most, example, None, None, str(error))
+    else:
+        wrong = _system(raw, document)
+        settled = _settled(wrong)
+        least, most = (_lengths(wrong, *settled, markers, side) for side in (0, 1))
+    claim: dict[str, Any] = {"kind": "lengths", "language": document, "settled": settled[0]}
+    claim |= {"turn": settled[1], "least": least.document(), "most": most.document()}
+    return WrongLengths(least, most, example, *proved(model, example.automaton, claim))
+
+
+def _system(automaton: Moore, document: dict[str, Any]) -> Wrong:
+    """The equations.
+
+    Raises:
+        ResourceLimit: too many, or not for this language.
+    """
+    if "unchecked" in document:
+        raise ResourceLimit(f"the set of lengths is not computed for {document['unchecked']}; the first one is known")
+    names = [automaton.labels[int(v)] for v in automaton.label]
+    said = [0 if name == "reject" else 1 if name == "accept" else 2 for name in names]
+    language = Checked(document, Place("language"))
+    order = [language.symbols[a] for a in automaton.alphabet]
+    try:
+        return equations(Walked(automaton.delta.tolist(), said, order), language, Meter(MAX_STEPS))
+    except Reject:
+        raise ResourceLimit(_too_large(automaton)) from None
+
+
+def _too_large(automaton: Moore) -> str:
+    return f"the set of lengths is not known: too many equations for an automaton of {automaton.states} states"
+
+
+def _settled(wrong: Wrong) -> tuple[int, int]:
+    """The first length, and the period, from which on all sets repeat.
+
+    Raises:
+        ResourceLimit: none was found.
+    """
+    system, most = wrong.system, 32
+    while most <= MAX_LENGTH:
+        try:
+            system.extend(most)
+        except Reject:
+            break
+        for turn in range(1, most // 2 - 2):
+            first = _repeats(system, turn, most)
+            if 2 * first + 2 * turn + 4 <= most:
+                return first, turn
+        most *= 2
+    raise ResourceLimit(f"the set of lengths is not known: {len(system.names)} equations have no period up to {most}")
+
+
+def _repeats(system: System, turn: int, most: int) -> int:
+    """From which number on no set speaks against a period."""
+    window = (1 << (most - turn)) - 1
+    return max((((m ^ (m >> turn)) & window).bit_length() for m in system.members), default=0)
+
+
+def _lengths(wrong: Wrong, first: int, turn: int, markers: int, side: int) -> Lengths:
+    """The surely (``side`` 0) or possibly wrong lengths."""
+    low = max(1, markers)
+    found = [n >= low and wrong.at(n - markers, first, turn)[side] for n in range(max(first + markers, 1) + turn)]
+    return shortest_lengths(found[:-turn], found[-turn:])
+
+
+def shortest_lengths(early: list[bool], cycle: list[bool]) -> Lengths:
+    """The same set with the least period, and with the fewest early entries."""
+    size = len(cycle)
+    period = next(p for p in range(1, size + 1) if size % p == 0 and cycle == cycle[:p] * (size // p))
+    cycle = cycle[:period]
+    while early and early[-1] == cycle[-1]:
+        cycle = [early.pop(), *cycle[:-1]]
+    return Lengths(tuple(early), tuple(cycle))

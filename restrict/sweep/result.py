@@ -1,0 +1,174 @@
+"""A sweep from Python: :func:`run_sweep` works a spec off, :class:`SweepResult` is its rows.
+
+>>> import restrict
+>>> result = restrict.run_sweep("sweep.toml", jobs=2)  # doctest: +SKIP
+>>> result.failed, len(result.rows)  # doctest: +SKIP
+(0, 78)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from restrict.errors import UsageError
+from restrict.htmltable import grid_table
+from restrict.sweep.items import RESULTS, Row
+from restrict.sweep.local import cores
+from restrict.sweep.run import Engine, Rechecked, Step, recheck_rows, run_items
+from restrict.sweep.spec import read_spec
+from restrict.sweep.store import read_rows
+from restrict.sweep.table import write_parquet
+
+SHOWN = ("fixed_count", "free_fraction", "depends", "outcome", "seconds", "error")
+"""Results that a table shows, where a row has them."""
+WORDS = 60
+"""Characters of an error that a table shows."""
+
+
+@dataclass(frozen=True, eq=False)
+class SweepResult:
+    """The rows of a sweep.
+
+    Attributes:
+        path: the file of rows; certificates are in the folder beside it.
+        rows: one for each item, in the order of the file, the later one where an item was run again.
+        new: how many rows this run added; 0 where the file was only read.
+    """
+
+    path: Path
+    rows: tuple[Row, ...] = field(repr=False)
+    new: int = 0
+
+    @property
+    def failed(self) -> int:
+        """How many rows have an error."""
+        return sum(not row["ok"] for row in self.rows)
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The arguments that differ from row to row, in the order of the rows' keys.
+
+        Returns:
+            Names of columns; ``model`` is left out where another axis tells the same rows apart.
+        """
+        names = {name: None for row in self.rows for name in row if name not in RESULTS}
+        varying = [name for name in names if len({repr(row.get(name)) for row in self.rows}) > 1]
+        others = [name for name in varying if name != "model"]
+        told = {tuple(repr(row.get(name)) for name in others) for row in self.rows}
+        return tuple(varying if len(told) < len(self.rows) else others)
+
+    def column(self, name: str) -> list[Any]:
+        """One column of the rows.
+
+        Args:
+            name: a key of the rows (docs/scale.md).
+
+        Returns:
+            The values, ``None`` where a row does not have the key.
+
+        Raises:
+            UsageError: no row has it.
+        """
+        if not any(name in row for row in self.rows):
+            raise UsageError(f"{self.path}: no row has a column {name!r}")
+        return [row.get(name) for row in self.rows]
+
+    def to_parquet(self, path: str | Path) -> int:
+        """Write the rows as a table (:func:`restrict.sweep.table.write_parquet`).
+
+        Args:
+            path: the Parquet file; it is replaced as a whole.
+
+        Returns:
+            How many rows.
+        """
+        return write_parquet(self.rows, Path(path))
+
+    def recheck(self, *, jobs: int | None = None, fast: bool = False) -> Rechecked:
+        """Check the certificates of all rows again, by the trusted checker.
+
+        Args:
+            jobs: processes; 0: this one; ``None``: all cores.
+            fast: by the fast checker instead.
+
+        Returns:
+            What does not hold (:func:`restrict.sweep.run.recheck_rows`).
+        """
+        return recheck_rows(self.path, Engine(cores() if jobs is None else jobs), fast=fast)
+
+    def __repr__(self) -> str:
+        return f"SweepResult({str(self.path)!r}, {len(self.rows)} rows, {self.failed} with an error)"
+
+    def _repr_html_(self) -> str:
+        axes = self.axes or ("model", "n")
+        shown = [name for name in SHOWN if any(row.get(name) is not None for row in self.rows)]
+        title = f"sweep: {self.path.name}: {len(self.rows)} rows, {self.failed} with an error"
+        rows = [[_cell(row.get(name)) for name in (*axes, *shown)] for row in self.rows]
+        return grid_table(title, (*axes, *shown), rows)
+
+
+def load_sweep(path: str | Path) -> SweepResult:
+    """The rows in a file.
+
+    Args:
+        path: the file of rows that `restrict sweep` wrote.
+
+    Returns:
+        The rows.
+
+    Raises:
+        UsageError: there is no such file, or it holds something else.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise UsageError(f"{path}: there is no such file of rows")
+    return SweepResult(path, tuple(read_rows(path)[0].values()))
+
+
+def run_sweep(
+    spec: str | Path,
+    output: str | Path | None = None,
+    *,
+    jobs: int | None = None,
+    dask: str | None = None,
+    retry: bool = False,
+    step: Step | None = None,
+) -> SweepResult:
+    """Do all items of a spec that have no row yet; after Ctrl-C or a kill the same call goes on.
+
+    A script that calls this with ``jobs`` other than 0 must do so under ``if __name__ == "__main__":``, as for every
+    pool of processes.
+
+    Args:
+        spec: a TOML file (docs/scale.md).
+        output: the file of rows; by default the spec's name with ``.jsonl``.
+        jobs: processes; 0: this one; ``None``: all cores.
+        dask: instead of processes here, a Dask cluster: the scheduler's address, or ``"local"``.
+        retry: run the items whose row has an error again.
+        step: told every new row.
+
+    Returns:
+        The rows of the spec's items. Cost: that of the items.
+
+    Raises:
+        ModelError: a fault in the spec.
+        UsageError: a file cannot be read or written, or no cluster answers.
+    """
+    spec = Path(spec)
+    items = read_spec(spec).items
+    rows = spec.with_suffix(".jsonl") if output is None else Path(output)
+    done = run_items(items, rows, Engine(cores() if jobs is None else jobs, dask), retry=retry, step=step)
+    found = read_rows(rows)[0]
+    return SweepResult(rows, tuple(found[item.identity] for item in items), done.new)
+
+
+def _cell(value: Any) -> str:
+    """A value as the table shows it."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    text = str(value)
+    return text if len(text) <= WORDS else f"{text[:WORDS]} ..."

@@ -1,0 +1,87 @@
+"""Large files of every shape are read in linear time or refused in one line, by the checker and by the package."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from restrict.certificate.certificate import read_certificate
+from restrict.checker.account import Reject
+from restrict.checker.main import verify
+from restrict.errors import ModelError, NotEstablished, ResourceLimit
+from restrict.model.fileformat import loads
+from restrict.strictjson import Node, parse
+from scripts import bench_files
+from tests.test_cli import Shell
+
+SIZE = 300_000
+"""Bytes. Reading that is quadratic in them takes minutes (a set of 30 000 keys was made anew for every key)."""
+SHAPES = dict(bench_files.shapes(SIZE))
+
+
+def outcome(model: bytes, certificate: bytes) -> str:
+    """What the checker says, or its reason."""
+    try:
+        return verify(model, certificate, limit=20_000_000)
+    except Reject as reject:
+        return f"{reject.code}: {reject}"
+
+
+def reason(read: Callable[[], object]) -> str:
+    """Why a file is refused; empty if it is not."""
+    try:
+        read()
+    except (ModelError, NotEstablished, ResourceLimit) as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_large_file_is_read_or_refused(shape: str) -> None:
+    model, certificate = SHAPES[shape]()
+    assert SIZE // 4 <= max(len(model), len(certificate)) <= SIZE + 100
+    line = outcome(model, certificate)
+    assert line[0] in "s345"
+    assert len(line) < 400
+    assert "\n" not in line
+    for read in (lambda: loads(model, "m"), lambda: read_certificate(Node(parse(certificate, "c"), "c"))):
+        assert len(reason(read)) < 400
+
+
+DEEP = {
+    "lists": "[" * 100_000,
+    "objects": '{"a":' * 100_000,
+    "a text": '["' + '\\"' * 50_000,
+}
+COMMANDS = (
+    "show FILE",
+    "report FILE -o OUT",
+    "check and-of-ors FILE",
+    "check --fast and-of-ors FILE",
+    "certify FILE -n 9",
+    "automaton FILE",
+    "verify parity8 -L dfa:FILE",
+    "language dfa:FILE -n 4",
+    "sweep --recheck FILE",
+    "soft influence FILE -n 4",
+    "import weights FILE -o OUT",
+    "compile --language FILE -o OUT",
+)
+
+
+@pytest.mark.parametrize("content", DEEP)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_deep_and_unfinished_files_end_in_one_line(
+    command: str, content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "deep.json"
+    path.write_text(DEEP[content])
+    words = [word.replace("FILE", str(path)).replace("OUT", str(tmp_path / "out")) for word in command.split()]
+    result = Shell(monkeypatch, capfd)(*words)
+    assert result.code in (2, 4), result
+    assert result.out == ""
+    assert result.err.count("\n") == 1
+    assert str(path) in result.err
+    assert not (tmp_path / "out").exists()
