@@ -7,6 +7,7 @@ exact fractions. It shares nothing with the importer.
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
@@ -142,13 +143,18 @@ def write_program(
     examples: str = "[]",
 ) -> tuple[Path, Path]:
     """A random program and its weights; every choice that is not given is random."""
-    below = lambda m: int(rng.integers(m))  # noqa: E731
+
+    def below(m: int) -> int:
+        return int(rng.integers(m))
+
+    def pick(names: Sequence[Any]) -> Any:
+        return names[below(len(names))]
+
     causal = bool(below(2)) if causal is None else causal
     markers = bool(below(2)) if markers is None else markers
     tokens = [*"abcdef"[:letters], *(["</s>", "<pad>", "<s>"] if markers else ["<pad>"])]
     values: dict[str, list[Any]] = {"tokens": tokens, "positions": list(range(longest))}
     parts = [HEAD.replace("SEEN", "keys[: i + 1]" if causal else "keys")]
-    pick = lambda names: names[below(len(names))]  # noqa: E731
     kinds = rng.permutation([0] * heads + [1] * mlps).tolist()
     for at, kind in enumerate(kinds):
         if kind == 0:
