@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from restrict.restriction import Restriction
     from restrict.simulate.formulas.compiler import compile_soft
     from restrict.sweep.result import SweepResult, load_sweep, run_sweep
+    from restrict.sweep.workers import workers
     from restrict.tradeoff import pareto
 
 from restrict.version import __version__
@@ -124,6 +125,7 @@ _HOME = {
     "SweepResult": "restrict.sweep.result",
     "load_sweep": "restrict.sweep.result",
     "run_sweep": "restrict.sweep.result",
+    "workers": "restrict.sweep.workers",
 }
 
 __all__ = [
@@ -188,6 +190,7 @@ __all__ = [
     "theorem_bounds",
     "tighten",
     "verify",
+    "workers",
     "wrong_lengths",
 ]
 

@@ -17,6 +17,7 @@ from restrict.deadline import OutOfTime, Progress
 from restrict.errors import InternalError, NotEstablished, ResourceLimit, UsageError, quote
 from restrict.force.release import relax
 from restrict.force.search import Best, Search
+from restrict.model.alike import kinds_of
 from restrict.model.program import Model
 from restrict.optimum.descent import descend, descends
 from restrict.optimum.enumeration import by_enumeration, few_restrictions, few_tables, fewest_fixed, least_depends
@@ -166,8 +167,12 @@ def _compared(task: Task, found: Certificate) -> Certificate:
 
 
 def _searched(task: Task) -> tuple[Best, str]:
-    """What the search found, and why it ended."""
-    search, instance = Search(task), task.instance
+    """What the search found, and why it ended.
+
+    Where the program cannot tell most of its symbols apart, the search is among one symbol of each kind.
+    """
+    kinds, instance = kinds_of(task.instance.model), task.instance
+    search = Search(task if kinds is None else replace(task, instance=kinds.model.at(instance.n)))
     stopped = "budget" if task.deadline.moment is None else "time"
     try:
         search.run()
@@ -188,4 +193,7 @@ def _searched(task: Task) -> tuple[Best, str]:
             f"the budget; best found: the trivial one, which fixes all {instance.n} positions. "
             "Try another --seed, a longer --time or a smaller n"
         )
-    return search.best, stopped
+    best = search.best
+    if kinds is not None and best.fixed is not None:
+        best = replace(best, fixed={i: int(kinds.least[a]) for i, a in best.fixed.items()})
+    return best, stopped

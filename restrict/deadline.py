@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 Progress = Callable[[str, int | None], None]
 """Called now and then with what is being done and the best number of fixed positions so far."""
@@ -24,6 +25,10 @@ class Deadline:
     def after(seconds: float | None) -> Deadline:
         """So many seconds from now; never for ``None``."""
         return Deadline(None if seconds is None else time.monotonic() + seconds)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """In another process, whose clock may be another one, the same time is left."""
+        return Deadline.after, (self.left,)
 
     @property
     def passed(self) -> bool:

@@ -3,7 +3,9 @@ do."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
+from difflib import get_close_matches
 
 
 class RestrictError(Exception):
@@ -50,10 +52,26 @@ def did_you_mean(word: str, names: Iterable[str]) -> str:
     Returns:
         `` (did you mean X?)`` with the nearest names, or nothing where none is near.
     """
-    from difflib import get_close_matches
-
     near = get_close_matches(word.lower(), list(names), n=3, cutoff=0.7)
     return f" (did you mean {' or '.join(near)}?)" if near else ""
+
+
+def near_files(text: str) -> str:
+    """The same for a file that is not there: the nearest names in its folder.
+
+    Args:
+        text: a path.
+
+    Returns:
+        `` (did you mean X?)``, or nothing.
+    """
+    folder, name = os.path.split(text)
+    try:
+        names = {other.lower(): os.path.join(folder, other) for other in os.listdir(folder or ".")}
+    except (OSError, ValueError):
+        return ""
+    near = get_close_matches(name.lower(), names, n=3, cutoff=0.8)
+    return f" (did you mean {' or '.join(names[other] for other in near)}?)" if near else ""
 
 
 def quote(text: object, limit: int = 60) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from restrict.errors import ModelError, ResourceLimit, UsageError
+from restrict.errors import ModelError, ResourceLimit, UsageError, near_files
 
 MAX_BYTES = 64 * 2**20
 """A larger file is refused."""
@@ -37,7 +37,8 @@ def read_bytes(path: Path) -> bytes:
                 raise UsageError(f"{path}: cannot read: it is not a regular file")
             content = file.read(min(status.st_size, MAX_BYTES) + 1)
     except (OSError, ValueError) as error:  # ValueError: a name that no file can have
-        raise UsageError(f"{path}: cannot read: {getattr(error, 'strerror', None) or error}") from None
+        near = near_files(str(path)) if isinstance(error, FileNotFoundError) else ""
+        raise UsageError(f"{path}: cannot read: {getattr(error, 'strerror', None) or error}{near}") from None
     if len(content) > MAX_BYTES:
         raise ResourceLimit(f"{path}: the file is larger than {MAX_BYTES >> 20} MiB")
     return content

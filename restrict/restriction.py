@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -55,18 +55,7 @@ def read_spans(node: Node, n: int) -> tuple[Span, ...]:
     Raises:
         ModelError: they are not of this form, with the place.
     """
-    spans: list[Span] = []
-    end = 0
-    for item in node.items():
-        pair = item.items()
-        if len(pair) != 2:
-            item.fail("expected [start, count]")
-        start, count = pair[0].integer(0, n - 1), pair[1].integer(1, n)
-        if start < end or start + count > n:
-            item.fail(f"the run {start}, {count} leaves 0..{n - 1} or is not after the one before it")
-        end = start + count
-        spans.append((start, count))
-    return tuple(spans)
+    return tuple((start, count) for start, count in _runs(node, n, "[start, count]"))
 
 
 def read_symbol_spans(node: Node, n: int) -> tuple[tuple[int, int, str], ...]:
@@ -82,18 +71,29 @@ def read_symbol_spans(node: Node, n: int) -> tuple[tuple[int, int, str], ...]:
     Raises:
         ModelError: they are not of this form, with the place.
     """
-    spans: list[tuple[int, int, str]] = []
-    end = 0
-    for item in node.items():
-        parts = item.items()
-        if len(parts) != 3:
-            item.fail("expected [start, count, symbol]")
-        start, count, symbol = parts[0].integer(0, n - 1), parts[1].integer(1, n), parts[2].text()
-        if start < end or start + count > n:
-            item.fail(f"the run {start}, {count} leaves 0..{n - 1} or is not after the one before it")
-        end = start + count
-        spans.append((start, count, symbol))
-    return tuple(spans)
+    return tuple((start, count, symbol) for start, count, symbol in _runs(node, n, "[start, count, symbol]"))
+
+
+def _runs(node: Node, n: int, form: str) -> Iterator[Any]:
+    """Runs with what follows start and count; only one that is wrong is looked at closely, as there may be millions."""
+    size, end = form.count(",") + 1, 0
+    for index, run in enumerate(node.expect(list, "a list")):
+        integers = type(run) is list and len(run) == size and type(run[0]) is int and type(run[1]) is int
+        if not (integers and end <= run[0] < run[0] + run[1] <= n and (size == 2 or type(run[2]) is str)):
+            _refuse(Node(run, f"{node.place}[{index}]"), n, form, size)
+        end = run[0] + run[1]
+        yield run
+
+
+def _refuse(item: Node, n: int, form: str, size: int) -> NoReturn:
+    """Say what is wrong with a run: its form, a part of it, or its place."""
+    parts = item.items()
+    if len(parts) != size:
+        item.fail(f"expected {form}")
+    start, count = parts[0].integer(0, n - 1), parts[1].integer(1, n)
+    for symbol in parts[2:]:
+        symbol.text()
+    item.fail(f"the run {start}, {count} leaves 0..{n - 1} or is not after the one before it")
 
 
 def expanded(spans: Sequence[Span], place: str) -> tuple[int, ...]:

@@ -36,6 +36,7 @@ from tests.random_order_only import MASKS, random_order_only, random_transformer
 
 PAST = ("past", "strict_past")
 OPTIONS = {"skip": 0}
+WINDOWS = ((8, 4), (11, 3), (13, 2), (16, 2))
 
 
 def transformer(seed: int, layers: int, heads: int, states: int, letters: int, past: bool) -> dict[str, Any]:
@@ -174,6 +175,26 @@ def shift(length: int) -> dict[str, Any]:
     return document | {"variables": variables, "output": {"variable": source, "position": "last", "accept": [1]}}
 
 
+def chain(length: int, source: str, mask: str, ties: str, name: str) -> list[dict[str, Any]]:
+    """Heads that carry a variable over ``length`` positions."""
+    head = {"kind": "head", "score": "0", "mask": mask, "ties": ties}
+    names = [source, *(f"{name}{d}" for d in range(1, length + 1))]
+    return [{"name": names[d], "value": names[d - 1], **head} for d in range(1, length + 1)]
+
+
+def window(back: int, ahead: int) -> dict[str, Any]:
+    """At every position: "two symbols ``ahead`` apart differ" here, and not ``back`` positions before, or the other way
+    round. What heads find to the left depends on what is to the right: both automata have memory."""
+    variables = chain(ahead, "token", "strict_future", "left", "ahead")
+    here = {"name": "here", "kind": "map", "args": ["token", f"ahead{ahead}"], "domain": 2}
+    variables += [here | {"map": f"token != ahead{ahead}"}, *chain(back, "here", "strict_past", "right", "back")]
+    args = ["here", f"back{back}"]
+    variables.append({"name": "change", "kind": "map", "args": args, "domain": 2, "map": " != ".join(args)})
+    document: dict[str, Any] = {"format": "restrict-model/1", "name": f"window{back}+{ahead}", "alphabet": ["a", "b"]}
+    output = {"variable": "change", "position": "every", "labels": ["same", "other"]}
+    return document | {"variables": variables, "output": output}
+
+
 def seen(letters: int) -> dict[str, Any]:
     """ "An odd number of the letters occur": a head for each, all in one layer, 2**letters states."""
     variables: list[dict[str, Any]] = []
@@ -199,6 +220,7 @@ def large(share: float) -> list[dict[str, Any]]:
     transformers = [(2, 4, 4), (3, 8, 2), (3, 8, 3)]
     cases = [(f"shift {k}", dumps(shift(k)), k) for k in (12, 15, 17, 18)]
     cases += [(f"seen {k}", dumps(seen(k)), 0) for k in (8, 11, 13)]
+    cases += [(f"window {k}+{m}", dumps(window(k, m)), k + 1) for k, m in WINDOWS]
     for heads, states, letters in transformers:
         rng = np.random.default_rng(0)
         cases.append(
@@ -212,8 +234,11 @@ def large(share: float) -> list[dict[str, Any]]:
     for title, content, back in cases[OPTIONS["skip"] : max(1, round(len(cases) * share))]:
         model = loads(content)
         built = build(recognise(model), Limits(1_000_000), None, True)
-        claim = {"kind": "forces", "label": "accept", "start": [], "middle": ["*"], "from": max(1, back)}
+        label = "other" if title.startswith("window") else "accept"
+        claim: dict[str, Any] = {"kind": "forces", "label": label, "start": [], "middle": ["*"], "from": max(1, back)}
         claim["end"] = ["b"] + ["*"] * (back - 1)
+        if title.startswith("window"):
+            claim["end"][int(title.partition("+")[2])] = claim["end"][-1] = "a"
         if not back:
             own = Regular("own", "dfa:own", moore(built).language())
             claim = {"kind": "recognises", "language": spelled(own), "from": 1}

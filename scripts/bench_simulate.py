@@ -9,23 +9,36 @@ python scripts/bench_simulate.py growth                      # 1/tau by length
 from __future__ import annotations
 
 import argparse
+import itertools
+import math
 import time
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from restrict.model.source import load
+from restrict.simulate.floating import UNITS
 from restrict.simulate.hard import compile_program
 from restrict.simulate.measure import smallest_factor, words_of
-from restrict.simulate.srasp.compiler import compile_program as compile_srasp
-from restrict.simulate.srasp.compiler import gap_of
+from restrict.simulate.srasp.budget import Budget
+from restrict.simulate.srasp.compiler import compile_with_budget
+from restrict.simulate.srasp.interpreter import run
+from restrict.simulate.srasp.measure import deviation
 from restrict.simulate.srasp.parser import parse
-from restrict.simulate.srasp.programs import dyck, flip_flop, induction
-from restrict.simulate.uniform_tieless import Sharpness, by_softmax, temperature
+from restrict.simulate.srasp.programs import dyck
+from restrict.simulate.srasp.source import BUILT_IN
+from restrict.simulate.srasp.syntax import Program
+from restrict.simulate.uniform_tieless import Sharpness, by_softmax
 from restrict.soft.evaluate import logits
+from restrict.soft.model import SoftModel
+from restrict.soft.prefixes import Decoder, Prefixes
 
 EPSILON = Fraction(1, 5)
+CHUNK = 256
+"""Prefixes that are continued at once: what fits into the processor's cache."""
 Words = npt.NDArray[np.int64]
 
 
@@ -43,26 +56,94 @@ def balanced(words: Words) -> npt.NDArray[np.bool_]:
     return found
 
 
-def compare(kinds: int, words: Words, n: int) -> tuple[int, float, Sharpness]:
-    """Words with a wrong label at some position, the largest error of a logit, and the temperature."""
-    hard = compile_srasp(parse(dyck(kinds)))
-    sharp = temperature(hard, n, gap_of(n), EPSILON)
-    soft, wrong, error = by_softmax(hard, sharp), 0, 0.0
-    for part in np.array_split(words, max(1, len(words) * n * hard.width // 2**21)):
-        found, truth = logits(soft, soft.encode(part))[:, 1:, 0], balanced(part)
-        wrong += int(((found > 0) != truth).any(axis=1).sum())
-        error = max(error, float(np.abs(found - (truth - 0.5)).max()))
-    return wrong, error, sharp
+class Softened(NamedTuple):
+    """Dyck by S-RASP at one length: the program's budget, its temperature, and the softmax model."""
+
+    budget: Budget
+    sharp: Sharpness
+    model: SoftModel
 
 
-def every(kinds: int, length: int) -> None:
-    """All words of a length."""
-    start, n = time.perf_counter(), length + 1
+def softened(kinds: int, n: int) -> Softened:
+    """The model for words of ``n - 1`` symbols."""
+    hard, budget = compile_with_budget(parse(dyck(kinds)))
+    sharp = budget.sharpness(n, EPSILON)
+    return Softened(budget, sharp, by_softmax(hard, sharp))
+
+
+@dataclass
+class Walk:
+    """All words of a length by their prefixes, each run once; with ``orbits`` one for each renaming of the kinds."""
+
+    decoder: Decoder
+    kinds: int
+    length: int
+    orbits: bool
+    prefixes: int = 0
+    words: int = 0
+    wrong: int = 0
+    error: float = 0.0
+
+    def run(self) -> None:
+        """All of them."""
+        start = self.decoder.extend(self.decoder.empty(), np.array([2 * self.kinds]))  # the start marker
+        self.step(np.zeros((1, 0), dtype=np.int64), start.chosen(np.zeros(1, np.int64), np.zeros(1, np.int64)))
+
+    def step(self, words: Words, before: Prefixes) -> None:
+        """Continue some prefixes by every symbol, compare, and go on with them."""
+        found = self.decoder.extend(before, np.arange(2 * self.kinds))
+        prefix, symbol = (x.reshape(-1) for x in np.indices(found.logits.shape[:2]))
+        if self.orbits:  # a kind may be new only if all before it have occurred
+            used = words.max(axis=1, initial=-1) // 2
+            keep = symbol // 2 <= used[prefix] + 1
+            prefix, symbol = prefix[keep], symbol[keep]
+        longer = np.concatenate([words[prefix], symbol[:, None]], axis=1)
+        truth, logit = balanced(longer)[:, -1], found.logits[prefix, symbol, 0]
+        self.prefixes += len(longer)
+        self.wrong += int(((logit > 0) != truth).sum())
+        self.error = max(self.error, float(np.abs(logit - (truth - 0.5)).max()))
+        if longer.shape[1] == self.length:
+            self.words += orbit_sizes(longer, self.kinds) if self.orbits else len(longer)
+            return
+        for at in range(0, len(longer), CHUNK):
+            part = slice(at, at + CHUNK)
+            self.step(longer[part], found.chosen(prefix[part], symbol[part]))
+
+
+def orbit_sizes(words: Words, kinds: int) -> int:
+    """How many words some words become by renaming kinds: ``kinds! / (kinds - used)!`` each."""
+    used = words.max(axis=1) // 2 + 1
+    return int(
+        sum(math.perm(kinds, int(u)) * int(c) for u, c in zip(*np.unique(used, return_counts=True), strict=True))
+    )
+
+
+def equivariant(kinds: int, length: int, found: Softened, dtype: type) -> int:
+    """Asserts that renaming the kinds changes no logit of any word of a length, bit by bit; how many were compared."""
     grid = np.indices((2 * kinds,) * length, dtype=np.int64).reshape(length, -1).T
-    wrong, error, sharp = compare(kinds, np.ascontiguousarray(grid), n)
-    print(f"dyck-{kinds}: all {len(grid)} words of length {length}, every prefix: {wrong} wrong; largest error of a "
-          f"logit {error:.2g}, certified {sharp.error:.2g}; 1/tau = {sharp.scale:.0f}; "
-          f"{time.perf_counter() - start:.0f} s")  # fmt: skip
+    logit = logits(found.model, found.model.encode(grid), dtype=dtype)
+    weights = (2 * kinds) ** np.arange(length)[::-1]
+    for order in itertools.permutations(range(kinds)):
+        renamed = np.array([2 * order[a // 2] + a % 2 for a in range(2 * kinds)])[grid]
+        assert np.array_equal(logit[renamed @ weights], logit), order
+    return len(grid)
+
+
+def every(kinds: int, length: int, kind: str, orbits: bool) -> None:
+    """All words of a length, by their prefixes."""
+    start, n, dtype = time.perf_counter(), length + 1, {"float64": np.float64, "float32": np.float32}[kind]
+    found = softened(kinds, n)
+    certified = found.budget.deviation(n, found.sharp.scale, UNITS[kind])
+    walk = Walk(Decoder(found.model, n, dtype), kinds, length, orbits)
+    walk.run()
+    assert walk.words == (2 * kinds) ** length
+    by = "every prefix once"
+    if orbits:
+        by = f"one for each renaming of kinds, which changes no bit on all {equivariant(kinds, 5, found, dtype)} of " \
+             "length 5"  # fmt: skip
+    print(f"dyck-{kinds}, {kind}: all {walk.words} words of length {length} ({walk.prefixes} prefixes run: {by}): "
+          f"{walk.wrong} wrong; largest error of a logit {walk.error:.2g}; certified before rounding {certified:.4f}; "
+          f"1/tau = {found.sharp.scale:.0f}; {time.perf_counter() - start:.0f} s")  # fmt: skip
 
 
 def near(rng: np.random.Generator, kinds: int, length: int) -> list[int]:
@@ -80,24 +161,52 @@ def near(rng: np.random.Generator, kinds: int, length: int) -> list[int]:
 
 
 def long_words(length: int, count: int) -> None:
-    """Random words, half of them near Dyck, half uniform."""
+    """Random words, half of them near Dyck, half uniform, in float64."""
     for kinds in (1, 2, 3):
-        rng = np.random.default_rng(kinds)
+        rng, found = np.random.default_rng(kinds), softened(kinds, length + 1)
         words = np.array([near(rng, kinds, length) for _ in range(count // 2)])
         words = np.concatenate([words, rng.integers(0, 2 * kinds, (count - count // 2, length))])
-        wrong, error, sharp = compare(kinds, words, length + 1)
-        print(f"dyck-{kinds}: {count} random words of length {length}: {wrong} wrong; largest error of a logit "
-              f"{error:.2g}, certified {sharp.error:.2g}; 1/tau = {sharp.scale:.0f}")  # fmt: skip
+        wrong, error = 0, 0.0
+        for part in np.array_split(words, max(1, words.size * found.model.width // 2**21)):
+            logit, truth = logits(found.model, found.model.encode(part))[:, 1:, 0], balanced(part)
+            wrong += int(((logit > 0) != truth).any(axis=1).sum())
+            error = max(error, float(np.abs(logit - (truth - 0.5)).max()))
+        print(f"dyck-{kinds}: {count} random words of length {length}, every prefix: {wrong} wrong; largest error of a "
+              f"logit {error:.2g}; certified before rounding {found.sharp.error:.4f}; 1/tau = {found.sharp.scale:.0f}; "
+              f"float32 certified up to n = {found.budget.safe_length(found.sharp, UNITS['float32'])}")  # fmt: skip
 
 
 def sharp() -> None:
     """Computed over smallest working inverse temperature, at small lengths on all words."""
-    print("program          n  1/tau  smallest within epsilon  ratio")
+    print("program             n  1/tau  smallest within epsilon  ratio")
     for name in ("contains-one", "flip-flop", "induction-head", "dyck1-depth2", "tagger", "parity8"):
         n = {"flip-flop": 6, "induction-head": 6, "tagger": 7}.get(name, 9)
         compiled = compile_program(load(name), n, EPSILON)
         factor = smallest_factor(compiled, *words_of(compiled), steps=10)
-        print(f"{name:<15} {n:>2}  {compiled.scale:5.2f}  {compiled.scale * factor:23.2f}  {1 / factor:5.2f}")
+        print(f"{name:<18} {n:>2}  {compiled.scale:5.2f}  {compiled.scale * factor:23.2f}  {1 / factor:5.2f}")
+    for name, length in (("dyck-1", 8), ("dyck-2", 5), ("dyck-3", 4), ("flip-flop", 5), ("induction-1", 7),
+                         ("induction-2", 7), ("induction-3", 7)):  # fmt: skip
+        scale, least = least_of_program(parse(BUILT_IN[name]), length)
+        print(f"{'srasp:' + name:<18} {length + 1:>2}  {scale:5.0f}  {least:23.2f}  {scale / least:5.2f}")
+
+
+def least_of_program(program: Program, length: int, sample: Words | None = None) -> tuple[float, float]:
+    """The inverse temperature of an S-RASP program, and the smallest at which all stays within epsilon.
+
+    On all words of a length, or on a sample of them.
+    """
+    hard, budget = compile_with_budget(program)
+    words = np.indices((len(program.alphabet),) * length).reshape(length, -1).T if sample is None else sample
+    truth = np.array([run(program, [program.alphabet[a] for a in word])[program.output] for word in words]) > 0
+    found = budget.sharpness(length + 1, EPSILON)
+    low, high = 0.0, found.scale
+    while high - low > 1e-3 * high:
+        middle = (low + high) / 2
+        soft = by_softmax(hard, replace(found, scale=1.0), f"*{middle!r}")
+        off, logit = deviation(soft, budget.raw, words)
+        fine = off <= EPSILON and bool(((logit > 0) == truth).all())
+        low, high = (low, middle) if fine else (middle, high)
+    return found.scale, high
 
 
 def growth() -> None:
@@ -107,10 +216,10 @@ def growth() -> None:
     for name in ("contains-one", "flip-flop"):
         found = [compile_program(load(name), n, EPSILON).scale for n in lengths]
         print(name.ljust(28) + "".join(f"{x:.5g}".rjust(12) for x in found))
-    for name, text in (("flip-flop", flip_flop()), ("dyck-2", dyck(2)), ("induction-2", induction(2))):
-        model = compile_srasp(parse(text))
-        found = [temperature(model, n, gap_of(n), EPSILON).scale for n in lengths]
-        print(f"{name} (Theorem 26)".ljust(28) + "".join(f"{x:.5g}".rjust(12) for x in found))
+    for name in ("flip-flop", "dyck-2", "induction-2"):
+        budget = compile_with_budget(parse(BUILT_IN[name]))[1]
+        found = [budget.sharpness(n, EPSILON).scale for n in lengths]
+        print(f"srasp:{name}".ljust(28) + "".join(f"{x:.5g}".rjust(12) for x in found))
 
 
 def main() -> None:
@@ -120,9 +229,11 @@ def main() -> None:
     parser.add_argument("--kinds", type=int, default=1)
     parser.add_argument("--length", type=int, default=10)
     parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--kind", choices=list(UNITS), default="float64")
+    parser.add_argument("--orbits", action="store_true", help="one word for each renaming of the kinds")
     given = parser.parse_args()
     if given.part == "dyck":
-        every(given.kinds, given.length)
+        every(given.kinds, given.length, given.kind, given.orbits)
     elif given.part == "long":
         long_words(given.length, given.count)
     else:

@@ -1,12 +1,15 @@
 """Benchmark of wide models: what `restrict certify` finds where no map can be tabulated, with times and memory.
 
     python scripts/bench_wide.py [--quick] [--n 10000 ...] [--layers 1 2] [--heads 2 4 8 12] [--states 4 16 64]
-                                 [--symbols 2 26 1000] [--seed 0 ...] [--seconds S] [--explain K]
+                                 [--symbols 2 26 1000] [--seed 0 ...] [--seconds S] [--total S] [-o FILE.json]
+                                 [--explain K [--explain-seconds S]] [--table]
 
-One line per model `random:layers=L,heads=H,states=S,symbols=A`: fixed positions, the free share, c, the seconds of a
+One row per model `random:layers=L,heads=H,states=S,symbols=A`: fixed positions, the free share, c, the seconds of a
 fresh process (start-up and compiled kernels included; `cpu s` adds up all its threads), its peak memory, and the fast
-check of the certificate. `--explain K` adds the smallest explanation of K random inputs, for comparison. A run that
-takes longer than `--seconds` is ended and reported as such.
+check of the certificate, in a process of its own. `--explain K` adds the smallest explanation of K random inputs, as
+many as are found in `--explain-seconds`, for comparison. A run that takes longer than `--seconds` is ended and reported
+as such. With `-o` rows are added to a file, and those that it has are not run again, so that the grid can be measured
+part by part; `--total` ends a part, `--table` only prints what the file has.
 """
 
 from __future__ import annotations
@@ -19,61 +22,94 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+Row = dict[str, Any]
 
-def measured(arguments: list[str], seconds: float) -> tuple[str | None, float, float, float]:
-    """Run `restrict ARGUMENTS` in a fresh process: its output (``None`` if ended), seconds, CPU seconds, peak MiB."""
+EXPLAIN = """
+import sys, numpy, restrict
+model, n = restrict.load(sys.argv[1]), int(sys.argv[2])
+rng = numpy.random.default_rng(0)
+for _ in range(int(sys.argv[3])):
+    word = [model.alphabet[a] for a in rng.integers(len(model.alphabet), size=n).tolist()]
+    print(restrict.explain(model, word)[0].weight, flush=True)
+"""
+
+
+def ended(command: list[str], seconds: float, folder: str | None = None) -> tuple[int, str, Row]:
+    """Run a command with a time limit: exit code (negative where it was killed), output, and what it took."""
+    environment = os.environ if folder is None else {**os.environ, "PYTHONPATH": folder}
     started = time.perf_counter()
     with tempfile.TemporaryFile("w+") as out:
-        command = [sys.executable, "-m", "restrict.cli", *arguments]
-        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, env=environment)
         signal.signal(signal.SIGALRM, lambda *_: process.kill())
-        signal.setitimer(signal.ITIMER_REAL, seconds)
+        signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001))
         _, status, usage = os.wait4(process.pid, 0)
         signal.setitimer(signal.ITIMER_REAL, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         out.seek(0)
         text = out.read()
-    wall, cpu, memory = time.perf_counter() - started, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
-    if process.returncode < 0:
-        return None, wall, cpu, memory
-    return (text if process.returncode == 0 else f"exit {process.returncode}: {text.strip()}"), wall, cpu, memory
+    cpu, memory = usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+    took = {"s": round(time.perf_counter() - started, 1), "cpu s": round(cpu, 1), "MiB": round(memory)}
+    return process.returncode, text, took
 
 
-def explanations(spec: str, n: int, count: int) -> int:
-    """The smallest explanation of ``count`` random inputs."""
-    import numpy as np
-
-    import restrict
-
-    model, rng = restrict.load(spec), np.random.default_rng(0)
-    words = [[model.alphabet[a] for a in rng.integers(len(model.alphabet), size=n).tolist()] for _ in range(count)]
-    return min(restrict.explain(model, word)[0].weight for word in words)
+def restrict(*arguments: str) -> list[str]:
+    """The command line of `restrict ARGUMENTS`."""
+    return [sys.executable, "-m", "restrict.cli", *arguments]
 
 
-def line(spec: str, n: int, seconds: float, inputs: int) -> dict[str, Any]:
-    """Certify and check one model."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = str(Path(folder) / "c.json")
-        text, wall, cpu, memory = measured(["certify", spec, "-n", str(n), "-o", path, "--json"], seconds)
-        row: dict[str, Any] = {"model": spec, "n": n, "s": round(wall, 1), "cpu s": round(cpu, 1), "MiB": round(memory)}
-        if text is None or text.startswith("exit"):
-            return row | {"fixed": "ended" if text is None else text[:60]}
+def certified(spec: str, n: int, seconds: float, folder: str | None = None) -> Row:
+    """Certify and check one model; with ``folder``, by the package there."""
+    row: Row = {"model": spec, "n": n}
+    with tempfile.TemporaryDirectory() as place:
+        path = str(Path(place) / "c.json")
+        code, text, took = ended(restrict("certify", spec, "-n", str(n), "-o", path, "--json"), seconds, folder)
+        row |= took
+        if code:
+            return row | {"fixed": "ended" if code < 0 else f"exit {code}: {text.strip()[:60]}"}
         certificate = json.loads(text)["certificate"]
         fixed = sum(count for _, count, _ in certificate["fixed"])
         row |= {"fixed": fixed, "free %": round(100 * (1 - fixed / n), 4), "c": certificate["claim"]["c"]}
-        verdict, wall, _, _ = measured(["check", spec, path, "--fast"], seconds)
-        row["check --fast s"] = round(wall, 1) if verdict and not verdict.startswith("exit") else str(verdict)[:40]
-    if inputs:
-        row["explain"] = explanations(spec, n, inputs)
+        code, text, took = ended(restrict("check", spec, path, "--fast"), seconds, folder)
+        row["check --fast s"] = took["s"] if code == 0 else "ended" if code < 0 else text[:40]
     return row
 
 
-def main() -> None:
-    """Print one line per model, then a summary."""
+def explained(spec: str, n: int, count: int, seconds: float) -> Row:
+    """The smallest explanation of up to ``count`` random inputs, and of how many."""
+    _, text, _ = ended([sys.executable, "-c", EXPLAIN, spec, str(n), str(count)], seconds)
+    sizes = [int(line) for line in text.split() if line.isdigit()]
+    return {"explain": min(sizes, default=None), "inputs": len(sizes)}
+
+
+def summary(rows: Iterable[Row]) -> str:
+    """A Markdown table, and what is asked of the grid."""
+    rows = sorted(rows, key=lambda r: (r["n"], *map(int, parts(r["model"]))))
+    columns = list(dict.fromkeys(key for row in rows for key in row if key != "model"))
+    lines = ["| L | H | S | A | seed | " + " | ".join(columns) + " |", "|---" * (5 + len(columns)) + "|"]
+    lines += ["| " + " | ".join([*parts(r["model"]), *(str(r.get(c, "")) for c in columns)]) + " |" for r in rows]
+    good = [r for r in rows if r.get("c") == 0]
+    most = max((r["s"] for r in good), default=0), max((r["MiB"] for r in good), default=0)
+    lines += ["", f"{len(good)} of {len(rows)} answered with c = 0; at most {most[0]} s and {most[1]} MiB"]
+    asked = [r for r in good if r["n"] == 10_000 and parts(r["model"])[0] == "2" and int(parts(r["model"])[1]) <= 8]
+    free = min((r["free %"] for r in asked), default=None)
+    lines += [f"L = 2, H <= 8, n = 10000: {len(asked)} models, the least free share {free} %"]
+    compared = [r for r in good if r.get("explain") is not None]
+    larger = sum(r["fixed"] > r["explain"] for r in compared)
+    return "\n".join([*lines, f"compared with explanations: {len(compared)}, larger than the best of them: {larger}"])
+
+
+def parts(spec: str) -> list[str]:
+    """The numbers in a model's name: layers, heads, states, symbols, seed."""
+    return [part.split("=")[1] for part in spec.split(":")[1].split(",")]
+
+
+def options() -> argparse.Namespace:
+    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="one model of each number of layers")
     parser.add_argument("--n", type=int, nargs="+", default=[10_000, 1_000_000])
@@ -83,18 +119,38 @@ def main() -> None:
     parser.add_argument("--symbols", type=int, nargs="+", default=[2, 26, 1000])
     parser.add_argument("--seed", type=int, nargs="+", default=[0])
     parser.add_argument("--seconds", type=float, default=900.0)
+    parser.add_argument("--total", type=float, default=1e9)
     parser.add_argument("--explain", type=int, default=0, metavar="K")
+    parser.add_argument("--explain-seconds", type=float, default=60.0)
+    parser.add_argument("-o", "--output", type=Path)
+    parser.add_argument("--table", action="store_true")
     args = parser.parse_args()
     if args.quick:
         args.n, args.heads, args.states, args.symbols = [1000], [4], [16], [26]
-    rows = []
-    grid = product(args.n, args.layers, args.heads, args.states, args.symbols, args.seed)
-    for n, layers, heads, states, symbols, seed in grid:
+    return args
+
+
+def main() -> None:
+    """Measure what the file has not yet, and print its table."""
+    args, started = options(), time.perf_counter()
+    kept = json.loads(args.output.read_text()) if args.output and args.output.exists() else []
+    rows = {(row["model"], row["n"]): row for row in kept}
+    for n, layers, heads, states, symbols, seed in product(
+        args.n, args.layers, args.heads, args.states, args.symbols, args.seed
+    ):
         spec = f"random:layers={layers},heads={heads},states={states},symbols={symbols},seed={seed}"
-        rows.append(line(spec, n, args.seconds, args.explain))
-        print("  ".join(f"{key} {value}" for key, value in rows[-1].items()), flush=True)
-    answered = [r for r in rows if r.get("c") == 0]
-    print(f"{len(answered)} of {len(rows)} answered with c = 0; slowest {max((r['s'] for r in answered), default=0)} s")
+        row = rows.get((spec, n), {})
+        wanting = not row or (args.explain > 0 and "explain" not in row)
+        if args.table or not wanting or time.perf_counter() - started > args.total:
+            continue
+        row = row or certified(spec, n, args.seconds)
+        if args.explain:
+            row |= explained(spec, n, args.explain, args.explain_seconds)
+        rows[spec, n] = row
+        print("  ".join(f"{key} {value}" for key, value in row.items()), flush=True)
+        if args.output:
+            args.output.write_text(json.dumps(list(rows.values()), indent=1) + "\n")
+    print("\n" + summary(rows.values()))
 
 
 if __name__ == "__main__":

@@ -54,6 +54,8 @@ def nudge(rng: Generator, holder: Any, key: Any) -> None:
     value = holder[key]
     if isinstance(value, int):
         holder[key] = value + int(rng.choice([-1, 1, 2])) if rng.random() < 0.7 else int(rng.integers(4))
+    elif isinstance(value, dict):
+        value["early"], value["cycle"] = value["cycle"], value["early"]
     elif value:
         i, j = (int(v) for v in rng.integers(len(value), size=2))
         how = int(rng.integers(3))

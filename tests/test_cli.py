@@ -5,18 +5,23 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
+import textwrap
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
+import numpy as np
 import pytest
 
 import restrict
 from restrict.cli import main as cli
+from restrict.cli.examples import EXAMPLES, FIRST
 from restrict.errors import NotEstablished
 
 ROOT = Path(__file__).parent.parent
@@ -501,39 +506,182 @@ def test_near_names_are_offered(shell: Shell, words: tuple[str, ...], meant: str
     assert meant in shell.bad(2, *words)
 
 
-def test_every_command_has_help_with_examples_and_json() -> None:
-    from restrict.cli.examples import EXAMPLES
-
-    names = {command.name for command in cli.COMMANDS}
-    assert set(EXAMPLES) <= names
+def every_command() -> Iterator[tuple[str, click.Command]]:
+    """Each command with its full name; a group's commands in place of the group."""
     for command in cli.COMMANDS:
         if isinstance(command, click.Group):
-            continue
-        assert command.name in EXAMPLES or command.name == "sweep", command.name
-        options = [name for parameter in command.params for name in parameter.opts]
-        assert "--json" in options or command.name in ("report", "sweep"), command.name
+            yield from ((f"{command.name} {name}", part) for name, part in command.commands.items())
+        else:
+            yield command.name or "", command
 
 
-def test_shells_can_ask_for_completions(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_command_has_help_with_examples_and_json() -> None:
+    assert set(EXAMPLES) == {name for name, _ in every_command()}
+    for name, command in every_command():
+        assert all(f"  restrict {line}" in (command.epilog or "").splitlines() for line in EXAMPLES[name])
+        assert all(shlex.split(line)[: len(name.split())] == name.split() for line in EXAMPLES[name])
+        assert "--json" in [name for parameter in command.params for name in parameter.opts], name
+
+
+def test_options_are_called_the_same_in_every_command() -> None:
+    """A short name has one long name, a file to write goes through one check, and every option says what it is for."""
+    longer: dict[str, set[str]] = {}
+    for name, command in every_command():
+        for option in (p for p in command.params if isinstance(p, click.Option)):
+            short, long = ([o for o in option.opts if o.startswith("--") is wanted] for wanted in (False, True))
+            if short and long:
+                longer.setdefault(short[0], set()).update(long)
+            assert option.help or option.type.name == "choice", (name, option.opts)
+    assert longer == {
+        "-o": {"--output"}, "-L": {"--language", "--layers"}, "-H": {"--heads"}, "-C": {"--fraction"},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("restrict certif", ["plain,certify"]),
+        ("restrict certify and-of", ["plain,and-of-ors"]),
+        ("restrict certify pari", ["plain,parity-attempt", "plain,parity8"]),
+        ("restrict certify mine", ["file,mine"]),
+        ("restrict certify fli", ["plain,flip-flop", "plain,flip-mine.json"]),
+        ("restrict refute x -L dy", ["plain,dyck"]),
+        ("restrict soft run pa", ["plain,parity"]),
+        ("restrict certify x --meth", ["plain,--method"]),
+        ("restrict certify x --method le", ["plain,lemma"]),
+    ],
+)
+def test_shells_can_ask_for_completions(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, words: str, expected: list[str]
+) -> None:
+    Path("mine.json").touch()
+    Path("flip-mine.json").touch()
     monkeypatch.setenv("_RESTRICT_COMPLETE", "bash_complete")
-    monkeypatch.setenv("COMP_WORDS", "restrict certif")
-    monkeypatch.setenv("COMP_CWORD", "1")
-    assert shell().out.strip() == "plain,certify"
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
+    assert shell().out.split() == expected
 
 
 @pytest.mark.heavy
-def test_the_examples_of_the_help_run(shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    import shlex
+def test_bash_completes_commands_models_and_files(tmp_path: Path) -> None:
+    """The line of docs/command-line.md in a real bash, with the function that it installs called as bash calls it."""
+    program = tmp_path / "restrict"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m restrict.cli "$@"\n')
+    program.chmod(0o755)
+    script = """
+        eval "$(_RESTRICT_COMPLETE=bash_source restrict)"
+        for line in "restrict cert" "restrict certify tri" "restrict bounds --alph"; do
+            COMP_WORDS=($line) COMPREPLY=()
+            COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+            _restrict_completion restrict
+            echo "${COMPREPLY[*]}"
+        done
+    """
+    done = subprocess.run(
+        ["bash", "-c", script], capture_output=True, text=True, check=True, cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+    )  # fmt: skip
+    assert done.stdout.splitlines() == ["certify", "tribes tribes-trap", "--alphabet"], done.stderr
 
-    from restrict.cli.examples import EXAMPLES
 
-    pytest.importorskip("jinja2")
+@pytest.fixture
+def playground(shell: Shell, tmp_path: Path) -> Path:
+    """A folder with the files that the examples name."""
+    from safetensors.numpy import save_file
+
     (tmp_path / "instances").symlink_to(ROOT / "instances")
-    monkeypatch.chdir(tmp_path)
-    for lines in EXAMPLES.values():
+    help_of_sweep = next(command.help or "" for name, command in every_command() if name == "sweep")
+    spec = help_of_sweep.split("Example of a SPEC:")[1]
+    for large, small in (("n = [1000, 10000]", "n = [20, 40]"), ("to = 9", "to = 1")):
+        assert large in spec
+        spec = spec.replace(large, small)
+    (tmp_path / "grid.toml").write_text(textwrap.dedent(spec))
+    save_file(encoder_weights(), tmp_path / "encoder.safetensors")
+    return tmp_path
+
+
+def encoder_weights() -> dict[str, np.ndarray]:
+    """The state of an nn.TransformerEncoder with one layer of width 4, as PyTorch names it."""
+    rng = np.random.default_rng(1)
+    shapes = {
+        "embedding.weight": (2, 4), "layers.0.self_attn.in_proj_weight": (12, 4),
+        "layers.0.self_attn.in_proj_bias": (12,), "layers.0.self_attn.out_proj.weight": (4, 4),
+        "layers.0.self_attn.out_proj.bias": (4,), "layers.0.linear1.weight": (8, 4), "layers.0.linear1.bias": (8,),
+        "layers.0.linear2.weight": (4, 8), "layers.0.linear2.bias": (4,), "layers.0.norm1.weight": (4,),
+        "layers.0.norm1.bias": (4,), "layers.0.norm2.weight": (4,), "layers.0.norm2.bias": (4,),
+        "head.weight": (3, 4), "head.bias": (3,),
+    }  # fmt: skip
+    return {name: rng.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+
+
+@pytest.mark.heavy
+def test_the_examples_of_the_help_run(shell: Shell, playground: Path) -> None:
+    pytest.importorskip("jinja2")
+    for lines in (*EXAMPLES.values(), FIRST):
         for line in lines:
             result = shell(*shlex.split(line))
-            assert result.code == 0, (line, result)
+            assert (result.code, result.err) == (0, ""), (line, result)
+            assert result.out.strip(), line
+
+
+SAME = {
+    "new random:seed=1 -o m.json": ("bytes",),
+    "run and-of-ors 010011010": ("output",),
+    "certify and-of-ors -n 100 -o c.json": ("file", "checked", "certificate.model.name", "certificate.n"),
+    "certify contains-one -n 12 --exact": ("checked", "exact.upper"),
+    "certify and-of-ors -n 9 --pareto -o front": ("points.0.free", "points.1.c"),
+    "certify random:layers=1,heads=2,states=2,every=1 -n 50 --target all --free 0.8 --trace": ("certificate.n",),
+    "certify and-of-ors -n 25 --lower-bound": ("checked",),
+    "certify instances/brasp-ab-star.json --all-lengths": ("model", "checked"),
+    "check and-of-ors c.json": ("line", "digest"),
+    "show c.json": ("sections.0.facts.length n",),
+    "report c.json -o c.html": ("title", "claim", "report"),
+    "tighten and-of-ors c.json": ("c",),
+    "explain induction-head --input abcdabca": ("0.label",),
+    "lower-bound and-of-ors -n 25 -o bound.json": ("file", "checked"),
+    "bounds -L 1 -H 2 -C 0.9": ("layers", "heads"),
+    "language parity -n 100": ("n", "sensitivity"),
+    "language --list": (),
+    "refute parity-attempt -L parity -n 40 -o r.json": ("file", "checked"),
+    "refute instances/brasp-ab-star.json -L regex:a(ab)* --all-lengths": ("model", "n", "checked"),
+    "automaton instances/brasp-ab-star.json": ("model",),
+    "verify instances/brasp-ab-star.json -L regex:(ab)*": ("model", "checked"),
+    "compile -L regex:(ab)* -o l.json": ("file", "heads"),
+    "compile --to ltl instances/brasp-ab-star.json -o f.txt": ("file", "nodes"),
+    "compile once(1) --alphabet 0,1 -o f.json": ("file",),
+    "compile once(1) --alphabet 0,1 --to soft -o s.safetensors": ("file",),
+    "simulate induction-head -n 6 -o soft.json": ("file",),
+    "import b-rasp instances/brasp-dyck1-depth2.txt -o dyck.json": ("file", "name", "variables"),
+    "sweep grid.toml": ("rows", "items"),
+    "sweep grid.toml --recheck": ("checked",),
+    "soft influence parity -n 8 --samples 100": ("model", "rows.0.n"),
+    "soft influence parity -n 4 --matrix": (),
+    "soft certify parity -n 12 --epsilon 0.5 -o sc.json": ("model.name", "n", "free"),
+    "soft check parity sc.json": ("line", "digest"),
+    "soft cross-entropy parity -L parity -n 8": ("model", "rows.0.n"),
+    "soft run parity 0110": ("rows.0.word", "rows.0.labels.0"),
+    "soft write parity -o w.json": ("file", "name"),
+    "soft import torch encoder.safetensors --heads 2 --alphabet 01 -o e.json": ("file", "name"),
+}
+"""Commands, and the places of their JSON that the words say, too."""
+
+
+@pytest.mark.heavy
+def test_json_says_what_the_words_say(shell: Shell, playground: Path) -> None:
+    pytest.importorskip("jinja2")
+    names = {name for name, _ in every_command()}
+    assert {name for name in names if any(line.startswith(f"{name} ") for line in SAME)} == names
+    for line, places in SAME.items():
+        words, answer = shell.good(*line.split()), shell.good(*line.split(), "--json")
+        assert answer.count("\n") == 1, line
+        document = json.loads(answer)
+        assert document
+        for place in places:
+            value: Any = document
+            for step in place.split("."):
+                value = value[int(step) if isinstance(value, list) else step]
+            shown = str(value)
+            assert shown in words, (line, place, value, words)
 
 
 def test_check_and_show_print_json(shell: Shell, tmp_path: Path) -> None:

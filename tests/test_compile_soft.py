@@ -18,8 +18,9 @@ from restrict.logic.fragments import NAMES, fragment
 from restrict.logic.sample import random_in
 from restrict.logic.semantics import evaluate_tokens
 from restrict.logic.verify import all_words
+from restrict.simulate.floating import SAFE, UNITS
 from restrict.simulate.formulas import Compiled, compile_soft
-from restrict.simulate.formulas.bounds import SAFE, UNITS, Exists, Lookup, Nearest, Neighbour, Threshold
+from restrict.simulate.formulas.bounds import Exists, Lookup, Nearest, Neighbour, Threshold
 from restrict.simulate.formulas.terms import predicate_term
 from restrict.simulate.formulas.verify import DTYPES, counterexample, measure, read
 from restrict.soft import evaluate
@@ -231,7 +232,7 @@ def test_bounds_hold_against_direct_sums() -> None:
     """Each pattern's worst rows, summed in plain numbers."""
     for n in range(2, 60):
         d = np.arange(1, n)
-        assert np.exp(-2.0 * d).sum() <= Nearest(1, 0.0, 1).odds(n, 0.0)
+        assert np.exp(-2.0 * d).sum() <= Nearest(1, 0.0, "share").odds(n, 0.0)
         assert 2 * np.exp(-2.125 * d**2).sum() <= Lookup(2.125).odds(n, 0.0)
         assert (n - 1) / (6 * n - 5) <= Exists().odds(n, 0.0)
         assert (n - 1) * np.exp(-np.log(6 * n - 5)) <= Threshold(1.0).odds(n, 0.0)
@@ -248,11 +249,14 @@ def test_bounds_hold_against_direct_sums() -> None:
         gaps = 2.125 * n**3 * (n - 1) * (u - count) ** 2 / (n * count * u**2.0)
         assert (np.exp(-gaps).sum(axis=1) - 1).max() <= Lookup(2.125).odds(n, 0.0)
     for bound in (
-        Nearest(2, 0.03, 2),
+        Nearest(2, 0.03, "harmonic"),
+        Nearest(1, 0.01, "share"),
+        Nearest(1, 0.01, "integer"),
         Neighbour(True),
         Neighbour(False),
         Exists(),
-        Threshold(5.0, 2),
+        Threshold(5.0),
+        Threshold(5.0, 4 / 3, 4),
         Lookup(2.125),
         Lookup(4.0, 3.0),
     ):
@@ -283,6 +287,25 @@ def test_the_command(shell: Shell, tmp_path: Path) -> None:
     shell.bad(2, "compile", "1", "--alphabet", "0,1", "--to", "soft")
     shell.bad(2, "compile", "1", "--alphabet", "0,1", "--decoder", "-o", file)
     shell.bad(2, "compile", "odd(#past 1)", "--alphabet", "0,1")
+    assert "Theorems 20 to 23" in shell.bad(3, "compile", "--language", "parity", "--to", "soft", "-o", file)
+    assert "Theorem 26" in shell.bad(2, "compile", "--language", "dyck:1", "--to", "soft", "-o", file)
+
+
+def test_a_run_beyond_what_is_certified_is_not_silent(shell: Shell, tmp_path: Path) -> None:
+    file = tmp_path / "parity.safetensors"
+    shell.good("compile", "odd(#past 1)", "--alphabet", "0,1", "--to", "soft", "-o", file)
+    model = loads(file.read_bytes(), "x")
+    limit = model.certified["float32"]
+    assert 300 < limit < model.certified["float64"]
+    assert model.certified == compile_soft("odd(#past 1)", AB).model.certified
+    for length, flags, warned in ((limit, ["--float32"], 0), (limit + 1, ["--float32"], 1), (limit + 1, [], 0)):
+        found = shell("soft", "run", file, "1" * length, *flags)
+        assert (found.code, found.err.count("warning")) == (0, warned)
+        assert "accept" in found.out or "reject" in found.out
+        rows = json.loads(shell("soft", "run", file, "1" * length, *flags, "--json").out)["rows"]
+        assert rows[0]["beyond_certified"] == (limit if warned else None)
+    found = shell("soft", "run", file, "1" * 900, "--float32")
+    assert f"n = 900 is beyond {limit}, up to which it is certified in float32" in found.err
 
 
 @pytest.mark.heavy
@@ -319,9 +342,14 @@ def test_the_examples_of_the_page_run() -> None:
 
 
 def test_the_lines_of_the_readme_run(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    readme = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
-    lines = [shlex.split(line, comments=True) for line in readme.splitlines() if "--to soft" in line]
-    assert [words[2] for words in lines] == ["odd(#past 1)", "2 * #all 1 > length", "previous 1", "1 since 0"]
+    root = Path(__file__).parent.parent
+    text = (root / "README.md").read_text(encoding="utf-8")
+    readme = [line for line in text.splitlines() if "--to soft" in line or line.startswith("restrict simulate")]
+    lines = [shlex.split(line, comments=True) for line in readme]
+    formulas = ["odd(#past 1)", "2 * #all 1 > length", "previous 1", "1 since 0"]
+    assert [words[2] for words in lines] == [*formulas, "instances/induction-head.json"]
     monkeypatch.chdir(tmp_path)
-    for words in lines:
+    (tmp_path / "instances").symlink_to(root / "instances")
+    for words in lines[:4]:
         assert "equal to the evaluator on all 30 words" in shell.good(*words[1:], "--verify", 4)
+    assert "on all 4096 words, no wrong label" in shell.good(*lines[4][1:])

@@ -120,6 +120,9 @@ def test_growth_of_random_automata_is_what_happens_at_large_lengths() -> None:
                 met[case.kind] += 1
                 n = 240 * grown.period + r
                 costs = [found.forcing_cost(m, member) for m in (n, n + grown.period, 8 * n)]
+                assert grown.exact is not None
+                exact = [grown.exact(m) for m in (n, n + grown.period, 8 * n)]
+                assert exact == [-1 if c is None else c.cost for c in costs]
                 if case.kind == "none":
                     assert costs[:2] == [None, None]
                     continue
@@ -132,6 +135,18 @@ def test_growth_of_random_automata_is_what_happens_at_large_lengths() -> None:
                     assert case.rate > 0
                     assert abs(costs[0].cost - case.rate * n) <= 12  # at these sizes the rate is met, too
     assert min(met.values()) > 50, met
+
+
+def test_the_exact_cost_of_regular_languages_at_every_length() -> None:
+    rng = random.Random(5)
+    for _ in range(12):
+        found = from_dfa(some_dfa(rng, rng.randint(1, 5)))
+        for member in (True, False):
+            grown = regular_growth(found.dfa, member)
+            assert grown.exact is not None
+            for n in (0, 1, 2, 3, 7, 50, 301):
+                cost = found.forcing_cost(n, member)
+                assert grown.exact(n) == (-1 if cost is None else cost.cost)
 
 
 def test_closed_forms_are_what_happens() -> None:
@@ -244,7 +259,8 @@ def test_language_command_prints_json(shell: Shell) -> None:
     assert found["growth"]["out"] == {
         "period": 1,
         "cases": [{"kind": "constant", "value": 1, "rate": None}],
-        "proof": "cycles of the weighted subset graph",
+        "proof": "settled least costs in the weighted subset graph",
+        "exact": {"values": [-1, 1], "growth": [0]},
     }
     assert found["star_free"]["holds"] is True
     assert found["sensitivity"] == 6

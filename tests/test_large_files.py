@@ -85,3 +85,15 @@ def test_deep_and_unfinished_files_end_in_one_line(
     assert result.err.count("\n") == 1
     assert str(path) in result.err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("fast", [[], ["--fast"]])
+def test_a_file_beyond_the_limit_is_malformed_for_both_runs(
+    fast: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    model, certificate = tmp_path / "m.json", tmp_path / "c.json"
+    model.write_bytes(bench_files.dumps(bench_files.MODEL))
+    with certificate.open("wb") as file:
+        file.truncate((64 << 20) + 1)
+    line = Shell(monkeypatch, capfd).bad(4, "check", *fast, model, certificate)
+    assert "larger than 64 MiB" in line

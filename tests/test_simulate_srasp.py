@@ -14,13 +14,16 @@ from click.testing import CliRunner
 from restrict.cli.main import cli
 from restrict.errors import ModelError, NotEstablished, UsageError
 from restrict.simulate import laws
-from restrict.simulate.srasp.compiler import compile_program, gap_of
+from restrict.simulate.floating import UNITS
+from restrict.simulate.srasp.compiler import compile_program, compile_with_budget, gap_of
 from restrict.simulate.srasp.interpreter import accepts, run
+from restrict.simulate.srasp.measure import deviation
 from restrict.simulate.srasp.parser import parse
 from restrict.simulate.srasp.programs import BRACKETS, dyck, flip_flop, induction
 from restrict.simulate.srasp.source import load
 from restrict.simulate.srasp.syntax import Program
 from restrict.simulate.uniform_tieless import (
+    Sharpness,
     by_softmax,
     gap_function,
     is_uniform,
@@ -60,13 +63,16 @@ def expected(program: Program, words: np.ndarray) -> np.ndarray:
 def softmax_agrees(program: Program, words: np.ndarray) -> None:
     """The softmax transformer at the computed temperature has the program's label at every position of the word."""
     n = words.shape[1] + 1
-    model = compile_program(program)
-    sharp = temperature(model, n, gap_of(n), QUARTER)
+    model, budget = compile_with_budget(program)
+    sharp = budget.sharpness(n, QUARTER)
     assert sharp.error <= QUARTER
-    soft = by_softmax(model, sharp)
+    soft = budget.soften(model, sharp)
     for part in np.array_split(words, max(1, len(words) * n * model.width // 2**22)):
-        found = logits(soft, soft.encode(part))[:, 1:, 0]
-        assert np.abs(found - (expected(program, part) - 0.5)).max(initial=0) <= sharp.error + 1e-9
+        for kind, dtype in (("float64", np.float64), ("float32", np.float32)):
+            if soft.beyond(n, kind) is None:
+                off, found = deviation(soft, budget.raw, part, dtype=dtype)
+                assert off <= budget.deviation(n, sharp.scale, UNITS[kind])
+                assert np.array_equal(found, expected(program, part) - 0.5)  # truth values are exact
 
 
 def every_word(program: Program, length: int) -> np.ndarray:
@@ -181,39 +187,65 @@ def test_programs_three_ways(name: str) -> None:
         assert found is None or found >= gap_of(n)
 
 
-def test_theorem_26_is_confirmed_and_can_fail() -> None:
-    program = parse(dyck(1))
-    model = compile_program(program)
-    words = every_word(program, 7)
-    sharp = temperature(model, 8, gap_of(8), QUARTER)
-    assert softmax_error(model, 8, gap_of(8), sharp.scale * 0.9) > QUARTER
-    assert softmax_error(model, 8, gap_of(8), sharp.scale * 2) < sharp.error
-    dull = by_softmax(model, type(sharp)(8, sharp.gap, 3.0, 1.0))
-    found = logits(dull, dull.encode(words))[:, 1:, 0]
-    assert np.abs(found - (expected(program, words) - 0.5)).max() > 0.5
-    assert [is_uniform(h) for layer in model.layers for h in layer.heads].count(True) == 2
+def raw_and_logits(program: Program, words: np.ndarray, scale: float) -> tuple[float, np.ndarray]:
+    model, budget = compile_with_budget(program)
+    n = words.shape[1] + 1
+    return deviation(by_softmax(model, Sharpness(n, gap_of(n), scale, 1.0)), budget.raw, words)
+
+
+def test_the_temperature_is_confirmed_sharp_and_can_fail() -> None:
+    for text, length in ((dyck(1), 7), (flip_flop(), 5), (induction(2), 6)):
+        program = parse(text)
+        words, budget = every_word(program, length), compile_with_budget(program)[1]
+        sharp = budget.sharpness(length + 1, QUARTER)
+        assert budget.deviation(length + 1, sharp.scale * 0.8) > QUARTER
+        assert budget.deviation(length + 1, sharp.scale * 2) < sharp.error
+        assert raw_and_logits(program, words, sharp.scale)[0] <= sharp.error
+        assert raw_and_logits(program, words, sharp.scale / 2)[0] > QUARTER  # within twice the smallest that works
+        assert not np.array_equal(raw_and_logits(program, words, 3.0)[1], expected(program, words) - 0.5)
+        with pytest.raises(UsageError):
+            budget.sharpness(8, Fraction(0))
+
+
+def test_theorem_26_for_any_uniform_tieless_model() -> None:
+    """The recursion along the layers, without what the compiler knows of its programs."""
+    program = parse("alphabet: 0 1\nbefore(i) = rightmost [j < i, 1] Q_1(j) : 0\noutput: before")
+    model, budget = compile_with_budget(program)
+    words, gap = every_word(program, 6), gap_of(7)
+    assert [is_uniform(h) for layer in compile_program(parse(dyck(1))).layers for h in layer.heads].count(True) == 2
+    sharp = temperature(model, 7, gap, QUARTER)
+    assert budget.sharpness(7, QUARTER).scale < sharp.scale
+    assert softmax_error(model, 7, gap, sharp.scale * 0.9) > QUARTER
+    assert softmax_error(model, 7, gap, sharp.scale * 2) < sharp.error <= QUARTER
+    for unit, dtype in ((2.0**-53, np.float64), (2.0**-24, np.float32)):
+        soft = by_softmax(model, sharp)
+        found = logits(soft, soft.encode(words), dtype=dtype)[:, 1:, 0].astype(np.float64)
+        assert np.abs(found - (expected(program, words) - 0.5)).max() <= softmax_error(model, 7, gap, sharp.scale, unit)
+        safe = safe_length(model, sharp, unit)
+        assert 0 < safe <= 7
+        assert softmax_error(model, safe, gap, sharp.scale, unit) < 0.5
     with pytest.raises(UsageError):
         temperature(model, 8, Fraction(0), QUARTER)
 
 
 @pytest.mark.parametrize("kind", ["float64", "float32"])
 def test_rounding_is_within_its_bound(kind: str) -> None:
-    unit, dtype = (2.0**-53, np.float64) if kind == "float64" else (2.0**-24, np.float32)
-    for text, n in ((dyck(1), 7), (flip_flop(), 30), (dyck(2), 5)):
+    dtype = np.float64 if kind == "float64" else np.float32
+    for text, n in ((dyck(1), 20), (flip_flop(), 200), (dyck(2), 20), (induction(2), 40)):
         program = parse(text)
-        model = compile_program(program)
-        sharp = temperature(model, n, gap_of(n), QUARTER)
-        words = np.random.default_rng(n).integers(0, len(program.alphabet), (40, n - 1))
-        soft = by_softmax(model, sharp)
-        found = logits(soft, soft.encode(words), dtype=dtype)[:, 1:, 0].astype(np.float64)
-        off = np.abs(found - (expected(program, words) - 0.5)).max()
-        assert off <= softmax_error(model, n, sharp.gap, sharp.scale, unit)
-        safe = safe_length(model, sharp, unit)
-        assert safe == n if kind == "float64" else 0 <= safe <= n
-        if safe:
-            assert softmax_error(model, safe, sharp.gap, sharp.scale, unit) < 0.5
-        if safe < n:
-            assert softmax_error(model, safe + 1, sharp.gap, sharp.scale, unit) >= 0.5
+        model, budget = compile_with_budget(program)
+        sharp = budget.sharpness(n, Fraction(1, 5))
+        words = np.random.default_rng(n).integers(0, len(program.alphabet), (12, n - 1))
+        soft = budget.soften(model, sharp)
+        assert soft.certified[kind] == n
+        off, found = deviation(soft, budget.raw, words, dtype=dtype)
+        assert off <= budget.deviation(n, sharp.scale, UNITS[kind]) < 0.25
+        assert np.array_equal(found, expected(program, words) - 0.5)
+    sharp = budget.sharpness(10_000, Fraction(1, 5))
+    safe = budget.safe_length(sharp, UNITS["float32"])
+    assert 10 < safe < 10_000
+    assert budget.deviation(safe, sharp.scale, UNITS["float32"]) < 0.25
+    assert budget.deviation(safe + 1, sharp.scale, UNITS["float32"]) >= 0.25
 
 
 def test_the_command(tmp_path: Path) -> None:
@@ -228,16 +260,19 @@ def test_the_command(tmp_path: Path) -> None:
     assert document["wrong"] == 0
     assert document["measured_error"] <= document["certified_error"] <= 0.2
     file.write_text("alphabet: 0 1\nx(i) = leftmost [1, Q_1(j)] 1 : 0\noutput: x\n", encoding="utf-8")
-    assert "right at n = 6" in CliRunner().invoke(cli, ["simulate", str(file), "-n", "6"]).output
+    made = CliRunner().invoke(cli, ["simulate", str(file), "-n", "6", "-o", str(tmp_path / "m.safetensors")])
+    assert "right at n = 6" in made.output
+    assert CliRunner().invoke(cli, ["soft", "run", str(tmp_path / "m.safetensors"), "01010"]).exit_code == 0
+    assert CliRunner().invoke(cli, ["soft", "run", str(tmp_path / "m.safetensors"), "0101"]).exit_code != 0
     with pytest.raises(UsageError):
         load("srasp:nothing")
 
 
-@pytest.mark.heavy
-def test_the_temperature_grows_as_n_log_n() -> None:
-    model = compile_program(parse(dyck(2)))
-    scales = [temperature(model, n, gap_of(n), QUARTER).scale / (n * np.log(n)) for n in (16, 64, 256)]
-    assert max(scales) < 1.5 * min(scales)
+def test_the_temperature_grows_as_n() -> None:
+    for text in (flip_flop(), dyck(2), induction(1)):
+        budget = compile_with_budget(parse(text))[1]
+        scales = [budget.sharpness(n, QUARTER).scale / n for n in (16, 64, 256, 4096)]
+        assert max(scales) < 1.5 * min(scales)
 
 
 def test_a_tie_is_found() -> None:

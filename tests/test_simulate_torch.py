@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +13,12 @@ from restrict.cli.main import cli
 from restrict.errors import ModelError, NotEstablished, UsageError
 from restrict.model.source import load
 from restrict.model.trace import run_batch
+from restrict.simulate.formulas import compile_soft
 from restrict.simulate.hard import compile_program
-from restrict.simulate.srasp.compiler import compile_program as compile_srasp
-from restrict.simulate.srasp.compiler import gap_of
+from restrict.simulate.srasp.compiler import compile_with_budget
 from restrict.simulate.srasp.parser import parse
 from restrict.simulate.srasp.programs import dyck
 from restrict.simulate.torch_export import load_module, save, state_of, structure_of, to_module
-from restrict.simulate.uniform_tieless import by_softmax, temperature
 from restrict.soft.evaluate import logits
 from restrict.soft.known import first, parity, random
 from restrict.soft.model import SoftModel
@@ -26,11 +26,13 @@ from restrict.soft.model import SoftModel
 
 def models(n: int) -> list[SoftModel]:
     """Hand-written, random, compiled from a program (with strict masks and defaults) and from S-RASP."""
-    hard = compile_srasp(parse(dyck(2)))
+    hard, budget = compile_with_budget(parse(dyck(2)))
+    formulas = ("odd(#past 1)", "#past 1 > #all 0", "previous 1 since 0")
     return [
         parity(), first(1), random(percent=30), random(causal=1, layers=3),
         compile_program(load("induction-head"), n).soft, compile_program(load("q-then-u"), n).soft,
-        compile_program(load("dyck1-depth2"), n).soft, by_softmax(hard, temperature(hard, n, gap_of(n), gap_of(2))),
+        compile_program(load("dyck1-depth2"), n).soft, budget.soften(hard, budget.sharpness(n, Fraction(1, 5))),
+        *(compile_soft(text, ["0", "1"]).model for text in formulas),
     ]  # fmt: skip
 
 
@@ -57,6 +59,19 @@ def test_torch_runs_a_compiled_program_in_float32() -> None:
     with torch.no_grad():
         found = to_module(compiled.soft, 60)(torch.from_numpy(hard.values["token"])).numpy()
     assert np.array_equal(found[:, -1].argmax(axis=1), hard.values["bit"][:, -1])
+
+
+def test_torch_counts_exactly_in_float32() -> None:
+    """The division comes after the sum, so labels are right up to the certified length."""
+    torch = pytest.importorskip("torch")
+    model, n = compile_soft("2 * #all 1 > length", ["0", "1"]).model, 2001
+    assert model.beyond(n, "float32") is None
+    words = np.zeros((4, n), dtype=np.int64)
+    for row, ones in enumerate((999, 1000, 1001, 2001)):
+        words[row, np.random.default_rng(row).permutation(n)[:ones]] = 1
+    with torch.no_grad():
+        found = to_module(model, n)(torch.from_numpy(words)).numpy()[:, -1, 0]
+    assert (found > 0).tolist() == [False, False, True, True]
 
 
 def test_the_state_without_the_library(tmp_path: Path) -> None:

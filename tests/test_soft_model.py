@@ -17,11 +17,12 @@ from click.testing import CliRunner
 
 import restrict
 from restrict.cli.main import cli
-from restrict.errors import ModelError, RestrictError, UsageError
+from restrict.errors import ModelError, NotEstablished, RestrictError, UsageError
 from restrict.soft import evaluate
 from restrict.soft.format import document_of, dumps, loads, tensors_of
 from restrict.soft.known import parity, random
 from restrict.soft.model import Positions, SoftModel
+from restrict.soft.prefixes import Decoder
 from restrict.soft.source import load
 from restrict.soft.terms import Term
 from tests.naive_soft import run
@@ -315,3 +316,21 @@ def test_terms_enclose_their_value() -> None:
             assert span.low <= value <= span.high
             assert span.high - span.low <= 1e-14 * max(1, abs(value))
             assert value == pytest.approx(function(i, n), abs=1e-13)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_words_by_their_prefixes(kind: type) -> None:
+    """Every prefix run once gives the logits of whole words at every position."""
+    model = random(layers=2, causal=1, symbols=2, seed=3)
+    n, words = 4, np.indices((2,) * 4).reshape(4, -1).T
+    whole = evaluate.logits(replace(model, output=replace(model.output, place="every")), words, dtype=kind)
+    decoder = Decoder(model, n, kind)
+    before = decoder.empty()
+    for at in range(n):
+        found = decoder.extend(before, np.arange(2))
+        flat = found.logits.reshape(-1, found.logits.shape[2])[np.arange(16) // 2 ** (n - 1 - at)]
+        assert np.allclose(flat, whole[:, at], atol=1e-12 if kind is np.float64 else 1e-5)
+        prefix, symbol = (x.reshape(-1) for x in np.indices(found.logits.shape[:2]))
+        before = found.chosen(prefix, symbol)
+    with pytest.raises(NotEstablished):
+        Decoder(random(), n)

@@ -95,6 +95,11 @@ BAD = [
     ('[[grid]]\nmodel = "a"\nn = 4\nlayer = 2', "layer: is not known"),
     ('[[grid]]\nmodel = "random:seed={s}"\nn = 4', "the field {s} has no axis"),
     ('[[grid]]\nmodel = "random:seed={"\nn = 4', "model:"),
+    ('[[grid]]\nmodel = "random:seed={seed!x}"\nseed = 1\nn = 4', "model: 'random:seed={seed!x}': Unknown"),
+    ('[[grid]]\nmodel = "random:seed={seed:zz}"\nseed = 1\nn = 4', "model: 'random:seed={seed:zz}': "),
+    ("[[grid]]\nmodel = []\nn = 4", "model: has no values"),
+    ('[[grid]]\nmodel = [["a"]]\nn = 4', "model: ['a'] is not allowed"),
+    ("grid = []", "no table [[grid]]"),
     ('[[grid]]\nmodel = "random:seed={ok}"\nok = 1\nn = 4', "ok: is the name of a column"),
     ('[[grid]]\nmodel = "a"\nn = {from = 1}', "a range is"),
     ('[[grid]]\nmodel = "a"\nn = {from = 1, to = 9, step = 0}', "a range needs a step"),
@@ -177,19 +182,19 @@ def test_rows_errors_and_the_recheck(tmp_path: Path) -> None:
 
 
 def test_a_sweep_from_python_and_its_table(tmp_path: Path) -> None:
-    text = GRID + '[[grid]]\nmodel = "no-such<model>"\nn = 4\n'
+    text = GRID.replace("to = 16", "to = 4") + '[[grid]]\nmodel = "no-such<model>"\nn = 4\n'
     result = restrict.run_sweep(spec(tmp_path, text), jobs=0)
-    assert (result.path, len(result.rows), result.new, result.failed) == (tmp_path / "sweep.jsonl", 13, 13, 1)
+    assert (result.path, len(result.rows), result.new, result.failed) == (tmp_path / "sweep.jsonl", 5, 5, 1)
     assert list(result.rows) == lines(result.path)
     assert result.column("fixed_count") == [row.get("fixed_count") for row in lines(result.path)]
     with pytest.raises(UsageError, match="no row has a column 'x'"):
         result.column("x")
     assert restrict.run_sweep(tmp_path / "sweep.toml", jobs=0).new == 0
     again = restrict.load_sweep(result.path)
-    assert again.axes == ("n", "seed", "layers"), "the model follows from these"
+    assert again.axes == ("seed", "layers"), "the model follows from these"
     html = again._repr_html_()
-    assert "sweep: sweep.jsonl: 13 rows, 1 with an error" in html
-    assert html.count("<tr>") == 14
+    assert "sweep: sweep.jsonl: 5 rows, 1 with an error" in html
+    assert html.count("<tr>") == 6
     assert "&lt;model&gt;" in html
     assert "<model>" not in html
     assert result.recheck(jobs=0).wrong == ()
@@ -235,6 +240,70 @@ def test_half_a_last_line_is_dropped_and_other_files_are_left_alone(tmp_path: Pa
         with pytest.raises(UsageError, match="line 1 is no row of a sweep"):
             run_items(items, out, HERE, function=quick)
         assert out.read_bytes() == content
+
+
+def test_a_model_file_that_was_changed_is_done_again(tmp_path: Path) -> None:
+    """Its old row would name a certificate of another model; nothing else is done again."""
+    model = tmp_path / "m.json"
+    model.write_bytes((ROOT / "instances/contains-one.json").read_bytes())
+    path = spec(tmp_path, '[[grid]]\nmodel = ["m.json", "and-of-ors"]\nn = [4, 9]\n')
+    out = tmp_path / "sweep.jsonl"
+    assert restrict.run_sweep(path, jobs=0).new == 4
+    model.write_bytes((ROOT / "instances/all-ones.json").read_bytes())
+    result = restrict.run_sweep(path, jobs=0)
+    assert (result.new, len(lines(out)), len(result.rows)) == (2, 6, 4)
+    assert result.recheck(jobs=0).wrong == ()
+    assert restrict.run_sweep(path, jobs=0).new == 0
+    model.unlink()
+    assert restrict.run_sweep(path, jobs=0).new == 0, "its rows are kept"
+
+
+def at_once(item: Item) -> Outcome:
+    """A row and its file without work."""
+    name = f"{item.identity}.cert"
+    return Outcome(item.row | {"ok": True, "provenance": "x" * 400, "certificate": name}, {name: b"x"})
+
+
+def test_a_full_disk_is_one_line_and_the_sweep_goes_on_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    items, out = read_spec(spec(tmp_path, GRID)).items[:4], tmp_path / "rows.jsonl"
+    right, room = os.write, [2000]
+
+    def write(descriptor: int, line: bytes) -> int:
+        done = right(descriptor, line[: room[0]])
+        room[0] -= done
+        return done
+
+    monkeypatch.setattr("restrict.sweep.store.os.write", write)
+    with pytest.raises(UsageError, match=r"rows.jsonl: no space left for a row"):
+        run_items(items, out, HERE, function=at_once)
+    assert 0 < len(read_rows(out)[0]) < 4
+    monkeypatch.undo()
+    assert run_items(items, out, HERE, function=at_once).failed == 0
+    assert sorted(row["id"] for row in lines(out)) == sorted(item.identity for item in items), "each once"
+
+    def full(self: Path, content: bytes) -> int:
+        raise OSError(28, "No space left on device", str(self))
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(UsageError, match="No space left on device"):
+        run_items(items, tmp_path / "others.jsonl", HERE, function=at_once)
+    assert not list(tmp_path.glob("others.jsonl.certificates/*"))
+
+
+def test_rows_of_another_spec_are_kept_apart(tmp_path: Path) -> None:
+    """A spec that was changed: what is still in it keeps its rows; rows of other items stay and are not counted."""
+    out = tmp_path / "rows.jsonl"
+
+    def new(text: str) -> int:
+        return run_items(read_spec(spec(tmp_path, text)).items, out, HERE, function=at_once).new
+
+    assert new(GRID) == 12
+    assert new(GRID.replace("[1, 2]", "[2, 1]").replace("to = 16", "to = 4")) == 0
+    assert len(lines(out)) == 12
+    with out.open("ab") as file:
+        file.write(b"\0" * 100)  # what a crash of the machine may leave
+    assert new(GRID.replace("seed}", "seed},classes=3")) == 12
+    assert len(lines(out)) == 24
 
 
 def test_one_sweep_at_a_time(tmp_path: Path) -> None:

@@ -15,13 +15,14 @@ from restrict.all_lengths.compare import machine_of
 from restrict.all_lengths.moore import Moore
 from restrict.all_lengths.program import UNDEFINED
 from restrict.all_lengths.verify import named, spelled
+from restrict.all_lengths.witness import wrong_word
 from restrict.all_lengths.wrong import Lengths, _lengths, _settled, _system, shortest_lengths, wrong_about_automaton
 from restrict.checker.account import Meter, Place, Reject
 from restrict.checker.equations import Rule, System
 from restrict.checker.lengths import Walked, check_lengths, wrong_lengths
 from restrict.checker.refutation import Language as Checked
 from restrict.cli.main import _run
-from restrict.errors import ResourceLimit
+from restrict.errors import ResourceLimit, UsageError
 from restrict.languages.protocol import Language
 from restrict.languages.regular import Regular
 
@@ -83,6 +84,20 @@ def checked(claim: dict[str, Any], automaton: Moore, language: Language, markers
     return check_lengths(claim, Place("proof"), wrong_lengths(walked, known, meter), markers)
 
 
+def wrong_words(automaton: Moore, language: Language, claim: dict[str, Any], markers: int, least: Lengths) -> None:
+    """At every length of the set, also far out, a word is found on which both differ; at no other length."""
+    wrong = _system(automaton, spelled(language))
+    _settled(wrong)
+    for n in (*range(max(1, markers), 14), 40, 41):
+        letters = wrong_word(wrong, claim["settled"], claim["turn"], n - markers)
+        assert (letters is not None) == (n in least)
+        if letters is not None:
+            word = tuple(automaton.alphabet[x] for x in letters)
+            assert len(word) + markers == n
+            assert automaton.run(word) != UNDEFINED
+            assert (automaton.run(word) == "accept") != language.contains(word)
+
+
 @pytest.mark.parametrize("count", [16, pytest.param(500, marks=pytest.mark.heavy)])
 def test_random_automata_against_all_words(count: int) -> None:
     """All languages: agreement with all words up to a length; false claims are refused, true ones accepted."""
@@ -104,6 +119,7 @@ def test_random_automata_against_all_words(count: int) -> None:
         if isinstance(language, Regular):
             assert wrong_about_automaton(automaton, language.dfa, markers) == least
         assert checked(claim, automaton, language, markers).startswith("wrong-at=")
+        wrong_words(automaton, language, claim, markers, least)
         side = str(rng.choice(["least", "most"]))
         part = str(rng.choice([key for key in ("early", "cycle") if claim[side][key]]))
         place = int(rng.integers(len(claim[side][part])))
@@ -162,6 +178,12 @@ def test_models_that_are_not_dyck_are_wrong_at_every_even_length_from_some_on(tm
     assert found.exact
     assert [n for n in range(40) if n in found.least] == list(range(6, 40, 2))
     assert found.line is not None
+    for n in (6, 8, 50):
+        word = found.word(n)
+        assert len(word) == n
+        assert (model.run(word).output == "accept") != restrict.language("dyck:1").contains(word)
+    with pytest.raises(UsageError, match="no word of length 7 is known"):
+        found.word(7)
     assert isinstance(restrict.wrong_lengths(model, "dyck:1,depth=2"), restrict.Proved)
     proof = str(tmp_path / "proof.json")
     words = ["refute", str(INSTANCES / "brasp-dyck1-depth2.json"), "-L", "dyck:1", "--all-lengths", "-o", proof]

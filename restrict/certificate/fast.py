@@ -15,9 +15,9 @@ import numpy as np
 
 from restrict.abstract.all_positions import AllPositions, supported
 from restrict.abstract.rows import CONSTANT
-from restrict.abstract.rows import Row as Stream
 from restrict.abstract.rows import Values as Keys
 from restrict.abstract.run import mask_of
+from restrict.abstract.winners import winners
 from restrict.arrays import I64
 from restrict.checker.account import MEMORY
 from restrict.checker.formats import Cone, Fixed, Model, Values
@@ -70,8 +70,7 @@ class FastRun(Run):
         if keys is None or self.instance is None:
             return super().candidates(row)
         head = self.instance.model.by_name[row.head.name]
-        at, self.found = Stream(self.instance, head, row.known["i"], row.known["q"]).candidates(keys)  # type: ignore[arg-type]
-        positions = np.unique(at)
+        positions, self.found = winners(self.instance, head, row.known["i"], row.known["q"], keys)  # type: ignore[arg-type]
         breaks = np.flatnonzero(np.diff(positions) > 1)
         starts, stops = positions[np.r_[0, breaks + 1]], positions[np.r_[breaks, len(positions) - 1]] + 1
         bounds = array("q", np.column_stack((starts, stops)).astype(np.int64).tobytes())
@@ -89,7 +88,7 @@ class FastRun(Run):
         """
         if self.found is None:
             return super().winners(row, found)
-        return frozenset(np.unique(self.found).tolist())
+        return frozenset(self.found.tolist())
 
     def keys_of(self, row: Row) -> Keys | None:
         """What a kernel wants to know of the key; None where that is too much.

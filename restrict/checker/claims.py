@@ -217,7 +217,7 @@ class Claim:
         states = list(known)
         for state in states:
             self.meter.charge(6 * len(order))
-            self.meter.hold(300)
+            self.meter.hold(300 + 20 * len(order))
             after = [self.reader.step(state, x) for x in self.alphabet.values()]
             for to in after:
                 if to not in known:

@@ -89,6 +89,8 @@ class System:
     def repeats(self, first: int, turn: int) -> bool:
         """Whether all sets repeat with a period from a number on, by Theorem E."""
         most = 2 * first + 2 * turn + 4
+        self.meter.expect(most * self.size)
+        self.meter.hold(most * len(self.names) // 4)
         self.extend(most)
         window = ((1 << (most - turn)) - 1) >> first << first
         return not any((m ^ (m >> turn)) & window for m in self.members)

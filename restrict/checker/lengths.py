@@ -102,8 +102,9 @@ class Walked(NamedTuple):
 
 class Wrong(NamedTuple):
     """The lengths of words on which both differ: the union of the sets ``sure``, and no others but those that lie in
-    all sets ``perhaps`` (where there are such). Numbers of sets of the system."""
+    all sets ``perhaps`` (where there are such). Numbers of sets of the system, whose equations come from ``source``."""
 
+    source: Any
     system: System
     sure: list[int]
     perhaps: list[int]
@@ -119,10 +120,10 @@ def wrong_lengths(automaton: Walked, language: Language, meter: Meter) -> Wrong:
     """The equations of the lengths at which an automaton and a language differ on some word."""
     if language.automaton is None and language.name == "palindromes":
         ends = [q for q, said in enumerate(automaton.said) if said in (0, 1)]
-        mirror = Mirror(automaton)
+        mirror = Mirror(automaton, meter)
         roots = [("SD"[automaton.said[q]], 0, q) for q in ends]
         system = System(roots, mirror.rule, meter)
-        return Wrong(system, [system.numbers[root] for root in roots], [])
+        return Wrong(mirror, system, [system.numbers[root] for root in roots], [])
     machines = stacks_of(language)
     both, well, apart = (0, 1), 0, range(1, len(machines))
     pushdown = Pushdown(automaton, machines, meter)
@@ -132,14 +133,16 @@ def wrong_lengths(automaton: Walked, language: Language, meter: Meter) -> Wrong:
         sure = [pushdown.root(well, (0,)), *(pushdown.root(kind, (1,)) for kind in apart)]
         perhaps = [pushdown.root(kind, (0,)) for kind in apart]
     system = System([*sure, *perhaps], pushdown.rule, meter)
-    return Wrong(system, [system.numbers[root] for root in sure], [system.numbers[root] for root in perhaps])
+    numbers = system.numbers
+    return Wrong(pushdown, system, [numbers[root] for root in sure], [numbers[root] for root in perhaps])
 
 
 class Mirror:
     """Words read from both ends: the equations of ``S``, ``D`` and ``A``."""
 
-    def __init__(self, automaton: Walked) -> None:
-        self.moves = automaton.moves
+    def __init__(self, automaton: Walked, meter: Meter) -> None:
+        self.moves, self.meter = automaton.moves, meter
+        meter.hold(80 * len(self.moves) * len(automaton.order))
         self.before: list[list[list[int]]] = [[[] for _ in steps] for steps in self.moves]
         for s, steps in enumerate(self.moves):
             for x, q in enumerate(steps):
@@ -149,6 +152,10 @@ class Mirror:
         """One equation."""
         kind, p, q = name
         steps, before = self.moves[p], self.before[q]
+        letters, ends = len(steps), sum(map(len, before))
+        work = letters + (ends if kind == "S" else letters * (letters + ends) if kind == "D" else 0)
+        self.meter.charge(work)
+        self.meter.fits(150 * work)
         if kind == "A":
             return Rule(+(p == q), [(1, ("A", to, q)) for to in steps], [])
         same = [(2, (kind, to, s)) for to, ends in zip(steps, before, strict=True) for s in ends]
@@ -232,6 +239,8 @@ class Pushdown:
                     shifts.append((1, (kind, machine, None if to[1] == DEAD else top, to, last)))
             else:
                 inner = self.ends.get((machine, pushed, to), ())
+                self.meter.charge(5 + 2 * len(inner))
+                self.meter.hold(250 * len(inner))
                 sums += [(("C", machine, pushed, to, s), (kind, machine, top, s, last)) for s in inner]
                 if kind == "E":
                     shifts.append((1, ("E", machine, pushed, to, last)))

@@ -11,11 +11,11 @@ import click
 
 from restrict.cli import common
 from restrict.cli.every_length import STATES, shown, stages_on
+from restrict.cli.terminal import echo
 
 if TYPE_CHECKING:
     from restrict.all_lengths.verify import Automaton
 
-FILE = click.Path(dir_okay=False, path_type=Path)
 LABELS = 8
 """Of so many labels at most the cost of forcing is computed."""
 DRAWN = 60
@@ -26,8 +26,8 @@ DRAWN = 60
 @common.MODEL
 @STATES
 @common.output_option("the minimal automaton (restrict-dfa/1)")
-@click.option("--dot", type=FILE, default=None, help="Write a drawing for Graphviz here.")
-@click.option("--figure", type=FILE, default=None, help="Draw it here (needs matplotlib).")
+@common.file_option("--dot", text="Write a drawing for Graphviz here.")
+@common.file_option("--figure", text="Draw it here (needs matplotlib).")
 @common.JSON
 def automaton(
     model: str, states: int, output: Path | None, dot: Path | None, figure: Path | None, as_json: bool
@@ -42,8 +42,6 @@ def automaton(
     from restrict.files import write_bytes
     from restrict.model.source import load
 
-    for path in (dot, figure):
-        common.check_writable(path)
     if figure is not None:
         try:
             import matplotlib as _  # noqa: F401
@@ -64,10 +62,10 @@ def automaton(
     if as_json:
         click.echo(json.dumps(content))
         return
-    click.echo("\n".join(lines(content)))
+    echo("\n".join(lines(content)))
     for what, path in (("automaton", output), ("drawing", dot), ("figure", figure)):
         if path is not None:
-            click.echo(f"  {what} written to {path}")
+            echo(f"  {what} written to {path}")
 
 
 def facts(found: Automaton) -> dict[str, Any]:

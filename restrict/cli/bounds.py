@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from restrict.cli import common
+from restrict.cli.terminal import echo
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -44,9 +45,9 @@ def bounds(
     if as_json:
         click.echo(json.dumps(found.document() | {"inequalities_checked": len(checked)}))
         return
-    click.echo(bounds_text(found, len(checked)))
+    echo(bounds_text(found, len(checked)))
     if inequalities:
-        click.echo("\n" + inequality_lines(checked))
+        echo("\n" + inequality_lines(checked))
 
 
 def verified(found: TheoremBounds) -> tuple[Inequality, ...]:

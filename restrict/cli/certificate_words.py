@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from restrict.cli.terminal import echo
+
 if TYPE_CHECKING:
     from restrict.certificate.certificate import Certificate
     from restrict.model.program import Model
@@ -40,22 +42,22 @@ def report(
             document["lower_bound"] = bound_document(program, bounds, found, optimum)
         click.echo(json.dumps(document))
         return
-    click.echo(summary(program, found))
+    echo(summary(program, found))
     if optimum is not None:
-        click.echo(exact_lines(program, optimum))
+        echo(exact_lines(program, optimum))
     if bounds is not None:
-        click.echo(bounds_below(program, found, bounds, output, optimum))
+        echo(bounds_below(program, found, bounds, output, optimum))
     if line is not None:
-        click.echo(f"  checked by the trusted checker: {line}")
+        echo(f"  checked by the trusted checker: {line}")
     else:
         why = (
             "the model has no file"
             if program.digest is None
             else "it would take long; run `restrict check`, or `restrict check --fast`"
         )
-        click.echo(f"  not yet checked by the trusted checker: {why}")
+        echo(f"  not yet checked by the trusted checker: {why}")
     if output is not None:
-        click.echo(f"  written to {output}")
+        echo(f"  written to {output}")
 
 
 def exact_lines(model: Model, found: Exact) -> str:

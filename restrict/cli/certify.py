@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from restrict.cli.certificate_words import report
 from restrict.cli.common import check_writable, leave_interrupted, progress_on, result_folder, trusted_line
 from restrict.cli.every_length import STATES, certify_cost, certify_pattern
 from restrict.cli.everywhere import certify_everywhere
+from restrict.cli.terminal import echo
 from restrict.errors import UsageError
 
 if TYPE_CHECKING:
@@ -47,6 +49,8 @@ class Wish:
     trace: bool
     lower_bound: bool
     method: str
+    jobs: int | None
+    dask: str | None
     as_json: bool
 
     @property
@@ -60,6 +64,8 @@ class Wish:
         Raises:
             UsageError: they do not.
         """
+        if (self.jobs is not None or self.dask is not None) and self.target != "all":
+            raise UsageError("--jobs and --dask are for --target all: its rows are independent")
         if self.c is not None and self.free is not None:
             raise UsageError("give -c or --free, not both: -c bounds the dependencies, --free the free positions")
         if self.method != "auto" and not self.everywhere:
@@ -121,11 +127,7 @@ class Wish:
 @click.option(
     "--pareto", is_flag=True, help="The front of free positions against c; -o then names a folder for its certificates."
 )
-@click.option(
-    "--figure",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="With --pareto: draw the front (needs matplotlib).",
-)
+@common.file_option("--figure", text="With --pareto: draw the front (needs matplotlib).")
 @click.option(
     "--method",
     type=click.Choice(["auto", "lemma", "exchange", "repeating"]),
@@ -133,6 +135,15 @@ class Wish:
     show_default=True,
     help="With --target all: Stages 1 to 3 of the Depth Reduction Lemma, exchange of fixed inputs, a restriction that "
     "repeats, or the best of these.",
+)
+@click.option(
+    "--jobs", type=click.IntRange(1, 4096), default=None, help="With --target all: share the work out to N processes."
+)
+@click.option(
+    "--dask",
+    metavar="ADDRESS|local",
+    default=None,
+    help="With --target all: share it out to this Dask cluster, or to one of --jobs processes here.",
 )
 @click.option("--trace", is_flag=True, help="With --target all: print what each removed layer came to.")
 @click.option(
@@ -169,12 +180,20 @@ def certify(model: str, all_lengths: bool, states: int, label: str | None, cost:
     if not wish.pareto:
         check_writable(wish.output)
     program = load(model)
-    if wish.everywhere:
-        certify_everywhere(program, wish)
-    elif wish.pareto:
+    if wish.pareto:
         _pareto(program, wish)
-    else:
-        _one_position(program, wish)
+        return
+    with _crew(wish):
+        (certify_everywhere if wish.everywhere else _one_position)(program, wish)
+
+
+def _crew(wish: Wish) -> AbstractContextManager[None]:
+    """The workers that the work is shared out to, where some are wanted."""
+    if wish.jobs is None and wish.dask is None:
+        return nullcontext()
+    from restrict.sweep.workers import workers
+
+    return workers(wish.jobs, wish.dask)
 
 
 def _one_position(program: Model, wish: Wish) -> None:
@@ -231,7 +250,7 @@ def _pareto(program: Model, wish: Wish) -> None:
     """The front: search, write each point, draw, print."""
     from restrict.tradeoff import pareto
 
-    folder, figure = wish.output, check_writable(wish.figure)
+    folder, figure = wish.output, wish.figure
     if figure is not None:
         try:
             import matplotlib as _  # noqa: F401
@@ -251,7 +270,7 @@ def _pareto(program: Model, wish: Wish) -> None:
     click.echo(front.table())
     for what, path in (("certificates in", folder), ("figure", figure)):
         if path is not None:
-            click.echo(f"{what} {path}")
+            echo(f"{what} {path}")
 
 
 def _exact(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
@@ -27,13 +26,14 @@ def check(model: str, certificate: Path, fast: bool, as_json: bool, limit: int |
     from restrict.certificate.check import load_any, trusted_check
     from restrict.certificate.lower_bound import is_lower_bound
     from restrict.checker.main import main
-    from restrict.files import read_bytes
+    from restrict.files import MAX_BYTES, read_bytes
     from restrict.model.source import is_there, load
 
     # A pipe can be read only once; and the checker is to be the first to read what may be malformed.
-    likely = fast and certificate.is_file() and b'"restrict-lower-bound/1"' in read_bytes(certificate)
+    readable = fast and certificate.is_file() and certificate.stat().st_size <= MAX_BYTES
+    likely = readable and b'"restrict-lower-bound/1"' in read_bytes(certificate)
     if likely and is_lower_bound(certificate):
-        _print(verify(load(model), load_any(certificate), fast=True, limit=limit), as_json)
+        common.print_verdict(verify(load(model), load_any(certificate), fast=True, limit=limit), as_json)
         return
     runner = None
     if fast:
@@ -45,11 +45,4 @@ def check(model: str, certificate: Path, fast: bool, as_json: bool, limit: int |
     program = load(model)
     assert program.content is not None
     line = trusted_check(program.content, read_bytes(certificate), program.source, str(certificate), limit, runner)
-    _print(line, as_json)
-
-
-def _print(line: str, as_json: bool) -> None:
-    """The checker's line; as JSON with its parts ``name=value``."""
-    parts = dict(part.split("=", 1) for part in line.split() if "=" in part)
-    verified = {"verified": True, "line": line, "digest": line.rsplit(maxsplit=1)[-1], **parts}
-    click.echo(json.dumps(verified) if as_json else line)
+    common.print_verdict(line, as_json)

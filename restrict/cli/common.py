@@ -5,6 +5,7 @@ Imported with the command line, so it stays light.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from restrict.cli.terminal import complete_model, error_line
 from restrict.deadline import Progress
 
 if TYPE_CHECKING:
@@ -38,8 +40,15 @@ def say(message: str, code: int) -> int:
     line = "".join(c if c.isprintable() else "?" for c in " ".join(words))
     if sys.stderr is not None:
         with suppress(OSError):
-            print(f"restrict: {line[:2000]}", file=sys.stderr, flush=True)
+            print(error_line(f"restrict: {line[:2000]}", sys.stderr), file=sys.stderr, flush=True)
     return code
+
+
+def at_most(x: float) -> str:
+    """A certified bound with four digits, not below it."""
+    from decimal import ROUND_CEILING, Context, Decimal
+
+    return f"{Context(prec=4, rounding=ROUND_CEILING).plus(Decimal(repr(float(x)))):g}"
 
 
 # ---------------------------------------------------------------- parameters
@@ -106,7 +115,7 @@ class Share(click.ParamType):  # type: ignore[type-arg]
             self.fail(f"{value!r} is not a fraction between 0 and 1", param, ctx)
 
 
-MODEL = click.argument("model", metavar="MODEL")
+MODEL = click.argument("model", metavar="MODEL", shell_complete=complete_model)
 LENGTH = click.option("-n", "n", type=click.IntRange(1, LONGEST), required=True, help="Length, markers included.")
 
 
@@ -135,18 +144,36 @@ SEED = click.option(
     "--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Same seed, same answer."
 )
 TIME = click.option("--time", type=Seconds(), default=None, help="Go on improving for this many seconds.")
+FILE = click.Path(dir_okay=False, path_type=Path)
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-def output_option(what: str) -> Callable[[Any], Any]:
-    """The option ``-o``: a file that is checked before the work starts."""
+def file_option(*names: str, required: bool = False, text: str) -> Callable[[Any], Any]:
+    """An option that names a file to write; it is checked before the work starts."""
     return click.option(
-        "-o",
-        "--output",
-        type=click.Path(dir_okay=False, path_type=Path),
+        *names,
+        type=FILE,
+        required=required,
         callback=lambda _context, _parameter, path: check_writable(path),
-        help=f"Write {what} here.",
+        help=text,
     )
+
+
+def model_option(text: str) -> Callable[[Any], Any]:
+    """The option ``--model``, where a model is not needed."""
+    return click.option("--model", default=None, metavar="MODEL", shell_complete=complete_model, help=text)
+
+
+def output_option(what: str, required: bool = False) -> Callable[[Any], Any]:
+    """The option ``-o``."""
+    return file_option("-o", "--output", required=required, text=f"Write {what} here.")
+
+
+def print_verdict(line: str, as_json: bool) -> None:
+    """The line of a checker, which is never wrapped; as JSON with its parts ``name=value``."""
+    parts = dict(part.split("=", 1) for part in line.split() if "=" in part)
+    verified = {"verified": True, "line": line, "digest": line.rsplit(maxsplit=1)[-1], **parts}
+    click.echo(json.dumps(verified) if as_json else line)
 
 
 def check_writable(path: Path | None) -> Path | None:

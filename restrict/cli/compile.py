@@ -12,6 +12,7 @@ import click
 from restrict.cli import common
 from restrict.cli.compile_back import compile_back
 from restrict.cli.compile_soft import SoftOptions, compile_to_soft
+from restrict.cli.terminal import complete_language, echo
 
 if TYPE_CHECKING:
     from restrict.model.program import Model
@@ -20,10 +21,11 @@ if TYPE_CHECKING:
 @click.command("compile")
 @click.argument("formula", metavar="FORMULA", type=common.Text(), required=False)
 @click.option(
-    "--language",
     "-L",
+    "--language",
     "spec",
     type=common.Text(),
+    shell_complete=complete_language,
     default=None,
     help="A star-free language instead of a formula.",
 )
@@ -146,12 +148,12 @@ def _to_program(
     if as_json:
         click.echo(json.dumps(found))
         return
-    click.echo(
+    echo(
         f"{output}: {found['heads']} heads in {found['depth']} layers, {found['maps']} maps "
         f"({parsed.temporal} different temporal subformulas)"
     )
     if words is not None:
-        click.echo(f"  equal to the evaluator on all {words} words of up to {verify} symbols (exact)")
+        echo(f"  equal to the evaluator on all {words} words of up to {verify} symbols (exact)")
 
 
 def _without_soft(how: str, decoder: bool, n: int | None) -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from restrict.cli.terminal import echo
+
 
 def compile_back(
     source: str | None, spec: str | None, to: str | None, name: str | None, output: Path | None, as_json: bool
@@ -54,10 +56,10 @@ def _to_model(spec: str, name: str | None, output: Path | None, as_json: bool) -
         content = {"file": str(output), "heads": heads, "maps": maps, "depth": model.depth, "checked": proof.line}
         click.echo(json.dumps(content))
         return
-    click.echo(f"{output}: {heads} heads in {model.depth} layers, {maps} maps")
-    click.echo(f"  recognises {language.spec} at every length (proved)")
+    echo(f"{output}: {heads} heads in {model.depth} layers, {maps} maps")
+    echo(f"  recognises {language.spec} at every length (proved)")
     if proof.line is not None:
-        click.echo(f"  checked by the trusted checker: {proof.line}")
+        echo(f"  checked by the trusted checker: {proof.line}")
 
 
 def _to_formula(source: str, output: Path | None, as_json: bool) -> None:
@@ -83,5 +85,5 @@ def _to_formula(source: str, output: Path | None, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"file": str(output), "nodes": len(formula.nodes), "temporal": formula.temporal}))
         return
-    click.echo(f"{output}: {len(formula.nodes)} different subformulas, {formula.temporal} of them temporal")
-    click.echo("  equivalent to the model at the last position, at every length (proved)")
+    echo(f"{output}: {len(formula.nodes)} different subformulas, {formula.temporal} of them temporal")
+    echo("  equivalent to the model at the last position, at every length (proved)")

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from restrict.cli.common import at_most
+from restrict.cli.terminal import echo
+
 if TYPE_CHECKING:
     from restrict.logic.formula import Formula
     from restrict.simulate.formulas.compiler import Compiled
@@ -17,6 +20,10 @@ if TYPE_CHECKING:
 
 LONGEST = 10_000_000
 """``restrict.soft.model.MAX_N``, which is not imported here."""
+
+
+COUNTS = "formulas that count (Theorems 20 to 23) may: give one in place of --language, such as 'odd(#past 1)'"
+"""What is said of a language that is not star-free."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +76,7 @@ def compile_to_soft(formula: str | None, spec: str | None, symbols: list[str] | 
 
 
 def _formula(formula: str | None, spec: str | None, symbols: list[str] | None) -> tuple[Formula, tuple[str, ...]]:
-    from restrict.errors import UsageError
+    from restrict.errors import NotEstablished, UsageError
     from restrict.logic import parse
 
     if spec is None:
@@ -84,37 +91,43 @@ def _formula(formula: str | None, spec: str | None, symbols: list[str] | None) -
         raise UsageError("give a formula or --language, not both")
     language = named(spec)
     if not isinstance(language, Regular):
-        raise UsageError(f"{spec} is not a regular language, so no formula without counting defines it")
-    return formula_of(language.dfa, language.spec), language.alphabet
+        raise UsageError(
+            f"{spec} is not a regular language, so no formula without counting defines it; {COUNTS}, "
+            "and S-RASP programs (Theorem 26, restrict simulate srasp:dyck-2)"
+        )
+    try:
+        return formula_of(language.dfa, language.spec), language.alphabet
+    except NotEstablished as error:
+        raise NotEstablished(f"{error}; {COUNTS}") from None
 
 
 def _show(found: dict[str, Any], compiled: Compiled, options: SoftOptions, words: int | None) -> None:
     heads = found["heads"]
-    click.echo(
+    echo(
         f"{found['file']}: {len(heads)} heads in {found['layers']} layers, width {found['width']} ({found['theorem']})"
     )
     if compiled.model.positions.terms:
-        click.echo(f"  position embeddings: {', '.join(found['position_embeddings'])}")
-    click.echo(
-        f"  before rounding every Boolean is within {found['deviation_at_every_n']:.4f} of its truth value, at every "
-        "length (certified bound; the limit is 0.25)"
+        echo(f"  position embeddings: {', '.join(found['position_embeddings'])}")
+    echo(
+        f"  before rounding every Boolean is within {at_most(found['deviation_at_every_n'])} of its truth value, "
+        "at every length (certified bound; the limit is 0.25)"
     )
     if options.n is not None:
-        click.echo(f"  at n = {options.n}: within {compiled.budget.deviation(options.n):.4f} (certified bound)")
+        echo(f"  at n = {options.n}: within {at_most(compiled.budget.deviation(options.n))} (certified bound)")
     for kind in ("float64", "float32"):
         length = found[f"certified_length_{kind}"]
         after = (
             "the longest that the format allows" if length >= LONGEST else f"from n = {length + 1} on it may be wrong"
         )
-        click.echo(f"  {kind}: certified up to n = {length}; {after}")
+        echo(f"  {kind}: certified up to n = {length}; {after}")
     for head in heads:
-        bound = f", within {head['deviation_at_every_n']:.4f}" if "deviation_at_every_n" in head else ""
-        click.echo(
+        bound = f", within {at_most(head['deviation_at_every_n'])}" if "deviation_at_every_n" in head else ""
+        echo(
             f"  layer {head['layer']} head {head['head']}: {head['pattern']}, mask {head['mask']}, "
             f"1/tau = {head['inverse_temperature']}{bound}, for {'; '.join(head['serves'])}"
         )
     if words is not None:
-        click.echo(
+        echo(
             f"  equal to the evaluator on all {words} words of up to {options.verify} symbols, in float64 and float32 "
             "(exact)"
         )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from restrict.cli import common
+from restrict.cli.terminal import echo
 
 if TYPE_CHECKING:
     from restrict.all_lengths.verify import Counterexample, Progress, Proved
@@ -80,10 +81,10 @@ def certify_pattern(program: Model, label: str | None, states: int, output: Path
         click.echo(json.dumps(content))
         return
     where = " at the last position" if found.automaton.every else ""
-    click.echo(f"{program.name}: the label {pattern.label!r}{where} is forced at every n >= {pattern.first} by")
+    echo(f"{program.name}: the label {pattern.label!r}{where} is forced at every n >= {pattern.first} by")
     rest = "the rest free" if not pattern.share else f"and {round(100 * pattern.share)} % of the middle"
-    click.echo(f"  pattern {pattern.text()}   ({pattern.cost} fixed at the ends, {rest})")
-    click.echo(lines)
+    echo(f"  pattern {pattern.text()}   ({pattern.cost} fixed at the ends, {rest})")
+    echo(lines)
 
 
 def certify_cost(program: Model, label: str | None, states: int, output: Path | None, as_json: bool) -> None:
@@ -99,9 +100,9 @@ def certify_cost(program: Model, label: str | None, states: int, output: Path | 
         click.echo(json.dumps(document(found) | {"cost": costs.claim()}))
         return
     where = " at the last position" if found.automaton.every else ""
-    click.echo(f"{program.name}: the fewest fixed positions that force {label!r}{where} (exact)")
-    click.echo("\n".join(f"  {line}" for line in costs.table()))
-    click.echo(lines)
+    echo(f"{program.name}: the fewest fixed positions that force {label!r}{where} (exact)")
+    echo("\n".join(f"  {line}" for line in costs.table()))
+    echo(lines)
 
 
 def refute_everywhere(program: Model, spec: str, states: int, output: Path | None, as_json: bool) -> None:
@@ -142,11 +143,11 @@ def refute_everywhere(program: Model, spec: str, states: int, output: Path | Non
         click.echo(json.dumps(content | {"reason": reason or None}))
         return
     member = "a member" if wrong.member else "not a member"
-    click.echo(f"{program.name} does not recognise {language.spec}\n  {text}")
+    echo(f"{program.name} does not recognise {language.spec}\n  {text}")
     if reason:
-        click.echo(f"  {reason}")
-    click.echo(f"  shortest word: {shown(wrong.word)} (n = {wrong.n}): {member}, the model says {wrong.said!r}")
-    click.echo(lines)
+        echo(f"  {reason}")
+    echo(f"  shortest word: {shown(wrong.word)} (n = {wrong.n}): {member}, the model says {wrong.said!r}")
+    echo(lines)
 
 
 def shown(word: tuple[str, ...]) -> str:

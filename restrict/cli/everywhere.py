@@ -10,6 +10,7 @@ import click
 
 from restrict.cli.certificate_words import report
 from restrict.cli.common import leave_interrupted, progress_on, trusted_line
+from restrict.cli.terminal import echo
 
 if TYPE_CHECKING:
     from restrict.depth_reduction.layers import LayerTrace
@@ -33,9 +34,9 @@ def certify_everywhere(program: Model, wish: Any) -> None:
         click.echo(json.dumps(_document(found, wish.output, line)))
     else:
         report(program, found.certificate, wish.output, line, False)
-        click.echo(f"  method  {found.method}")
+        echo(f"  method  {found.method}")
         if wish.trace:
-            click.echo("\n".join(_trace(found)))
+            echo("\n".join(_trace(found)))
     if found.certificate.provenance.get("stopped") == "interrupted":
         leave_interrupted(wish.output)
 

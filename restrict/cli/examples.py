@@ -23,18 +23,31 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "compile": ("compile 'once (1 and previous 1)' --alphabet 0,1 -o contains-11.json",),
     "simulate": ("simulate induction-head -n 6 -o soft.json",),
     "import": ("import b-rasp instances/brasp-dyck1-depth2.txt -o dyck.json",),
+    "sweep": ("sweep grid.toml", "sweep grid.toml --recheck"),
+    "soft influence": ("soft influence random:layers=1,seed=1 -n 16,32 --samples 100",),
+    "soft certify": ("soft certify parity -n 12 --epsilon 0.5 -o soft-certificate.json",),
+    "soft check": ("soft check parity soft-certificate.json",),
+    "soft cross-entropy": ("soft cross-entropy parity -L parity -n 8,16",),
+    "soft run": ("soft run parity 0110 0111",),
+    "soft write": ("soft write parity -o parity-soft.json",),
+    "soft import": ("soft import torch encoder.safetensors --heads 2 --alphabet 01 -o encoder.json",),
 }
+FIRST = (
+    "certify and-of-ors -n 10000",
+    "explain induction-head --input abcdabca",
+    "refute parity-attempt -L parity -n 100",
+)
+"""What the help of the program itself proposes to try."""
 
 
 def epilog(command: str) -> str | None:
     """The end of a command's help.
 
     Args:
-        command: its name.
+        command: its name, such as ``certify`` or ``soft check``; empty for the program itself.
 
     Returns:
         Its examples, kept line by line by click; ``None`` where there are none.
     """
-    if command not in EXAMPLES:
-        return None
-    return "\n".join(["\b", "Examples:", *(f"  restrict {line}" for line in EXAMPLES[command])])
+    lines = EXAMPLES.get(command, ()) if command else FIRST
+    return "\n".join(["\b", "Examples:", *(f"  restrict {line}" for line in lines)]) if lines else None

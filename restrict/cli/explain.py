@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from restrict.cli import common
+from restrict.cli.terminal import echo
 
 if TYPE_CHECKING:
     from restrict.model.program import Model
@@ -87,9 +88,9 @@ def explain(
         click.echo(json.dumps([explanation_document(e) for e in found]))
         return
     for explanation in found:
-        click.echo(explanation_text(program, explanation))
+        echo(explanation_text(program, explanation))
     if output is not None:
-        click.echo(f"certificate written to {output}")
+        echo(f"certificate written to {output}")
 
 
 def _weight(text: str) -> tuple[int, int]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from restrict.cli import common
+from restrict.cli.terminal import echo
 
 if TYPE_CHECKING:
     from restrict.importers import Imported
@@ -73,7 +74,10 @@ def import_(kind: str, file: Path, output: Path | None, as_json: bool, **options
         click.echo(found.model.content, nl=False)
         return
     found.save(output)
-    click.echo(json.dumps(document(found, output)) if as_json else text(found, output))
+    if as_json:
+        click.echo(json.dumps(document(found, output)))
+    else:
+        echo(text(found, output))
 
 
 def _import(kind: str, file: Path, options: dict[str, Any]) -> Imported:

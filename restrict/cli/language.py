@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from restrict.cli import common
+from restrict.cli.terminal import complete_language, echo
 
 if TYPE_CHECKING:
     from restrict.languages.facts import Facts, Unknown
@@ -20,7 +21,7 @@ MAX_LENGTH = 2_000_000
 
 
 @click.command()
-@click.argument("name", metavar="LANGUAGE", required=False, type=common.Text())
+@click.argument("name", metavar="LANGUAGE", required=False, type=common.Text(), shell_complete=complete_language)
 @click.option(
     "-n", "length", type=click.IntRange(0, MAX_LENGTH), default=None, help="The length of the words (without markers)."
 )
@@ -44,15 +45,21 @@ def language(name: str | None, length: int | None, pre: tuple[str, ...], listing
     from restrict.languages.facts import Unknown, facts
     from restrict.languages.pre import read_pre
 
+    if listing and as_json:
+        click.echo(json.dumps(dict(source.listing())))
+        return
     if listing:
         for form, about in source.listing():
-            click.echo(f"{form:<34} {about}")
+            echo(f"{form:<34} {about}")
         return
     if name is None or length is None:
         raise UsageError("name a language and a length, such as `restrict language parity -n 100`; --list lists them")
     found = named(name)
     known = facts(found, length, read_pre(found, length, pre))
-    click.echo(json.dumps(document(known)) if as_json else text(known))
+    if as_json:
+        click.echo(json.dumps(document(known)))
+    else:
+        echo(text(known))
     for what, answer in (("membership", known.into), ("non-membership", known.out)):
         if isinstance(answer, Unknown):
             raise ResourceLimit(f"the cost of forcing {what} is not known: {answer.reason}")
@@ -190,6 +197,9 @@ def _growth_document(answer: Growth | Unknown) -> dict[str, Any]:
             {"kind": c.kind, "value": c.value, "rate": None if c.rate is None else str(c.rate)} for c in answer.cases
         ],
         "proof": answer.proof,
+        "exact": None
+        if answer.exact is None
+        else {"values": list(answer.exact.values), "growth": list(answer.exact.growth)},
     }
 
 

@@ -10,6 +10,7 @@ import click
 
 from restrict.cli import common
 from restrict.cli.common import leave_interrupted, progress_on, trusted_line
+from restrict.cli.terminal import echo
 
 
 @click.command("lower-bound")
@@ -55,13 +56,13 @@ def lower_bound(
             )
         )
     else:
-        click.echo(bound_lines(program, found))
+        echo(bound_lines(program, found))
         if line is not None:
-            click.echo(f"  checked by the trusted checker: {line}")
+            echo(f"  checked by the trusted checker: {line}")
         elif has_claim(found.bound):
-            click.echo("  not yet checked by the trusted checker: run `restrict check`, or `restrict check --fast`")
+            echo("  not yet checked by the trusted checker: run `restrict check`, or `restrict check --fast`")
         if output is not None:
-            click.echo(f"  written to {output}" if written else "  not written: a bound of 0 has no certificate")
+            echo(f"  written to {output}" if written else "  not written: a bound of 0 has no certificate")
     if found.stopped == "interrupted":
         leave_interrupted(output if written else None)
     if k is not None and found.at_least <= k:

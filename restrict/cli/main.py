@@ -101,6 +101,8 @@ def _run(words: list[str]) -> int:
     except click.exceptions.NoArgsIsHelpError as error:
         print(error.format_message(), file=sys.stderr)
         return 2
+    except click.UsageError as error:
+        return say(error.format_message() + _way_out(error), 2)
     except click.ClickException as error:
         return say(error.format_message(), 2)
     except RestrictError as error:
@@ -116,6 +118,13 @@ def _run(words: list[str]) -> int:
         return _bug(error) if error.errno is None else _system(error)
     except Exception as error:
         return _bug(error)
+
+
+def _way_out(error: click.UsageError) -> str:
+    """Where to look after a wrong command line: the help of the command that was meant."""
+    if error.ctx is None or (isinstance(error, click.BadParameter) and not isinstance(error, click.MissingParameter)):
+        return ""  # a wrong value is explained by its own line
+    return f" See `{error.ctx.command_path} --help`."
 
 
 def _flushed() -> int:
@@ -176,5 +185,8 @@ def cli() -> None:
 
 
 for _command in COMMANDS:
-    _command.epilog = epilog(_command.name or "") or _command.epilog
+    _command.epilog = epilog(_command.name or "")
+    for _name, _part in getattr(_command, "commands", {}).items():
+        _part.epilog = epilog(f"{_command.name} {_name}")
     cli.add_command(_command)
+cli.epilog = epilog("")

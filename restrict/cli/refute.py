@@ -11,6 +11,7 @@ import click
 from restrict.cli import common
 from restrict.cli.common import progress_on, trusted_line
 from restrict.cli.every_length import STATES, refute_everywhere
+from restrict.cli.terminal import complete_language, echo
 
 if TYPE_CHECKING:
     from restrict.certificate.refutation import Refutation
@@ -21,10 +22,11 @@ if TYPE_CHECKING:
 @click.command()
 @common.MODEL
 @click.option(
-    "--language",
     "-L",
+    "--language",
     "spec",
     type=common.Text(),
+    shell_complete=complete_language,
     required=True,
     help="The language: parity, dyck:1, regex:(ab)*, model:FILE, ...",
 )
@@ -80,9 +82,9 @@ def refute(
         document = {"refutation": json.loads(found.to_bytes()), "checked": line}
         click.echo(json.dumps(document | {"file": str(output) if output else None}))
         return
-    click.echo(summary(program, found, line))
+    echo(summary(program, found, line))
     if output is not None:
-        click.echo(f"  written to {output}")
+        echo(f"  written to {output}")
 
 
 def summary(program: Model, found: Refutation, line: str | None) -> str:

@@ -8,20 +8,15 @@ from pathlib import Path
 import click
 
 from restrict.cli import common
+from restrict.cli.terminal import echo
 
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @common.output_option("the report (HTML)")
-@click.option("--model", default=None, metavar="MODEL", help="The model; a built-in one is found by its name.")
+@common.model_option("The model; a built-in one is found by its name.")
 @click.option("--stages", is_flag=True, help="Run the Depth Reduction Lemma and show its stages (--target all).")
-@click.option(
-    "--figure",
-    type=click.Path(dir_okay=False, path_type=Path),
-    default=None,
-    callback=lambda _context, _parameter, path: common.check_writable(path),
-    help="Write the main drawing here (.svg or .pdf).",
-)
+@common.file_option("--figure", text="Write the main drawing here (.svg or .pdf).")
 @common.JSON
 def report(
     file: Path, output: Path | None, model: str | None, stages: bool, figure: Path | None, as_json: bool
@@ -55,7 +50,7 @@ def report(
         click.echo(json.dumps({"kind": page.kind, "title": page.title, "claim": page.claim,
                                **{what: str(path) for what, path in written.items() if path}}))  # fmt: skip
         return
-    click.echo(f"{page.title}: {page.claim}")
+    echo(f"{page.title}: {page.claim}")
     for what, path in written.items():
         if path is not None:
-            click.echo(f"  {what} written to {path}")
+            echo(f"  {what} written to {path}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from restrict.cli import common
+from restrict.cli.terminal import echo
 
 if TYPE_CHECKING:
     from restrict.certificate.lower_bound import LowerBound
@@ -19,7 +20,7 @@ EXAMINED = 1_000_000
 
 @click.command()
 @click.argument("certificate", type=click.Path(path_type=Path))
-@click.option("--model", default=None, metavar="MODEL", help="Also show what each examined node comes to.")
+@common.model_option("Also show what each examined node comes to.")
 @common.JSON
 def show(certificate: Path, model: str | None, as_json: bool) -> None:
     """Draw a certificate, a refutation or a lower bound: the witnesses, the restriction and the cone; the boxes.
@@ -40,7 +41,10 @@ def show(certificate: Path, model: str | None, as_json: bool) -> None:
         from restrict.report.source import page_of
 
         page = page_of(certificate, model)
-        click.echo(json.dumps(page.document()) if as_json else page.text())
+        if as_json:
+            click.echo(json.dumps(page.document()))
+        else:
+            echo(page.text())
         return
     if is_lower_bound(certificate):
         _show_bound(certificate, LowerBound.load(certificate), model)
@@ -64,8 +68,8 @@ def show(certificate: Path, model: str | None, as_json: bool) -> None:
         if outline.positions + nodes <= EXAMINED:
             found = read_certificate(root)
     if refutation is not None:
-        click.echo("\n".join([f"refutation of {refutation.language}", *witness_lines(refutation)]))
-    click.echo(certificate_picture(outline, program, found))
+        echo("\n".join([f"refutation of {refutation.language}", *witness_lines(refutation)]))
+    echo(certificate_picture(outline, program, found))
 
 
 def _has_page(path: Path) -> bool:
@@ -94,4 +98,4 @@ def _show_bound(path: Path, bound: LowerBound, model: str | None) -> None:
         program = load(model)
         if program.digest != bound.sha256:
             raise ModelError(f"{path}: model.sha256: the lower bound is for another model than {model}")
-    click.echo(bound_picture(bound, program))
+    echo(bound_picture(bound, program))

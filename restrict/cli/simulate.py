@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from restrict.cli import common
+from restrict.cli.terminal import echo
 
 if TYPE_CHECKING:
-    from restrict.simulate.hard import Compiled
     from restrict.simulate.measure import Measured
+    from restrict.simulate.report import Compiled
     from restrict.soft.model import SoftModel
 
 
@@ -92,7 +93,7 @@ def simulate(
         return
     _print(compiled, found)
     if output is not None:
-        click.echo(f"softmax model in {output}")
+        echo(f"softmax model in {output}")
 
 
 def _write(soft: SoftModel, n: int, output: Path | None, torch_file: Path | None) -> None:
@@ -115,55 +116,44 @@ def _safe(compiled: Compiled, safe: int) -> str:
 
 
 def _print(compiled: Compiled, found: Measured) -> None:
-    from restrict.simulate.rounding import safe_length
-
     soft, n = compiled.soft, compiled.n
-    click.echo(
+    echo(
         f"{compiled.program.name} at n = {n}: "
         f"heads {len(compiled.heads)}, layers {len(soft.layers)}, width {soft.width}"
     )
-    click.echo(
-        f"needed 1/tau: {compiled.scale:.6g}; every head is within {_up(compiled.error)} of the hard one "
+    echo(
+        f"needed 1/tau: {compiled.scale:.6g}; every head is within {common.at_most(compiled.error)} of the hard one "
         f"(certified; asked for {compiled.epsilon}), and rounding makes it exact"
     )
     _measured(found)
-    for kind in ("float64", "float32"):
-        click.echo(f"{kind}: {_safe(compiled, safe_length(compiled, kind))}")
+    for kind, longest in soft.certified.items():
+        echo(f"{kind}: {_safe(compiled, longest)}")
     every = "every length at which the program is defined" if compiled.every_length else f"n = {n} only"
-    click.echo(f"the softmax model holds for {every}")
+    echo(f"the softmax model holds for {every}")
     width = max((len(h.variable) for h in compiled.heads), default=4)
     for head, measured in zip(compiled.heads, found.errors, strict=True):
-        click.echo(
+        echo(
             f"  {head.variable:<{width}}  layer {head.layer:>3}  ties {head.ties:<8}  1/tau = {head.scale.text}"
-            f"  certified {_up(head.error(n))}  measured {f'{measured:.4g}' if found.words else '-'}"
+            f"  certified {common.at_most(head.error(n))}  measured {_shown(measured) if found.words else '-'}"
         )
+
+
+def _shown(x: float) -> str:
+    """A measured number; what is smaller than rounding differs from machine to machine."""
+    return f"{x:.4g}" if x == 0 or x > 1e-12 else "below 1e-12"
 
 
 def _measured(found: Measured) -> None:
     """What was measured."""
     if not found.words:
-        click.echo("measured: nothing, one word of this length is too much")
+        echo("measured: nothing, one word of this length is too much")
         return
     on = f"all {found.words} words" if found.exhaustive else f"{found.words} sampled words (estimate from below)"
     wrong = "no wrong label" if not found.wrong else f"WRONG LABELS on {found.wrong} words; please report this as a bug"
-    click.echo(f"measured: {found.error:.6g} on {on}, {wrong}")
-
-
-def _up(x: float) -> str:
-    """A certified bound with four digits, not below it."""
-    for digits in (4, 6, 17):
-        shown = f"{x:.{digits}g}"
-        if float(shown) >= x:
-            return shown
-        bumped = f"{x * (1 + 10.0 ** (1 - digits)):.{digits}g}"
-        if float(bumped) >= x:
-            return bumped
-    return repr(x)
+    echo(f"measured: {found.error:.6g} on {on}, {wrong}")
 
 
 def _document(compiled: Compiled, found: Measured, output: Path | None) -> dict[str, Any]:
-    from restrict.simulate.rounding import safe_length
-
     return {
         "model": compiled.program.name,
         "n": compiled.n,
@@ -174,7 +164,7 @@ def _document(compiled: Compiled, found: Measured, output: Path | None) -> dict[
         "words": found.words,
         "exhaustive": found.exhaustive,
         "wrong": found.wrong,
-        "safe_length": {kind: safe_length(compiled, kind) for kind in ("float64", "float32")},
+        "safe_length": dict(compiled.soft.certified),
         "every_length": compiled.every_length,
         "layers": len(compiled.soft.layers),
         "width": compiled.soft.width,
@@ -203,19 +193,19 @@ def _srasp(
     as_json: bool,
 ) -> None:
     """An S-RASP program by Theorem 26."""
-    from restrict.simulate.srasp.compiler import compile_program, gap_of
+    from restrict.simulate.floating import UNITS
+    from restrict.simulate.srasp.compiler import compile_with_budget
     from restrict.simulate.srasp.measure import measure
     from restrict.simulate.srasp.source import load
-    from restrict.simulate.uniform_tieless import by_softmax, grows, safe_length, temperature
 
     program = load(model)
-    hard = compile_program(program)
-    sharp = temperature(hard, hard.check_length(n), gap_of(n), epsilon)
-    soft = by_softmax(hard, sharp)
-    found = measure(program, soft, n, *sampling)
+    hard, budget = compile_with_budget(program)
+    sharp = budget.sharpness(hard.check_length(n), epsilon)
+    soft = budget.soften(hard, sharp)
+    found = measure(program, soft, budget.raw, n, *sampling)
     output = files[0]
+    safe = {kind: soft.certified[kind] for kind in UNITS}
     _write(soft, n, *files)
-    safe = {kind: safe_length(hard, sharp, unit) for kind, unit in (("float64", 2.0**-53), ("float32", 2.0**-24))}
     document = {
         "model": program.name, "n": n, "epsilon": str(epsilon), "gap": str(sharp.gap),
         "inverse_temperature": sharp.scale, "certified_error": sharp.error, "measured_error": found.error,
@@ -227,19 +217,20 @@ def _srasp(
         click.echo(json.dumps(document))
         return
     heads = sum(len(layer.heads) for layer in soft.layers)
-    lengths = f"at every length up to {n}" if grows(hard) else f"at n = {n}"
-    click.echo(f"{program.name} at n = {n} (start marker counted): heads {heads}, layers {len(soft.layers)}, width "
-               f"{soft.width}")  # fmt: skip
-    click.echo(
-        f"needed 1/tau: {sharp.scale:.0f} for the gap {sharp.gap} (Theorem 26); the logits are within "
-        f"{_up(sharp.error)} of +-1/2 (certified; asked for {epsilon}), {lengths}"
+    lengths = f"at every length up to {n}" if budget.every_length else f"at n = {n}"
+    echo(f"{program.name} at n = {n} (start marker counted): heads {heads}, layers {len(soft.layers)}, width "
+         f"{soft.width}")  # fmt: skip
+    echo(
+        f"needed 1/tau: {sharp.scale:.0f} for the gap {sharp.gap} (Theorem 26); all that is read is within "
+        f"{common.at_most(sharp.error)} of the hard one (certified; asked for {epsilon}), and rounding makes it exact, "
+        f"{lengths}"
     )
     _measured(found)
     for kind, longest in safe.items():
-        if not grows(hard):
-            click.echo(f"{kind}: " + (f"right at n = {n} (certified)" if longest else f"at n = {n} it may be wrong"))
+        if not budget.every_length:
+            echo(f"{kind}: " + (f"right at n = {n} (certified)" if longest else f"at n = {n} it may be wrong"))
             continue
         what = f"right up to n = {longest} (certified)" if longest else "nothing is certified"
-        click.echo(f"{kind}: {what}" + ("" if longest == n else f"; from n = {longest + 1} on the result may be wrong"))
+        echo(f"{kind}: {what}" + ("" if longest == n else f"; from n = {longest + 1} on the result may be wrong"))
     if output is not None:
-        click.echo(f"softmax model in {output}")
+        echo(f"softmax model in {output}")

@@ -11,19 +11,30 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from restrict.cli.common import check_writable, progress_on, say
+from restrict.cli.common import (
+    JSON,
+    LENGTH,
+    LONGEST,
+    Seconds,
+    Text,
+    file_option,
+    output_option,
+    print_verdict,
+    progress_on,
+    say,
+)
+from restrict.cli.terminal import complete_soft_model, echo
 
 if TYPE_CHECKING:
     from restrict.soft.claim import SoftCertificate
     from restrict.soft.cross_entropy import CrossEntropy
     from restrict.soft.influence import Influence
+    from restrict.soft.model import SoftModel
 
-MODEL = click.argument("model", metavar="MODEL")
+MODEL = click.argument("model", metavar="MODEL", shell_complete=complete_soft_model)
 LENGTHS = click.option("-n", "lengths", required=True, metavar="N[,N...]", help="Lengths, markers included.")
-JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 SEED = click.option("--seed", type=click.IntRange(0, 2**62), default=0, show_default=True, help="Of the samples.")
-FIGURE = click.option("--figure", type=click.Path(dir_okay=False, path_type=Path), help="Draw it here (matplotlib).")
-OUTPUT = click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the file here.")
+FIGURE = file_option("--figure", text="Draw it here (matplotlib).")
 
 
 @click.group()
@@ -76,7 +87,6 @@ def influence_command(
     from restrict.soft.influence import fit_decay, influence, influence_matrix
     from restrict.soft.source import load
 
-    check_writable(figure)
     loaded = load(model)
     if matrix:
         _matrix({n: influence_matrix(loaded, n).tolist() for n in lengths_of(lengths)}, as_json)
@@ -103,12 +113,12 @@ def influence_command(
         )
         return
     what = "largest change of a logit difference" if logit else "norm of the change of the output's activation"
-    click.echo(f"{loaded.name}: {what}, one symbol exchanged anywhere but at the output")
-    click.echo("(a) closed form, (b) layer by layer and by sets: certified bounds; (c) measured: the largest found")
+    echo(f"{loaded.name}: {what}, one symbol exchanged anywhere but at the output")
+    echo("(a) closed form, (b) layer by layer and by sets: certified bounds; (c) measured: the largest found")
     click.echo(_influence_table(rows, which))
     for name, fit in fits.items():
         if fit is not None:
-            click.echo(f"fit (estimate): {'sets' if name == 'sharp' else name} ~ {fit}")
+            echo(f"fit (estimate): {'sets' if name == 'sharp' else name} ~ {fit}")
 
 
 def _influence_table(rows: Sequence[Influence], which: int) -> str:
@@ -130,7 +140,7 @@ def _matrix(found: dict[int, list[list[float]]], as_json: bool) -> None:
         click.echo(json.dumps({"bounds": found}))
         return
     for n, rows in found.items():
-        click.echo(f"n = {n}: certified bound; row: position changed, column: position read")
+        echo(f"n = {n}: certified bound; row: position changed, column: position read")
         click.echo(table(("", *map(str, range(n))), [(str(i), *map(number, row)) for i, row in enumerate(rows)]))
 
 
@@ -147,7 +157,7 @@ def _finite(row: dict[str, Any]) -> dict[str, Any]:
 
 @soft.command("cross-entropy")
 @MODEL
-@click.option("--language", required=True, help="parity or 2dyck.")
+@click.option("-L", "--language", required=True, type=Text(), help="parity or 2dyck.")
 @LENGTHS
 @click.option("-p", "p", default="1/10", show_default=True, help="The source's parameter, such as 0.1.")
 @click.option("--samples", type=click.IntRange(2, 10**7), default=2000, show_default=True, help="Strings to draw.")
@@ -162,7 +172,6 @@ def cross_entropy_command(
     from restrict.soft.cross_entropy import cross_entropy
     from restrict.soft.source import load
 
-    check_writable(figure)
     loaded = load(model)
     share = read_epsilon(p)
     rows = [cross_entropy(loaded, n, language, p=share, samples=samples, seed=seed) for n in lengths_of(lengths)]
@@ -173,8 +182,8 @@ def cross_entropy_command(
     if as_json:
         click.echo(json.dumps({"model": loaded.name, "rows": [_finite(vars(r)) for r in rows]}))
         return
-    click.echo(f"{loaded.name} on {language}, {rows[0].task}: bits per prediction")
-    click.echo("optimum, chance: exact; floor: certified lower bound; measured: exact, or +- a 99 % interval")
+    echo(f"{loaded.name} on {language}, {rows[0].task}: bits per prediction")
+    echo("optimum, chance: exact; floor: certified lower bound; measured: exact, or +- a 99 % interval")
     click.echo(_entropy_table(rows))
 
 
@@ -192,21 +201,24 @@ def _entropy_table(rows: Sequence[CrossEntropy]) -> str:
 
 @soft.command("certify")
 @MODEL
-@click.option("-n", "n", type=int, required=True, help="Length, markers included.")
+@LENGTH
 @click.option("--epsilon", required=True, help="How far the free tokens together may move the output, such as 0.01.")
 @click.option("--quantity", type=click.Choice(["probability", "margin"]), default="probability", show_default=True)
 @click.option("--fix", default=None, metavar="TEXT", help="Certify this instead of searching, such as 3:1,7:0.")
 @click.option(
-    "--position", type=int, default=None, help="Where the output is read, for models that have it everywhere."
+    "--position",
+    type=click.IntRange(0, LONGEST),
+    default=None,
+    help="Where the output is read, for models that have it everywhere.",
 )
 @click.option(
-    "--time", "seconds", type=float, default=30.0, show_default=True, help="Stop improving after this many s."
+    "--time", "seconds", type=Seconds(), default=30.0, show_default=True, help="Stop improving after so many seconds."
 )
 @click.option(
     "--no-recheck", is_flag=True, help="Leave out the re-check in exact arithmetic: a bound, not called certified."
 )
 @SEED
-@OUTPUT
+@output_option("the certificate")
 @JSON
 def certify_command(
     model: str,
@@ -229,7 +241,6 @@ def certify_command(
     from restrict.soft.restriction import certify_soft
     from restrict.soft.source import load
 
-    check_writable(output)
     loaded = load(model)
     fixed = None if fix is None else fixed_of(fix)
     with progress_on(f"{loaded.name[:40]}, n = {n}") as progress:
@@ -254,15 +265,15 @@ def certify_command(
 def _show_restriction(found: SoftCertificate, output: Path | None) -> None:
     tokens = " ".join(f"{i}:{s}" for i, s in list(found.fixed.items())[:20])
     more = " ..." if len(found.fixed) > 20 else ""
-    click.echo(f"{found.model} at n = {found.n}: fixed {len(found.fixed)}, free {found.free}")
+    echo(f"{found.model} at n = {found.n}: fixed {len(found.fixed)}, free {found.free}")
     if found.verified is None:
-        click.echo(f"the {found.quantity} moves by at most {found.bound:.6g} by the propagation (not re-checked)")
+        echo(f"the {found.quantity} moves by at most {found.bound:.6g} by the propagation (not re-checked)")
     else:
-        click.echo(f"the {found.quantity} moves by at most {found.epsilon} (certified), whatever the free tokens are")
-        click.echo(f"the propagation's own bound is {found.bound:.6g}; the re-check confirms {found.epsilon}")
-    click.echo(f"fixed: {tokens}{more}" if tokens else "nothing has to be fixed")
+        echo(f"the {found.quantity} moves by at most {found.epsilon} (certified), whatever the free tokens are")
+        echo(f"the propagation's own bound is {found.bound:.6g}; the re-check confirms {found.epsilon}")
+    echo(f"fixed: {tokens}{more}" if tokens else "nothing has to be fixed")
     if output is not None:
-        click.echo(f"certificate in {output}")
+        echo(f"certificate in {output}")
 
 
 def fixed_of(text: str) -> dict[int, str]:
@@ -285,7 +296,8 @@ def fixed_of(text: str) -> dict[int, str]:
 @soft.command("check")
 @MODEL
 @click.argument("certificate", type=click.Path(dir_okay=False, path_type=Path))
-def check_command(model: str, certificate: Path) -> None:
+@JSON
+def check_command(model: str, certificate: Path, as_json: bool) -> None:
     """Check a soft restriction again, by a separate program in exact integer arithmetic (slow)."""
     from restrict.errors import ModelError, NotEstablished, ResourceLimit
     from restrict.files import read_bytes
@@ -296,7 +308,7 @@ def check_command(model: str, certificate: Path) -> None:
     loaded = load(model)
     content = read_bytes(loaded.source) if loaded.source is not None else dumps(loaded)
     try:
-        click.echo(verify(content, read_bytes(certificate)))
+        print_verdict(verify(content, read_bytes(certificate)), as_json)
     except Reject as error:
         kinds = {3: NotEstablished, 5: ResourceLimit}
         raise kinds.get(error.code, ModelError)(f"{certificate}: {error}") from None
@@ -308,13 +320,16 @@ def check_command(model: str, certificate: Path) -> None:
 @click.option("--float32", is_flag=True, help="Evaluate in single precision.")
 @JSON
 def run_command(model: str, words: tuple[str, ...], float32: bool, as_json: bool) -> None:
-    """Evaluate MODEL on words: letters side by side, or symbols separated by spaces."""
+    """Evaluate MODEL on words: letters side by side, or symbols separated by spaces.
+
+    A compiled model's file says up to which length it is certified; beyond it a line on standard error warns.
+    """
     import numpy as np
 
     from restrict.soft import evaluate
     from restrict.soft.source import load
 
-    loaded = load(model)
+    loaded, kind = load(model), "float32" if float32 else "float64"
     found = []
     for word in words:
         symbols = word.split() if " " in word.strip() or any(len(s) > 1 for s in loaded.alphabet) else list(word)
@@ -322,37 +337,52 @@ def run_command(model: str, words: tuple[str, ...], float32: bool, as_json: bool
         logits = evaluate.logits(loaded, batch, dtype=np.float32 if float32 else np.float64)[0]
         chances = evaluate.probabilities(loaded, logits)
         chosen = [loaded.output.labels[int(k)] for k in evaluate.labels(loaded, logits)]
-        found.append((word, chosen, chances, logits))
+        found.append((word, chosen, chances, logits, loaded.beyond(batch.shape[1], kind)))
+        _warn(loaded, batch.shape[1], kind)
     if as_json:
-        rows = [{"word": w, "labels": c, "probabilities": p.tolist(), "logits": z.tolist()} for w, c, p, z in found]
+        rows = [
+            {"word": w, "labels": c, "probabilities": p.tolist(), "logits": z.tolist(), "beyond_certified": beyond}
+            for w, c, p, z, beyond in found
+        ]
         click.echo(json.dumps({"model": loaded.name, "rows": rows}))
         return
-    for word, chosen, chances, _logits in found:
+    for word, chosen, chances, *_ in found:
         if len(chosen) == 1:
             shown = ", ".join(f"{n} {p:.6g}" for n, p in zip(loaded.output.labels, chances[0], strict=True))
-            click.echo(f"{word}: {chosen[0]} ({shown})")
+            echo(f"{word}: {chosen[0]} ({shown})")
         else:
-            click.echo(f"{word}: {' '.join(chosen)}")
+            echo(f"{word}: {' '.join(chosen)}")
+
+
+def _warn(model: SoftModel, n: int, kind: str) -> None:
+    """Say that a compiled model may be wrong at a length."""
+    limit = model.beyond(n, kind)
+    if limit is not None:
+        what = kind if limit == model.certified.get(kind) else "exact arithmetic"
+        where = f"n = {n} is beyond {limit}, up to which it is certified in {what}"
+        say(f"warning: {model.name}: {where}; the labels may be wrong", 0)
 
 
 @soft.command("write")
 @MODEL
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The file.")
-def write_command(model: str, output: Path) -> None:
+@output_option("the file", required=True)
+@JSON
+def write_command(model: str, output: Path, as_json: bool) -> None:
     """Write MODEL (a built-in one, say) as a restrict-soft/1 file."""
     from restrict.soft.source import load
 
-    check_writable(output)
     loaded = load(model)
     loaded.save(output)
-    click.echo(f"{loaded!r} in {output}")
+    _written(loaded, output, as_json)
 
 
 @soft.command("import")
 @click.argument("kind", type=click.Choice(["torch", "gpt2"]))
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The model file.")
-@click.option("--heads", type=int, required=True, help="Heads per layer, which the weights do not say.")
+@output_option("the model", required=True)
+@click.option(
+    "--heads", type=click.IntRange(min=1), required=True, help="Heads per layer, which the weights do not say."
+)
 @click.option("--alphabet", default=None, help="The symbols: letters side by side, or separated by spaces.")
 @click.option("--labels", default=None, help="torch: names of the read-out's rows, separated by spaces.")
 @click.option("--start-marker", default=None, help="torch: the symbol of a marker in front.")
@@ -363,12 +393,12 @@ def write_command(model: str, output: Path) -> None:
 @click.option("--activation", type=click.Choice(["relu", "gelu", "gelu_tanh"]), default=None)
 @click.option("--eps", default="0.00001", show_default=True, help="The constant of LayerNorm.")
 @click.option("--names", default=None, metavar="ROLE=NAME,...", help="torch: embedding=, position=, unembedding=.")
-def import_command(kind: str, file: Path, output: Path, **options: Any) -> None:
+@JSON
+def import_command(kind: str, file: Path, output: Path, as_json: bool, **options: Any) -> None:
     """Map the weights of FILE (safetensors) to a restrict-soft/1 file; nothing of it is executed."""
     from restrict.errors import UsageError
     from restrict.soft.importers import from_gpt2, from_torch
 
-    check_writable(output)
     alphabet = symbols_of(options["alphabet"])
     if kind == "gpt2":
         model = from_gpt2(
@@ -387,7 +417,16 @@ def import_command(kind: str, file: Path, output: Path, **options: Any) -> None:
             place=options["place"], eps=options["eps"], names={k: v for k, _, v in pairs}, name=file.stem,
         )  # fmt: skip
     model.save(output)
-    click.echo(f"{model!r} in {output}")
+    _written(model, output, as_json)
+
+
+def _written(model: SoftModel, output: Path, as_json: bool) -> None:
+    """Say what was written where."""
+    told = {"file": str(output), "name": model.name, "sha256": model.digest, "symbols": len(model.alphabet)}
+    if as_json:
+        click.echo(json.dumps(told))
+    else:
+        echo(f"{model!r} in {output}")
 
 
 def symbols_of(text: str | None) -> list[str] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ import click
 
 from restrict.cli import common
 from restrict.cli.common import check_writable, say
+from restrict.cli.terminal import echo
 from restrict.errors import UsageError
 
 if TYPE_CHECKING:
@@ -99,6 +101,7 @@ def _run(items: Any, rows: Path, engine: Engine, retry: bool) -> dict[str, Any]:
         with _bar() as (begin, step):
             done = run_items(items, rows, engine, retry=retry, begin=begin, step=step)
     except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # somebody who is impatient must not stop the last line
         sys.exit(say(f"interrupted; the rows so far are in {rows}; the same command goes on from there", 130))
     return {"rows": str(rows), "items": done.items, "new": done.new, "failed": done.failed}
 
@@ -128,11 +131,11 @@ def _report(summary: dict[str, Any], rows: Path, parquet: Path | None, as_json: 
         click.echo(json.dumps(summary))
         return
     if "checked" in summary:
-        click.echo(f"{rows}: {summary['checked']} certificates verified, {summary['without']} rows have none")
+        echo(f"{rows}: {summary['checked']} certificates verified, {summary['without']} rows have none")
     else:
-        click.echo(f"{rows}: {summary['items']} items, {summary['new']} new, {summary['failed']} with an error")
+        echo(f"{rows}: {summary['items']} items, {summary['new']} new, {summary['failed']} with an error")
     if parquet is not None:
-        click.echo(f"table in {parquet}")
+        echo(f"table in {parquet}")
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from restrict.cli import common
+from restrict.cli.terminal import echo
 
 
 @click.command()
@@ -44,7 +45,7 @@ def tighten(model: str, certificate: Path, proofs: Path | None, time: float | No
         click.echo(json.dumps(document))
         return
     open_ = found.c - len(found.needed)
-    click.echo(f"c = {found.c} after removing {len(found.removed)} of {start.claim.c} claimed dependencies, by SAT")
-    click.echo(f"  certainly needed: {len(found.needed)}" + (f", undecided: {open_}" if open_ else " (so c is exact)"))
+    echo(f"c = {found.c} after removing {len(found.removed)} of {start.claim.c} claimed dependencies, by SAT")
+    echo(f"  certainly needed: {len(found.needed)}" + (f", undecided: {open_}" if open_ else " (so c is exact)"))
     if proofs is not None and found.proofs:
-        click.echo(f"  {len(found.proofs)} verified proofs in {proofs}")
+        echo(f"  {len(found.proofs)} verified proofs in {proofs}")

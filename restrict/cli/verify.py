@@ -9,19 +9,28 @@ import click
 
 from restrict.cli import common
 from restrict.cli.every_length import STATES, document, shown, stages_on, write_proof
+from restrict.cli.terminal import complete_language, complete_model, echo
 
 
 @click.command()
 @common.MODEL
 @click.option(
-    "--language",
     "-L",
+    "--language",
     "spec",
     type=common.Text(),
+    shell_complete=complete_language,
     default=None,
     help="The language: dyck:1, model:FILE, ...",
 )
-@click.option("--equals", type=common.Text(), default=None, metavar="MODEL2", help="Instead of a language, a model.")
+@click.option(
+    "--equals",
+    type=common.Text(),
+    default=None,
+    metavar="MODEL2",
+    shell_complete=complete_model,
+    help="Instead of a language, a model.",
+)
 @click.option(
     "--from", "first", type=click.IntRange(0, 1_000_000), default=0, help="Only lengths from here on, markers counted."
 )
@@ -54,7 +63,7 @@ def verify(
             click.echo(json.dumps(document(found) | {"proved": True, "from": max(first, 1)}))
             return
         verb = "agrees with" if equals is not None else "recognises"
-        click.echo(f"proved: {program.name} {verb} {other.name if other else found.what} at {at}\n{lines}")
+        echo(f"proved: {program.name} {verb} {other.name if other else found.what} at {at}\n{lines}")
         return
     wrong = found.difference
     if as_json:
@@ -62,7 +71,7 @@ def verify(
         more = {"member": wrong.member} if wrong.other is None else {"other": wrong.other, "position": wrong.position}
         click.echo(json.dumps(content | more))
     else:
-        click.echo(lines)
+        echo(lines)
     if wrong.other is not None:
         where = "" if wrong.position is None else f", position {wrong.position}"
         raise NotEstablished(

@@ -12,10 +12,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from restrict.arguments import least_free
+from restrict.blocks import each
+from restrict.deadline import Deadline
 from restrict.depth_reduction.capture import LayerObjective, capture
 from restrict.depth_reduction.ctransformer import CTransformer
 from restrict.depth_reduction.layers import collapsed
 from restrict.errors import RestrictError
+from restrict.model.shipped import Shipped
 from restrict.restriction import Restriction
 from restrict.task import Task
 
@@ -128,19 +131,48 @@ def choose_schedule(task: Task, free: float) -> LayerSchedule:
             short = short.model.at(MEASURE_AT)
         except RestrictError:
             short = task.instance
-    start = CTransformer.of_model(short)
-    candidates = list(schedules(start.layers))
+    candidates = list(schedules(CTransformer.of_model(short).layers))
     if len(candidates) == 1:
         return candidates[0]
     if short.n > 2 * MEASURE_AT:  # measuring would cost more than it gains
         return candidates[DEFAULT]
     positions = short.n - len(short.pinned)
-    budget, measured = positions - least_free(positions, free), list[tuple[int, float, int]]()
-    for index, schedule in enumerate(candidates):
-        task.tell(f"measuring schedule {index + 1} of {len(candidates)}")
-        found = by_exchange(task, start, schedule, budget, task.seed)
-        depends = collapsed(short, found.restriction)[-1].output_depends()
-        measured.append((int(depends.max(initial=0)), float(depends.mean()), index))
+    trial = Trial(Shipped(short), positions - least_free(positions, free), task.seed, task.deadline)
+    measured = list[tuple[int, float, int]]()
+    for index, worth in enumerate(each(measured_schedule, trial, candidates, here=not trial.instance.portable)):
+        task.tell(f"measured schedule {index + 1} of {len(candidates)}")
+        measured.append((*worth, index))
         if task.deadline.passed:
             break
     return candidates[min(measured)[2]]
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """What all candidates are measured with: the program at the length for measuring, the inputs that may be fixed, the
+    seed, and the deadline."""
+
+    instance: Shipped
+    budget: int
+    seed: int
+    deadline: Deadline
+
+
+def measured_schedule(trial: Trial, schedule: LayerSchedule) -> tuple[int, float]:
+    """What a schedule comes to, here or in another process.
+
+    Args:
+        trial: what it is measured with.
+        schedule: the candidate.
+
+    Returns:
+        The greatest and the mean number of inputs that a label depends on. Cost: one run of all layers.
+
+    Raises:
+        ResourceLimit: the candidate lists hold too many pairs.
+    """
+    short = trial.instance.instance
+    task = Task(short, "all", trial.seed, trial.deadline)
+    found = by_exchange(task, CTransformer.of_model(short), schedule, trial.budget, trial.seed)
+    depends = collapsed(short, found.restriction)[-1].output_depends()
+    return int(depends.max(initial=0)), float(depends.mean())

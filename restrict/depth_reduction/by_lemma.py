@@ -24,8 +24,10 @@ from fractions import Fraction
 import numpy as np
 
 from restrict.arguments import least_free
+from restrict.blocks import each
 from restrict.cover.greedy import greedy
 from restrict.cover.local import local
+from restrict.deadline import Deadline
 from restrict.depth_reduction.ctransformer import CTransformer
 from restrict.depth_reduction.lemma4 import Reduction
 from restrict.depth_reduction.selection import Ranking, Selection, ranked
@@ -33,6 +35,8 @@ from restrict.depth_reduction.stage1 import Stage1Record, degrees, stage1
 from restrict.depth_reduction.stage2 import thinned
 from restrict.depth_reduction.stage3 import Effort, Setting, cover_problem, settled
 from restrict.errors import NotEstablished, RestrictError
+from restrict.model.program import Instance
+from restrict.model.shipped import Shipped
 from restrict.restriction import Restriction
 from restrict.task import Task
 
@@ -123,14 +127,14 @@ def _split(task: Task, start: CTransformer, budget: int, seed: int) -> tuple[flo
     if layers <= 1:
         return (1.0,) * layers
     short, allowed = _shorter(start, budget)
+    trial = SplitTrial(Shipped(short), allowed, seed, task.deadline)
+    candidates = list(_candidates(layers))
+    results = each(measured_split, trial, candidates, here=not trial.instance.portable)
     best: tuple[tuple[int, float], tuple[float, ...]] | None = None
-    for shares in _candidates(layers):
-        task.tell(f"measuring the split {shares[0]:.2f}")
-        try:
-            depends = _run(task, short, allowed, shares, seed, rough=True).layers[-1].transformer.output_depends()
-        except NotEstablished:
+    for shares, worth in zip(candidates, results, strict=True):
+        task.tell(f"measured the split {shares[0]:.2f}")
+        if worth is None:
             continue
-        worth = int(depends.max(initial=0)), float(depends.mean())
         if best is not None and worth > best[0]:
             break
         best = worth, shares
@@ -139,23 +143,58 @@ def _split(task: Task, start: CTransformer, budget: int, seed: int) -> tuple[flo
     return best[1] if best is not None else next(_candidates(layers))
 
 
+@dataclass(frozen=True, eq=False)
+class SplitTrial:
+    """What all splits are measured with: the program at the length for measuring, the inputs that may be fixed, the
+    seed, and the deadline."""
+
+    instance: Shipped
+    budget: int
+    seed: int
+    deadline: Deadline
+
+
+def measured_split(trial: SplitTrial, shares: tuple[float, ...]) -> tuple[int, float] | None:
+    """What a split of the inputs over the layers comes to, here or in another process.
+
+    Args:
+        trial: what it is measured with.
+        shares: per layer the share of the inputs left that it may use.
+
+    Returns:
+        The greatest and the mean number of inputs that a label depends on; ``None`` where the stages do not succeed.
+        Cost: one rough run of all layers.
+
+    Raises:
+        ResourceLimit: the rankings or the candidate lists hold too many pairs.
+    """
+    short = trial.instance.instance
+    task = Task(short, "all", trial.seed, trial.deadline)
+    try:
+        found = _run(task, CTransformer.of_model(short), trial.budget, shares, trial.seed, rough=True)
+    except NotEstablished:
+        return None
+    depends = found.layers[-1].transformer.output_depends()
+    return int(depends.max(initial=0)), float(depends.mean())
+
+
 def _candidates(layers: int) -> Iterator[tuple[float, ...]]:
     for first in FIRST_SHARES:
         yield (*(first for _ in range(layers - 1)), 1.0)
 
 
-def _shorter(start: CTransformer, budget: int) -> tuple[CTransformer, int]:
+def _shorter(start: CTransformer, budget: int) -> tuple[Instance, int]:
     """The program at a length at which measuring is cheap, with a budget in proportion; itself where there is none."""
     instance = start.instance
     if start.n <= MEASURE_AT:
-        return start, budget
+        return instance, budget
     try:
         short = instance.model.at(MEASURE_AT)
     except RestrictError:
-        return start, budget
+        return instance, budget
     positions = short.n - len(short.pinned)
     share = Fraction(budget, max(1, instance.n - len(instance.pinned)))
-    return CTransformer.of_model(short), positions - least_free(positions, 1 - share)
+    return short, positions - least_free(positions, 1 - share)
 
 
 # ---------------------------------------------------------------- one layer

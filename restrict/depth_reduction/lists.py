@@ -14,12 +14,16 @@ import numpy as np
 
 from restrict.abstract.rows import Row, Values, _pool, threads
 from restrict.arrays import I64, offsets
+from restrict.blocks import cuts, each, width
 from restrict.errors import ResourceLimit
 from restrict.kernels import rowlists as kernels
 from restrict.model.expr import Expr, bind
 from restrict.model.program import Head, Instance, mentions
 from restrict.model.rules import Formula, evaluate
+from restrict.model.shipped import Shipped
 
+LEAST_SPREAD, LEAST_ROWS = 1 << 22, 64
+"""Pairs of positions from which rows are shared out to other processes, and rows of a block at least."""
 MOST_PAIRS = 100_000_000
 """Pairs kept for one head; beyond, the layer is not captured well enough to be collapsed."""
 BUFFER = 1 << 21
@@ -105,31 +109,86 @@ def candidate_lists(instance: Instance, head: Head, queries: Values, keys: Value
         ResourceLimit: more than :data:`MOST_PAIRS` pairs.
     """
     n = instance.n
-    visible = np.array([instance.visible(head, i) for i in range(n)]).reshape(n, 2)
-    sees = visible[:, 0] < visible[:, 1]
+    sees = np.array([first < stop for first, stop in (instance.visible(head, i) for i in range(n))])
     counts = np.where(sees, np.diff(queries.ptr), 0)
     row_i = np.repeat(np.arange(n), counts)
     row_u = queries.flat[np.repeat(sees, np.diff(queries.ptr))]
     row_ptr = offsets(counts)
-    same = instance.query(head) is not None and instance.query(head) == instance.key(head)
+    same = _asks_for_itself(instance, head)
     shared = head.mask == "none" and "i" not in mentions(head) and not same and head.value != instance.query(head)
-    seeds = _seeds(instance, head, row_i, row_u)
     own_j, own_w = np.where(same, row_i, -1), row_u
-    if seeds is not None and not shared:
-        bounds = np.ascontiguousarray(visible[row_i].T)
-        parts = _hashed(seeds, row_i, row_u, bounds, same, head.ties == "right", limit, keys)
-        row_list = np.arange(len(row_u))
-    else:
+    if shared:
         row_list, parts = _each(instance, head, row_i, row_u, keys, limit, shared)
-        if shared:
-            own_j, own_w = np.full(len(parts[1]), -1), np.zeros(len(parts[1]), np.int64)
+        own_j, own_w = np.full(len(parts[1]), -1), np.zeros(len(parts[1]), np.int64)
+    else:
+        row_list, parts = np.arange(len(row_u)), _spread(instance, head, row_i, row_u, keys, limit)
     pairs, ends, complete = parts
     start = np.append(0, ends)[:-1]
     return Lists(row_ptr, row_u, row_list, start, ends, pairs[0], pairs[1], own_j, own_w, complete)
 
 
+def _asks_for_itself(instance: Instance, head: Head) -> bool:
+    """Whether query and key are one variable, so that at the position itself the key is the query."""
+    return instance.query(head) is not None and instance.query(head) == instance.key(head)
+
+
 Parts = tuple[I64, I64, I64]
 """(pairs (2, m), ends, complete) of consecutive lists."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowsWork:
+    """What all blocks of rows of a head share."""
+
+    instance: Shipped
+    head: str
+    keys: Values
+    limit: int
+
+
+def _spread(instance: Instance, head: Head, row_i: I64, row_u: I64, keys: Values, limit: int) -> Parts:
+    """The lists of all rows, in blocks where somebody lends workers (:mod:`restrict.blocks`)."""
+    ship = Shipped(instance)
+    few = len(row_i) * instance.n < LEAST_SPREAD
+    if few or width() == 1 or not ship.portable:
+        return _rows(instance, head, row_i, row_u, keys, limit)
+    parts = [(row_i[cut], row_u[cut]) for cut in cuts(len(row_i), LEAST_ROWS)]
+    found, total = list[Parts](), 0
+    for part in each(rows_block, RowsWork(ship, head.name, keys, limit), parts):
+        found.append((part[0].astype(np.int64), *part[1:]))
+        total += found[-1][0].shape[1]
+        _refuse(total)
+    return _joined(found)
+
+
+def rows_block(work: RowsWork, part: tuple[I64, I64]) -> Parts:
+    """The lists of some rows, for another process.
+
+    Args:
+        work: the head, the possible keys, and the most pairs of a row.
+        part: the position and the query value of each row.
+
+    Returns:
+        As :data:`Parts`, the pairs in half the bytes where they fit.
+
+    Raises:
+        ResourceLimit: too many pairs.
+    """
+    instance = work.instance.instance
+    head = next(v for v in instance.model.variables if isinstance(v, Head) and v.name == work.head)
+    pairs, ends, complete = _rows(instance, head, *part, work.keys, work.limit)
+    small = not pairs.size or int(pairs.max()) <= np.iinfo(np.int32).max
+    return (pairs.astype(np.int32) if small else pairs), ends, complete
+
+
+def _rows(instance: Instance, head: Head, row_i: I64, row_u: I64, keys: Values, limit: int) -> Parts:
+    """The lists of some rows, each row its own."""
+    seeds = _seeds(instance, head, row_i, row_u)
+    if seeds is None:
+        return _each(instance, head, row_i, row_u, keys, limit, False)[1]
+    visible = np.array([instance.visible(head, i) for i in range(instance.n)], dtype=np.int64)
+    bounds, same = np.ascontiguousarray(visible[row_i].T), _asks_for_itself(instance, head)
+    return _hashed(seeds, row_i, row_u, bounds, same, head.ties == "right", limit, keys)
 
 
 def _seeds(instance: Instance, head: Head, row_i: I64, row_u: I64) -> I64 | None:

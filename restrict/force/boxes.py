@@ -28,8 +28,8 @@ from restrict.model.program import Head, Map, Variable
 
 SYMBOLS, STRIDE = 24, 7919
 """Symbols of a large alphabet that one token is tried with, and how far apart those of neighbours begin."""
-PAIRS = 5
-"""Pairs of a row that are looked at as anchors."""
+PAIRS, COSTLY_PAIRS = 5, 16
+"""Pairs of a row that are looked at as anchors; where a row is costly, more of them instead of more rows."""
 QUERIES, ROOTS = 3, 64
 """Values of a query that is no argument, and of the roots together, that are tried."""
 CLOSE, CLOSE_SCORES = 1, 300_000_000
@@ -38,9 +38,11 @@ ENOUGH = 1.5
 """A box this near to the cheapest possible is taken for a price without looking at other roots."""
 HOPELESS = 1e6
 """The price of what cannot be."""
-SCORES, CLOSE_LOOK = 6_000_000_000, 150_000_000
-"""Scores that the rows for all choices of the roots may take, and those of a variable that is looked at closely; one
-choice is always tried."""
+SCORES, WIDE_SCORES, CLOSE_LOOK = 6_000_000_000, 9_000_000_000, 150_000_000
+"""Scores that the rows for all choices of the roots may take, in a wide model, and those of a variable that is looked
+at closely; one choice is always tried."""
+HUNGRY = 16
+"""Choices of the roots that are gone into, whatever they take, while no box has been found at all."""
 SCORES_A_STEP = 12_000
 """Scores that take as long as a step of work."""
 PRICING = 16
@@ -109,6 +111,7 @@ class BoxFinder:
         self.state, self.weight, self.rng, self.noise, self.symbols = state, weight, rng, noise, symbols
         self.instance = state.instance
         self.variables = state.instance.model.by_name
+        self.most = WIDE_SCORES if state.wide else SCORES
         self.known: dict[Wish, float] = {} if known is None else known
         self.quiet = BoxFinder(state, weight, rng, 0.0, symbols, self.known) if noise else self
 
@@ -179,7 +182,8 @@ class BoxFinder:
             return {head.default: 0.0}
         found: Prices = {}
         above: dict[int, dict[int, set[int]]] = {}
-        for j, w in islice(feasible(state, head, i, u), PAIRS):
+        costly = (stop - first) * (self.instance.domains[key] if key else 1) >= CLOSE_LOOK
+        for j, w in islice(feasible(state, head, i, u), COSTLY_PAIRS if costly else PAIRS):
             own = j == i and key == self.instance.query(head)
             anchor = 0.0 if key is None or own else self.price(key, j, frozenset((w,)))
             results = self._values_of(head, i, u, j, w)
@@ -235,17 +239,23 @@ class BoxFinder:
         read = {self.instance.query(v) for a in variable.args if isinstance(v := self.variables.get(a), Head)}
         return tuple(a for a in variable.args if a in read)
 
-    def axes(self, variable: Map, i: int, given: Mapping[str, int]) -> Iterator[Axes]:
-        """For each choice of the roots, cheapest first, the priced values of every argument."""
+    def axes(
+        self, variable: Map, i: int, given: Mapping[str, int], found: Collection[object] | None = None
+    ) -> Iterator[Axes]:
+        """For each choice of the roots, cheapest first, the priced values of every argument.
+
+        Beyond the effort that they may take, it goes on while nothing is ``found``: what a goal that is given up
+        costs, excluding all that is above another anchor, is far more.
+        """
         roots = self.roots(variable)
         lists = [self._listed(self.prices(a, i, given, ROOTS)) for a in roots]
         choices = sorted(product(*lists), key=lambda c: sum(p for _, p in c))[:ROOTS]
         deep = self.state.depth[variable.name] > CLOSE
-        effort = Effort.of(self.state, SCORES if deep else CLOSE_LOOK)
+        effort = Effort.of(self.state, self.most if deep else CLOSE_LOOK)
         if deep and len(choices) > 1 and roots:
             choices = self._ordered(variable, i, given, choices)
         for turn, choice in enumerate(choices):
-            if effort.spent(turn):
+            if effort.spent(turn) and (found is None or found or turn >= HUNGRY):
                 return
             fixed = {**given, **{a: v for a, (v, _) in zip(roots, choice, strict=True)}}
             chosen = {a: [one] for a, one in zip(roots, choice, strict=True)}
@@ -255,7 +265,7 @@ class BoxFinder:
 
     def _ordered(self, variable: Map, i: int, given: Mapping[str, int], choices: list[Choice]) -> list[Choice]:
         """Choices of the roots by what the anchors of the others' best pairs take; those not looked at come last."""
-        roots, effort = self.roots(variable), Effort.of(self.state, SCORES // 2)
+        roots, effort = self.roots(variable), Effort.of(self.state, self.most // 2)
         priced: list[tuple[float, int, Choice]] = []
         for turn, choice in enumerate(choices[:FIRST_LOOK]):
             if effort.spent(turn):
@@ -289,7 +299,7 @@ class BoxFinder:
         found: dict[tuple[int, ...], float] = {}
         excludes = 2 * len(allowed) > self.instance.domains[variable.name]
         look = (MOST_LEVELS, LEVEL) if most > 1 else (3 if excludes else 1, PRICING)
-        for axes in self.axes(variable, i, {}):
+        for axes in self.axes(variable, i, {}, found if most > 1 and self.state.wide else None):
             boxes, prices = growth.table(axes) if growth.tabulable(axes) else growth.sample(axes, *look)
             order = np.argsort(prices, kind="stable")[:most]
             for sides, price in zip(boxes[order].tolist(), prices[order].tolist(), strict=True):

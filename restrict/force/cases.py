@@ -16,8 +16,7 @@ from restrict.certificate.cases import Case, Leaf, Question
 from restrict.certificate.certificate import Certificate, certified
 from restrict.certificate.outline import MAX_SPLIT
 from restrict.force.dependence import DependenceState
-from restrict.force.minimise import needed_cone
-from restrict.force.on_demand import OnDemandState
+from restrict.force.looking import Looking
 from restrict.model.program import Instance
 from restrict.task import Task
 
@@ -27,31 +26,41 @@ BRANCHES = 256
 """Branches of a split that is looked for."""
 MOST_LEAVES, QUICK_LEAVES = 4096, 256
 """Leaves of a tree that is looked for, and of one whose questions are not compared."""
-MOST_LOOKS, LOOKED_NODES, TREE_NODES = 3_000, 60_000, 250_000
-"""Abstract runs on demand that the choice of its questions may take, variables in all of them together, and variables
-in all the runs of a tree."""
-QUICK_NODES, QUICK_SCORES, NEVER_SCORES = 8_000, 10_000_000, 2**62
-"""Nodes examined, and scores computed, by all the runs of a tree whose questions are not compared: half a second."""
-LONG_NODES = 100_000
-"""Nodes examined by all the runs of a tree whose questions are compared, besides those of the comparisons."""
-QUICK_RUNS = 60
-"""Runs of all variables at one position, besides: for programs of many maps."""
+COMPARED, OTHERS = 12, 0.3
+"""Positions, of those that leave most open, among which a question is chosen by looking at its cases; and what the
+easier cases count. What is left open is the sum of :meth:`Looking.open_tokens`: by how much a token is read where V is
+not one value. (Numbers of open cases, of tokens or of nodes read gave trees of 10^6 to 10^13 leaves where this one
+gave hundreds.)"""
+MOST_LOOKS, QUICK_NODES, LONG_NODES = 40_000, 8_000, 200_000
+"""Runs that the choice of questions may take; nodes examined by all the runs of a tree whose questions are not
+compared, and by those of one whose questions are: half a second, and some seconds, in Python."""
+QUICK_RUNS, FASTER = 60, 12
+"""Runs of all variables at one position, besides, for programs of many maps; how much more is looked at on kernels."""
+QUICK_SCORES, NEVER_SCORES = 10_000_000, 2**62
+"""Scores computed by all the runs of a tree whose questions are not compared."""
 OVER, OPEN = 1024, 64
 """Branches of a split that is given, and how many of them may be unsettled when it is extended."""
 WORK = 1_000_000
 """Abstract runs on demand that one search may take, times n^2 (what a run may cost): about a second."""
 
 
-def confirm(task: Task, fixed: Mapping[int, int]) -> Certificate | None:
+def confirm(task: Task, fixed: Mapping[int, int], shared: Looking | None = None) -> Certificate | None:
     """The certificate that a restriction forces the label at the target, if the abstract run establishes it.
 
     Cost: an abstract run on demand, and if that shows it a fresh one.
+
+    Args:
+        task: the output.
+        fixed: symbol indices by position.
+        shared: runs of the same instance at the target, whose ordered rows are used.
+
+    Returns:
+        The certificate, or ``None`` where the run leaves more than one label open.
     """
-    instance = task.instance
-    state, node = OnDemandState.of(instance, fixed), (instance.model.output.variable, task.one_position("a claim"))
-    if len({instance.label(v) for v in state.values(*node)}) != 1:
+    shared = shared or Looking(task.instance, task.one_position("a claim"))
+    if len(shared.labels(fixed)) != 1:
         return None
-    found = certified(task, fixed, needed_cone(state, node))
+    found = certified(task, fixed, shared.cone())
     return found if found.c == 0 else None
 
 
@@ -74,7 +83,7 @@ def confirm_by_tree(
     fixed: Mapping[int, int],
     most: int = MOST_LEAVES,
     looks: int = MOST_LOOKS,
-    shared: OnDemandState | None = None,
+    shared: Looking | None = None,
 ) -> Certificate | None:
     """The certificate that a restriction forces the label at the target, by a tree of cases.
 
@@ -85,9 +94,9 @@ def confirm_by_tree(
         task: the output.
         fixed: symbol indices by position.
         most: leaves of the tree, at most.
-        looks: abstract runs on demand that its search may take, at most; 0: only the tree whose questions are the
-            tokens that most nodes read, which is found at once or not at all.
-        shared: a state of the same instance; the rows that it has ordered are used.
+        looks: abstract runs that the choice of its questions may take, at most; 0: only the tree whose questions are
+            the tokens that most nodes read, which is found at once or not at all.
+        shared: runs of the same instance at the target, whose ordered rows are used.
 
     Returns:
         The certificate, or ``None`` where these bounds do not do it or the label is not forced.
@@ -95,53 +104,49 @@ def confirm_by_tree(
     Raises:
         OutOfTime: the task's deadline has passed.
     """
-    shared = shared or OnDemandState.of(task.instance, {})
-    tree = _Growing(task, shared, min(most, QUICK_LEAVES), 0).grow(dict(fixed))
-    if tree is None and looks:
-        tree = _Growing(task, shared, most, looks).grow(dict(fixed))
+    tree = find_tree(task, fixed, most, looks, shared)
     if tree is None:
         return None
     found = certified(task, fixed, tree.cone) if isinstance(tree, Leaf) else certified(task, fixed, {}, cases=tree)
     return found if found.c == 0 else None
 
 
+def find_tree(
+    task: Task, fixed: Mapping[int, int], most: int = MOST_LEAVES, looks: int = MOST_LOOKS,
+    shared: Looking | None = None,
+) -> Case | None:  # fmt: skip
+    """The tree of :func:`confirm_by_tree`, with the same arguments, before a certificate is made of it."""
+    shared = shared or Looking(task.instance, task.one_position("cases"))
+    tree = _Growing(task, shared, min(most, QUICK_LEAVES), 0).grow(dict(fixed))
+    if tree is None and looks:
+        tree = _Growing(task, shared, most, looks).grow(dict(fixed))
+    return tree
+
+
 class _Growing:
     """The search for a tree; one label is allowed at its leaves, that of the first."""
 
-    def __init__(self, task: Task, shared: OnDemandState, most: int, looks: int) -> None:
-        self.task, self.shared, self.leaves, self.compares = task, shared, most, looks > 0
-        self.looks = min(looks, max(60, LOOKED_NODES // len(task.instance.model.variables)))
-        self.position = task.one_position("cases")
+    def __init__(self, task: Task, shared: Looking, most: int, looks: int) -> None:
+        self.task, self.shared, self.leaves, self.looks = task, shared, most, looks
+        self.compares = looks > 0
         self.symbols = range(len(task.instance.model.alphabet))
-        self.runs = max(500, TREE_NODES // len(task.instance.model.variables))
         quick = QUICK_NODES + QUICK_RUNS * len(task.instance.model.variables)
-        self.nodes, self.scores = (LONG_NODES, NEVER_SCORES) if self.compares else (quick, QUICK_SCORES)
+        self.nodes = (LONG_NODES if self.compares else quick) * (1 if shared.compiled is None else FASTER)
+        self.scores = shared.scores + (NEVER_SCORES if self.compares else QUICK_SCORES)
         self.label: str | None = None
-        self.ranks: dict[int, tuple[int, int, int]] = {}
 
     def grow(self, fixed: dict[int, int]) -> Case | None:
         """The tree below a partial input."""
         self.task.deadline.check()
-        self.runs -= 1
-        if self.runs < 0:
-            return None
-        state, node = self.shared.under(fixed), (self.task.instance.model.output.variable, self.position)
-        labels = {self.task.instance.label(v) for v in state.values(*node)}
-        self.nodes, self.scores = self.nodes - len(state.reads), self.scores - state.scores
+        labels = self._labels(fixed)
         if len(labels) == 1:
             (label,) = labels
             self.label = label if self.label is None else self.label
             self.leaves -= 1
-            return Leaf(needed_cone(state, node)) if label == self.label and self.leaves >= 0 else None
-        if (self.label is not None and self.label not in labels) or min(self.nodes, self.scores) < 0:
+            return Leaf(self.shared.cone()) if label == self.label and self.leaves >= 0 else None
+        if (self.label is not None and self.label not in labels) or self._spent() or self.leaves <= 0:
             return None
-        instance = self.task.instance
-        # A row is read until it shows every value, so what was read may leave out a token that matters.
-        reads = sorted(state.read_tokens(node).difference(instance.pinned, fixed))
-        reads = reads or [i for i in instance.unpinned if i not in fixed]
-        if not reads or self.leaves <= 0:
-            return None
-        asked = self._question(fixed, reads) if self.compares else self._busiest(state, reads)
+        asked = self._question(fixed)
         children: list[Case] = []
         for a in self.symbols:
             child = self.grow(fixed | {asked: a})
@@ -150,30 +155,34 @@ class _Growing:
             children.append(child)
         return Question(asked, tuple(children))
 
-    def _busiest(self, state: OnDemandState, reads: list[int]) -> int:
-        """The position that most open nodes read; a node that reads few others counts for more."""
-        counts = dict.fromkeys(reads, 0.0)
-        for node, sources in state.reads.items():
-            tokens = [j for name, j in sources if name == "token" and j in counts]
-            if len(state.values(*node)) > 1:
-                for j in tokens:
-                    counts[j] += 2.0 ** -len(tokens)
-        return min(reads, key=lambda p: (-counts[p], p))
+    def _labels(self, fixed: dict[int, int]) -> set[str]:
+        labels = self.shared.labels(fixed)
+        self.nodes -= self.shared.examined
+        return labels
 
-    def _question(self, fixed: dict[int, int], reads: list[int]) -> int:
-        """The position whose symbols leave least open; once the looks are used up, that which did before."""
-        if self.looks <= 0:
-            return min(reads, key=lambda p: self.ranks.get(p, (len(self.symbols) + 1, 0, p)))
-        for p in reads:
-            self.looks -= len(self.symbols)
-            many = still = 0
-            for a in self.symbols:
-                child = fixed | {p: a}
-                labels, _ = _look(self.shared, child, self.position)
-                many += len(labels) > 1
-                still += len(_read(self.shared, child, self.position)) if len(labels) > 1 else 0
-            self.ranks[p] = (many, still, p)
-        return min(reads, key=lambda p: self.ranks[p])
+    def _spent(self) -> bool:
+        return self.nodes < 0 or self.shared.scores > self.scores or (self.compares and self.looks <= 0)
+
+    def _question(self, fixed: dict[int, int]) -> int:
+        """The position whose symbols leave least open, of those whose nodes leave most open."""
+        weight = self.shared.open_tokens()
+        # A row is read until it shows every value, so what was read may leave out a token that matters.
+        order = sorted(weight, key=lambda i: (-weight[i], i)) or [
+            i for i in self.task.instance.unpinned if i not in fixed
+        ]
+        if not self.compares:
+            return order[0]
+        ranks = {p: self._rank(fixed, p) for p in order[:COMPARED]}
+        return min(ranks, key=lambda p: (ranks[p], p))
+
+    def _rank(self, fixed: dict[int, int], p: int) -> float:
+        """How much the cases of a position leave open: the worst of them, and a part of the others."""
+        left = []
+        for a in self.symbols:
+            self.looks -= 1
+            decided = len(self._labels(fixed | {p: a})) == 1
+            left.append(0.0 if decided else self.shared.open_weight())
+        return OTHERS * sum(left) + (1 - OTHERS) * max(left)
 
 
 def confirm_over(task: Task, fixed: Mapping[int, int], split: Collection[int], most: int) -> Certificate | None:
@@ -192,14 +201,14 @@ def confirm_over(task: Task, fixed: Mapping[int, int], split: Collection[int], m
         The certificate, with at most ``most`` dependencies; ``None`` where greed finds none.
     """
     most = min(most, MAX_SPLIT)
-    chosen, shared = tuple(sorted(split)), OnDemandState.of(task.instance, {})
-    position, symbols = task.one_position("a split"), len(task.instance.model.alphabet)
+    chosen, symbols = tuple(sorted(split)), len(task.instance.model.alphabet)
+    shared = Looking(task.instance, task.one_position("a split"))
     while len(chosen) <= most and symbols ** len(chosen) <= OVER:
         cones: dict[str, set[int]] = {}
         unsettled = []
         for values in product(range(symbols), repeat=len(chosen)):
             branch = {**fixed, **dict(zip(chosen, values, strict=True))}
-            labels, cone = _look(shared, branch, position)
+            labels, cone = _look(shared, branch)
             if len(labels) > 1:
                 unsettled.append(branch)
                 if len(unsettled) > OPEN or len(chosen) == most:
@@ -231,7 +240,7 @@ def find_split(
     """Positions, and the nodes that the branches need."""
     symbols = range(len(instance.model.alphabet))
     cones: dict[str, set[int]] = {}
-    labels, cone = _look(shared := OnDemandState.of(instance, {}), fixed, position)
+    labels, cone = _look(shared := Looking(instance, position), fixed)
     if len(labels) == 1:
         return (), cone
     open_branches, split = [fixed], tuple[int, ...]()
@@ -239,12 +248,12 @@ def find_split(
     looked = 0
     while len(split) < most and len(symbols) ** (len(split) + 1) <= BRANCHES:
         best = None
-        reads = set().union(*(_read(shared, branch, position) for branch in open_branches))
+        reads = set().union(*(_read(shared, branch) for branch in open_branches))
         for p in sorted(reads.difference(instance.pinned, fixed, split)):
             looked += len(open_branches) * len(symbols)
             if looked * instance.n**2 * max(1, len(instance.model.variables) // 16) > WORK:
                 return None
-            looks = [(b | {p: a}, *_look(shared, b | {p: a}, position)) for b in open_branches for a in symbols]
+            looks = [(b | {p: a}, *_look(shared, b | {p: a})) for b in open_branches for a in symbols]
             still = sum(len(labels) > 1 for _, labels, _ in looks)
             if best is None or still < best[0]:
                 best = still, p, looks
@@ -265,17 +274,13 @@ def find_split(
     return None
 
 
-def _look(shared: OnDemandState, fixed: dict[int, int], position: int) -> tuple[set[str], dict[str, tuple[int, ...]]]:
+def _look(shared: Looking, fixed: dict[int, int]) -> tuple[set[str], dict[str, tuple[int, ...]]]:
     """The labels that are possible under a restriction, and the cone that shows it."""
-    instance, state = shared.instance, shared.under(fixed)
-    node = (instance.model.output.variable, position)
-    labels = {instance.label(v) for v in state.values(*node)}
-    return labels, needed_cone(state, node) if len(labels) == 1 else {}
+    labels = shared.labels(fixed)
+    return labels, shared.cone() if len(labels) == 1 else {}
 
 
-def _read(shared: OnDemandState, fixed: dict[int, int], position: int) -> set[int]:
+def _read(shared: Looking, fixed: dict[int, int]) -> set[int]:
     """The positions whose symbols an open branch rests on."""
-    state = shared.under(fixed)
-    node = (shared.instance.model.output.variable, position)
-    state.values(*node)
-    return set(state.read_tokens(node))
+    shared.values(fixed)
+    return shared.tokens_read()

@@ -50,6 +50,10 @@ PRICED = 32
 
 VALUES_A_STEP = 64
 """Values of a large alphabet that are gone through in the time of a step of work."""
+SLACK = 8
+"""In a wide model an anchor with so many more pairs above it than another one takes tokens is not looked for."""
+TOO_MUCH = 3
+"""In a wide model, an anchor is not tried where its price is so many times the tokens that are left."""
 GUARDED = 4
 """How many more anchors than alternatives a search with a guard looks at."""
 
@@ -71,9 +75,10 @@ class OutOfBudget(Exception):
 class Solver:
     """One search over a :class:`ForcingState`, deterministic for a generator ``rng``.
 
-    ``work`` bounds the effort (in units of :attr:`ForcingState.work`); with ``symbols`` a position may only be fixed to
-    its symbol there, with ``guard`` only to what the guard allows; with ``joint`` goals that recur at many positions
-    are met together (:mod:`restrict.force.joint`; not under a guard, which sees one token at a time).
+    ``work`` bounds the effort (in units of :attr:`ForcingState.work`), ``scores`` those computed; with ``symbols`` a
+    position may only be fixed to its symbol there, with ``guard`` only to what the guard allows; with ``joint`` goals
+    that recur at many positions are met together (:mod:`restrict.force.joint`; not under a guard, which sees one token
+    at a time).
     """
 
     def __init__(
@@ -91,18 +96,20 @@ class Solver:
         joint: bool = False,
         wide: bool = False,
         prices: dict[Wish, float] | None = None,
+        scores: int | None = None,
     ) -> None:
         self.state, self.rng, self.widths, self.noise, self.tick = state, rng, widths, noise, tick
         self.symbols, self.guard, self.joint = symbols, guard, joint and guard is None
         self.guarded = 0 if guard is None else guarded
         self.wide = wide
         self.last_work = state.work + work
+        self.last_score = None if scores is None else state.scores + scores
         self.pending_cap = 20_000
         self.shift = int(rng.integers(0, 1 << 16))
         self.failed: dict[Goal, tuple[int, int, object]] = {}
         self.variables = state.instance.model.by_name
         self.estimate = cache(self._estimate)
-        self.finder = BoxFinder(state, cache(self._weight), rng, noise, symbols, prices)
+        self.finder = BoxFinder(state, state.weight, rng, noise, symbols, prices)
 
     def _width(self, name: str) -> int:
         """How many alternatives to try for a goal on this variable: ``widths[d]`` at depth d + 1, the last beyond."""
@@ -120,16 +127,6 @@ class Solver:
         key = self.state.instance.key(variable)
         return 0.2 + max(self.estimate(key) if key else 0.0, self.estimate(variable.value))
 
-    def _weight(self, name: str) -> float:
-        """About the tokens that force a node of this variable, if every head takes an anchor and nothing else."""
-        if name in ("token", "position"):
-            return float(name == "token")
-        variable = self.variables[name]
-        if isinstance(variable, Map):
-            return min(1e9, sum(self._weight(a) for a in variable.args))
-        read = {self.state.instance.key(variable), variable.value} - {None}
-        return min(1e9, sum(self._weight(a) for a in read if a))
-
     def solve(self, goal: Goal, limit: int) -> bool:
         """Meet a goal with at most ``limit`` more tokens; on failure the state may have changed, and the caller
         undoes it."""
@@ -138,7 +135,7 @@ class Solver:
             return True
         if goal.name in ("token", "position"):
             return self._fix(goal, limit)
-        if state.work > self.last_work:
+        if state.work > self.last_work or (self.last_score is not None and state.scores > self.last_score):
             raise OutOfBudget
         self.tick()
         state.work += len(goal.allowed) // VALUES_A_STEP
@@ -315,11 +312,15 @@ class Solver:
             go_on = self.noise and not threats and steps < FREE_ANCHORS
             if (len(found) >= wanted and not go_on) or max(len(threats), steps // 4) > cap:
                 break
+            if self.state.wide and one_each and found and len(threats) > min(price for price, _, _ in found) + SLACK:
+                break  # a list of a large alphabet is not extended for an anchor that takes that many more tokens
         else:
             last = [self._exclude(head, goal, key, p, bad) for p, bad in threats.items()]
             if all(last):
                 found.append((self._price([g for g in last if g]), -1, [g for g in last if g]))
-        yield from (goals for _, _, goals in sorted(self._sample(found, wanted), key=lambda f: f[:2]))
+        for price, _, goals in sorted(self._sample(found, wanted), key=lambda f: f[:2]):
+            if not self.state.wide or price <= TOO_MUCH * max(limit, 1):
+                yield goals
 
     def _possible(self, goal: Goal) -> bool:
         """Whether a goal is not excluded by the node's values, which for maps of maps are looked at first.

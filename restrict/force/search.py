@@ -19,7 +19,7 @@ from restrict.force.image import MAX_IMAGE
 from restrict.force.minimise import Minimiser, needed_cone
 from restrict.force.on_demand import OnDemandState
 from restrict.force.state import ForcingState, Node
-from restrict.model.program import Map
+from restrict.model.program import Head, Map
 from restrict.task import Task
 
 PASSES: tuple[tuple[tuple[int, ...], float], ...] = (
@@ -49,9 +49,13 @@ FIRST_WORK, MORE_WORK, WORK_PER_TOKEN = 100_000, 200_000, 20_000
 attempts together, some seconds."""
 WIDE_WORK = 8_000_000
 """The first of these in a wide model: pricing a node takes many walks."""
-FIRST_LIMITS = (32, 1024)
-"""Limits on the tokens of the first dives."""
-SCORES, WIDE_SCORES, DEEP_SCORES = 2_400_000_000, 16_000_000_000, 10_000_000_000
+FIRST_LIMITS, WIDE_SLACK = (32, 1024), 16
+"""Limits on the tokens of the first dives; in a wide model the first of them is twice the tokens that anchors alone
+take, and so many more."""
+DIVES = 3
+"""Scores that one of the first dives in a wide model may compute, in rows as long as the longest, one for each anchor.
+An answer that takes more is found by a later dive, if nothing else is."""
+SCORES, WIDE_SCORES, DEEP_SCORES = 2_400_000_000, 24_000_000_000, 10_000_000_000
 """Scores computed by the whole search, once a first answer is known; of a wide model; of a deep one."""
 ROW_CHARGE = 500_000
 """What ordering one row of a wide model costs besides its scores: wide models have many rows, most of them short."""
@@ -126,9 +130,14 @@ class Search:
         for value in range(instance.domains[output]):
             groups.setdefault(instance.label(value), set()).add(value)
         self.target = (output, position)
+        self.state.wide = self.wide
         self.deep = not self.wide and self.state.depth.get(output, 0) >= DEEP
         self.state.row_charge = ROW_CHARGE if self.wide or self.deep else 0
         self._most_scores = WIDE_SCORES if self.wide else DEEP_SCORES if self.deep else SCORES
+        self._first_limits: tuple[int, ...] = FIRST_LIMITS
+        self._dive_scores = 0
+        if self.wide:
+            self._limit_dives(self.state.weight(output))
         self.passes = self._passes()
         self.goals = [Goal(output, position, frozenset(values)) for values in groups.values()]
 
@@ -140,6 +149,14 @@ class Search:
         if self.deep:
             return (plain[0], priced[0], priced[1], plain[1], priced[2], plain[3])
         return tuple(plain)
+
+    def _limit_dives(self, weight: float) -> None:
+        """Limits of the first dives in a wide model, whose output takes about ``weight`` tokens."""
+        instance = self.instance
+        keys = [instance.key(v) for v in instance.model.variables if isinstance(v, Head)]
+        longest = instance.n * max((instance.domains[key] for key in keys if key is not None), default=1)
+        self._first_limits = tuple(sorted({int(min(2 * weight, 1e6)) + WIDE_SLACK, FIRST_LIMITS[-1]}))
+        self._dive_scores = max(WIDE_SCORES, int(DIVES * weight * longest))
 
     def run(self) -> None:
         """Search until the budget, or the time, is spent. Ctrl-C raises; ``best`` stays."""
@@ -255,7 +272,7 @@ class Search:
         """Labels to try with a limit on the tokens. One label may need nearly all positions where another needs one, so
         while nothing is known all are tried with small limits first; ties are worth having in the first pass, where the
         labels' cones differ."""
-        for limit in FIRST_LIMITS[int(self.wide) :] if turn == 0 and self.best.fixed is None else ():
+        for limit in self._first_limits if turn == 0 and self.best.fixed is None else ():
             for goal in self.goals:
                 if limit < self.instance.n:
                     yield goal, limit if self.best.count is None else min(limit, self.best.count)
@@ -280,7 +297,8 @@ class Search:
             attempts = max(1, len(self.goals) * (len(self.passes) - turn)) if not self.timed else 4
             work = max(0, self._last_work - state.work) // attempts if not self.timed else MORE_WORK // attempts
         joint = turn % 2 == 1  # goals met together share more tokens, goals met in turn leave time for more dives
-        solver = self._solver(rng, kind, work, joint)
+        first = self.wide and turn == 0 and self.best.fixed is None and limit < self.instance.n
+        solver = self._solver(rng, kind, work, joint, self._dive_scores if first else None)
         try:
             solved = solver.solve(goal, limit)
         except OutOfBudget:
@@ -288,7 +306,9 @@ class Search:
         if solved:
             self._settle(rng, goal)
 
-    def _solver(self, rng: np.random.Generator, kind: Pass, work: int, joint: bool) -> Solver:
+    def _solver(
+        self, rng: np.random.Generator, kind: Pass, work: int, joint: bool, scores: int | None = None
+    ) -> Solver:
         return Solver(
             self.state,
             rng,
@@ -300,6 +320,7 @@ class Search:
             joint=joint,
             wide=kind[2],
             prices=self.prices,
+            scores=scores,
         )
 
     def _settle(self, rng: np.random.Generator, goal: Goal, fresh: bool = False) -> None:

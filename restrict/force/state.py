@@ -121,6 +121,19 @@ def depths(instance: Instance) -> dict[str, int]:
     return depth
 
 
+def weights(instance: Instance) -> dict[str, float]:
+    """About the tokens that force a node of each variable, if every head takes an anchor and nothing else."""
+    weight = {"token": 1.0, "position": 0.0}
+    for variable in instance.model.variables:
+        if isinstance(variable, Head):
+            read: set[str | None] = {instance.key(variable), variable.value} - {None}
+        else:
+            read = set()
+        total = sum(weight[a] for a in variable.args) if isinstance(variable, Map) else 0.0
+        weight[variable.name] = min(1e9, total + sum(weight[a] for a in sorted(filter(None, read))))
+    return weight
+
+
 class ForcingState:
     """Tokens and value sets under the restriction so far, with a trail so that a trial can be undone.
 
@@ -132,13 +145,14 @@ class ForcingState:
         self.instance = instance
         self.order = {v.name: t for t, v in enumerate(instance.model.variables)}
         self.depth = depths(instance)
+        self.weight = weights(instance).__getitem__
         self.alphabet = range(len(instance.model.alphabet))
         self.pinned = {i: (v,) for i, v in {**instance.pinned, **(base or {})}.items()}
         self.tokens: dict[int, tuple[int, ...]] = dict(self.pinned)
         self.facts: dict[Node, tuple[int, ...]] = {}
         self.reads: dict[Node, set[Node]] = {}
         self.trail: list[tuple[object, object]] = []
-        self.scores, self.row_charge = 0, 0
+        self.scores, self.row_charge, self.wide = 0, 0, False
         self.work = 0
         self.boxes: dict[object, list[Box]] = {}
         self._lists: dict[tuple[str, int, int], RowList] = {}
@@ -245,7 +259,7 @@ class ForcingState:
                 break
         return tuple(sorted(found))
 
-    def _extend(self, rows: RowList) -> None:
+    def extend(self, rows: RowList) -> None:
         """List more pairs of a row, and account for it; sorting a pair takes as long as some hundred scores."""
         self.scores += rows.extend()
         if self.row_charge:
@@ -293,10 +307,10 @@ class ForcingState:
         key = self.instance.key(head)
         assert key is not None
         domain = self.instance.domains[key]
-        rows, same = self._list(head, i, u), self.instance.query(head) == key
+        rows, same = self.row_list(head, i, u), self.instance.query(head) == key
         while True:
             if not rows.pairs and not rows.complete:
-                self._extend(rows)
+                self.extend(rows)
             index = rows.indexed()
             assert index is not None
             apart = {j: v for j, v in self.restricted(key).items() if first <= j < stop}
@@ -320,7 +334,7 @@ class ForcingState:
                 return set(range(domain))
             if len(index.j) >= MOST_LISTED and (rows.row.stop - rows.row.first) * domain > LONG_LIST:
                 return set(range(domain))
-            self._extend(rows)
+            self.extend(rows)
 
     def _key_values_above(
         self,
@@ -360,14 +374,14 @@ class ForcingState:
             self.instance.key(head),
             self.instance.query(head) is not None and self.instance.query(head) == self.instance.key(head),
         )
-        rows = self._list(head, i, u)
+        rows = self.row_list(head, i, u)
         left: dict[int, int] = {}
         t = 0
         while True:
             if t == len(rows.pairs):
                 if rows.complete:
                     return
-                self._extend(rows)
+                self.extend(rows)
                 continue
             j, w = rows.pairs[t]
             t += 1
@@ -386,7 +400,7 @@ class ForcingState:
             if key is None or left[j] == 0:
                 return
 
-    def _list(self, head: Head, i: int, u: int) -> RowList:
+    def row_list(self, head: Head, i: int, u: int) -> RowList:
         """The row's list; one for all positions where the score does not mention ``i`` and most of the row is
         visible."""
         first, stop = self.instance.visible(head, i)

@@ -17,12 +17,14 @@ Otherwise take the graph of pairs (node, length mod ``p``): none of its cycles o
 each has mean at least ``rate > 0``; a walk is made of cycles and a path of at most ``Np`` edges.
 
 Words of a length exist or not with an eventual period, too; it is taken into ``p``.
+
+Where the graph is small enough, :mod:`restrict.languages.quasilinear` gives the cost itself at every length.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import lcm
 
@@ -31,12 +33,15 @@ import numpy.typing as npt
 
 from restrict.errors import ResourceLimit
 from restrict.languages.dfa import Dfa
+from restrict.languages.quasilinear import QuasiLinear, least_costs
 from restrict.languages.subset import SubsetGraph, bits, images, subset_graph
 
 MAX_PERIOD = 2000
 MAX_PRODUCT = 400_000
 MAX_RATE = 9_000_000
 MAX_RATES = 12
+EXACT_LENGTH = 1000
+"""So many lengths are walked at most for the exact cost."""
 UNREACHED = 1 << 60
 
 
@@ -61,10 +66,11 @@ class Case:
 
 @dataclass(frozen=True)
 class Growth:
-    """``cases[n % period]`` holds for all large ``n``."""
+    """``cases[n % period]`` holds for all large ``n``. ``exact`` is the cost at every ``n``, where it is known."""
 
     cases: tuple[Case, ...]
     proof: str
+    exact: QuasiLinear | None = None
 
     @property
     def period(self) -> int:
@@ -73,12 +79,27 @@ class Growth:
 
     def lines(self) -> list[tuple[str, str]]:
         """Pairs (lengths, what holds there), equal cases together."""
+        if self.exact is not None:
+            return _exact_lines(self.exact)
         groups: dict[Case, list[int]] = {}
         for r, case in enumerate(self.cases):
             groups.setdefault(case, []).append(r)
         if len(groups) == 1:
             return [("all large n", self.cases[0].text())]
         return [(f"large n = {_some(rs)} mod {self.period}", case.text()) for case, rs in groups.items()]
+
+
+def _exact_lines(cost: QuasiLinear) -> list[tuple[str, str]]:
+    """Pairs (lengths, the cost there), equal formulas together."""
+    groups: dict[str, list[int]] = {}
+    for n, value, growth in cost.late():
+        text = cost.formula(n, value, growth, "n")
+        kind = "linear: " if growth else "constant: " if value >= 0 else ""
+        groups.setdefault(kind + (text if value >= 0 else Case("none").text()), []).append(n % cost.period)
+    where = f" >= {cost.start}" if cost.start else ""
+    if len(groups) == 1:
+        return [(f"all n{where}", text) for text in groups]
+    return [(f"all n{where} with n = {_some(sorted(rs))} mod {cost.period}", text) for text, rs in groups.items()]
 
 
 def _some(residues: list[int]) -> str:
@@ -137,7 +158,13 @@ def regular_growth(dfa: Dfa, member: bool) -> Growth:
             cases.append(Case("constant", best[r]))
         else:
             cases.append(Case("linear", rate=_rate(graph, period, r) if period <= MAX_RATES else None))
-    return simplest(cases, "cycles of the weighted subset graph")
+    found = simplest(cases, "cycles of the weighted subset graph")
+    try:
+        edges = np.stack(_edges(graph), axis=1).tolist()
+        exact, _ = least_costs(edges, np.flatnonzero(graph.goal).tolist(), EXACT_LENGTH)
+    except ResourceLimit:
+        return found
+    return replace(found, exact=exact, proof="settled least costs in the weighted subset graph")
 
 
 def _lengths(dfa: Dfa, member: bool) -> list[bool]:

@@ -71,8 +71,8 @@ class QuasiLinear:
         for t in range(first, first + self.period):
             yield t, self(t), self.growth[(t - self.start) % self.period]
 
-    def formula(self, t: int, value: int, growth: int) -> str:
-        """One residue in words, ``t`` standing for the length: ``3``, ``t - 1`` or ``(3 t + 1) / 2``."""
+    def formula(self, t: int, value: int, growth: int, name: str = "t") -> str:
+        """One residue in words, ``name`` standing for the length: ``3``, ``t - 1`` or ``(3 t + 1) / 2``."""
         if value == NEVER:
             return "impossible"
         if not growth:
@@ -80,7 +80,7 @@ class QuasiLinear:
         common = gcd(growth, self.period)
         up, down = growth // common, self.period // common
         rest = down * value - up * t
-        line = ("" if up == 1 else f"{up} ") + "t" + (f" {'+' if rest > 0 else '-'} {abs(rest)}" if rest else "")
+        line = ("" if up == 1 else f"{up} ") + name + (f" {'+' if rest > 0 else '-'} {abs(rest)}" if rest else "")
         return line if down == 1 else f"({line}) / {down}" if rest else f"{line} / {down}"
 
 

@@ -25,7 +25,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-from restrict.errors import ResourceLimit, UsageError, quote
+from restrict.errors import ResourceLimit, UsageError, did_you_mean, quote
 from restrict.logic.counting import CountingError, Remainder, Sum
 from restrict.logic.formula import Builder, Formula
 from restrict.logic.numbers import NUMBERS, Piece, combined, constant, numeric
@@ -222,7 +222,8 @@ class _Parser:
         if self.known is not None and token.text not in self.known:
             shown = " ".join(self.alphabet or ())
             shown = shown if len(shown) <= 80 else shown[:77] + "..."
-            self.fail(token, f"unknown symbol {quote(token.text)}; the alphabet is {shown}")
+            near = did_you_mean(token.text, [*self.known, *RESERVED]) if len(token.text) > 1 else ""
+            self.fail(token, f"unknown symbol {quote(token.text)}{near}; the alphabet is {shown}")
         return token.text
 
     # ------------------------------------------------------------ messages

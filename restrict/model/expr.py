@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from restrict.arrays import I64
 
@@ -45,6 +46,10 @@ class Expr:
 
     def __hash__(self) -> int:
         return self._hash
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Made anew in another process: hashes of texts and identities of tables are a process's own."""
+        return Expr, (self.op, self.args, self.value, self.text, self.payload)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

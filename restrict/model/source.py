@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from restrict.errors import UsageError, did_you_mean, quote
+from restrict.errors import UsageError, did_you_mean, near_files, quote
 from restrict.model.examples.builtin import BUILTINS
 from restrict.model.examples.hard import HARD
 from restrict.model.examples.random import random_model
@@ -49,10 +49,18 @@ def load(source: str | Path) -> Model:
     name = text.partition(":")[0]
     if name not in GENERATORS:
         raise UsageError(
-            f"{quote(text)} is neither a file nor a built-in model{did_you_mean(name, GENERATORS)}; "
+            f"{quote(text)} is neither a file nor a built-in model{_near(text, name)}; "
             f"built in are {', '.join(sorted(GENERATORS))}"
         )
     return loads(document_bytes(text), text)
+
+
+def _near(text: str, name: str) -> str:
+    """A built-in model of nearly this name, or a file beside the one that is not there."""
+    near = did_you_mean(name, GENERATORS)
+    if near and "/" not in text:
+        return near
+    return near_files(text) or near
 
 
 def is_there(text: str) -> bool:
@@ -95,7 +103,8 @@ def document_bytes(text: str) -> bytes:
         key, _, value = part.partition("=")
         if key not in known:
             names = ", ".join(f"{p.name}={p.default}" for p in known.values()) or "none"
-            raise UsageError(f"{quote(key)} is not an option of {name}; its options are {names}")
+            near = did_you_mean(key, known)
+            raise UsageError(f"{quote(key)} is not an option of {name}{near}; its options are {names}")
         if not value.isascii() or not value.isdigit() or (int(value) < 1 and key != "seed") or len(value) > 9:
             raise UsageError(
                 f"{name}: {key}={quote(value)} must be an integer of at least {0 if key == 'seed' else 1} "

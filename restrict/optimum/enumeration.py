@@ -20,7 +20,7 @@ from restrict.certificate.certificate import Certificate, certified
 from restrict.deadline import NEVER, Deadline
 from restrict.force.cases import confirm, confirm_by_cases, confirm_by_tree, confirm_over
 from restrict.force.dependence import DependenceState
-from restrict.force.on_demand import OnDemandState
+from restrict.force.looking import Looking
 from restrict.model.program import Instance
 from restrict.model.trace import run_batch
 from restrict.optimum.faces import largest_faces
@@ -304,10 +304,10 @@ def confirm_one(task: Task, cubes: Sequence[dict[int, int]]) -> Certificate | No
         The first that the abstract run confirms as it is; else the first with a tree of cases that is found at once,
         with a split, or with a tree that is searched for; ``None`` where all that is too much.
     """
+    shared = Looking(task.instance, task.one_position("an optimum"))
     for fixed in cubes:
-        if (found := confirm(task, fixed)) is not None:
+        if (found := confirm(task, fixed, shared)) is not None:
             return found
-    shared = OnDemandState.of(task.instance, {})
     quick = (confirm_by_tree(task, fixed, looks=0, shared=shared) for fixed in cubes[:QUICK_TRIES])
     splits = (confirm_by_cases(task, fixed) for fixed in cubes[:SPLIT_TRIES])
     trees = (confirm_by_tree(task, fixed, shared=shared) for fixed in cubes[:TREE_TRIES])

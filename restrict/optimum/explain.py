@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 
 import numpy as np
@@ -33,7 +33,7 @@ from restrict.deadline import OutOfTime
 from restrict.errors import ResourceLimit, UsageError
 from restrict.force.cases import confirm, confirm_by_cases, confirm_by_tree
 from restrict.force.goal import Goal
-from restrict.force.on_demand import OnDemandState
+from restrict.force.looking import Looking
 from restrict.model.program import Model
 from restrict.optimum.cnf import encode
 from restrict.optimum.minimum import LENGTH, ROUNDS, Blocks, Minimum, minimum
@@ -90,16 +90,11 @@ class _Question:
     def __post_init__(self) -> None:
         self.instance, self.deadline = self.task.instance, self.task.deadline
         self.position = self.task.one_position("an explanation")
-        self.state = OnDemandState.of(self.instance, {})
+        self.runs = Looking(self.instance, self.position)
         self.output = self.instance.model.output.variable
-        run = self.state.under(self.word)
-        (value,) = run.values(self.output, self.position)
+        (value,) = self.runs.values(self.word)
         self.label = self.instance.label(value)
-        self.read = {
-            i: self.word[i]
-            for i in sorted(run.read_tokens((self.output, self.position)))
-            if i in self.word and i not in self.given
-        }
+        self.read = {i: self.word[i] for i in sorted(self.runs.tokens_read()) if i not in self.given}
 
     def weight(self, cube: Collection[int]) -> int:
         """The price of a set of positions."""
@@ -113,18 +108,17 @@ class _Question:
     def abstractly(self, cube: Cube) -> Cube | None:
         """Whether the abstract run shows that the cube (and the given positions) explains; then what it read."""
         self.deadline.check()
-        state: OnDemandState = self.state.under(self.given | cube)
-        if {self.instance.label(v) for v in state.values(self.output, self.position)} != {self.label}:
+        if self.runs.labels(self.given | cube) != {self.label}:
             return None
-        read = state.read_tokens((self.output, self.position))
+        read = self.runs.tokens_read()
         return {i: a for i, a in cube.items() if i in read}
 
     def certificate(self, fixed: Cube) -> Certificate | None:
         """The abstract run's confirmation, where necessary by cases."""
-        found = confirm(self.task, fixed)
+        found = confirm(self.task, fixed, self.runs)
         if found is None and self.instance.n <= SAT_LENGTH:
             found = confirm_by_cases(self.task, fixed)
-        return found or confirm_by_tree(self.task, fixed, looks=0)
+        return found or confirm_by_tree(self.task, fixed, looks=0, shared=self.runs)
 
     def result(
         self, cube: Cube, oracle: Oracle | None, lower: int, certificate: Certificate | None = None
@@ -193,10 +187,14 @@ def explain(
 def _one(question: _Question, exact: bool) -> Explanation:
     """One explanation: minimal, then lighter by hitting sets of blocks from words; if that leaves it open, by SAT."""
     best = _minimal(question)
+    if question.instance.n > LENGTH:
+        best = _by_goals(question, best)
     found = Minimum(best, 0)
     if exact or question.instance.n <= LENGTH:
-        blocks = Blocks(question.task, question.word, question.given, question.label, question.rng, question.state)
+        blocks = Blocks(question.task, question.word, question.given, question.label, question.rng, question.runs)
         found = minimum(blocks, best, question.read, question.weights, ROUNDS * (10 if exact else 1))
+        if found.cube is best and found.lower < question.weight(best):
+            found = replace(found, cube=_by_goals(question, best))
     if question.weight(found.cube) == found.lower:
         return question.result(found.cube, None, found.lower, found.certificate)
     if exact and found.by_sat is not None:
@@ -283,9 +281,6 @@ def _minimal(question: _Question) -> Cube:
             if turn % 2 and question.instance.n <= SAT_LENGTH:
                 part = _give_up(question, light, question.order(light))
             best = min(best, shrink(question.abstractly, part, question.order(part)), key=question.weight)
-        goals = _by_goals(question, len(best) - 1)
-        if goals is not None:
-            best = min(best, shrink(question.abstractly, goals, question.order(goals)), key=question.weight)
     except OutOfTime:
         pass
     return best
@@ -321,14 +316,19 @@ def _give_up(question: _Question, cube: Cube, order: Iterable[int]) -> Cube:
     return kept
 
 
-def _by_goals(question: _Question, limit: int) -> Cube | None:
-    """What the goal-directed search fixes, restricted to the symbols of the input."""
+def _by_goals(question: _Question, best: Cube) -> Cube:
+    """The lighter of an explanation and what the goal-directed search fixes, restricted to the symbols of the
+    input."""
     allowed = frozenset(
         v for v in range(question.instance.domains[question.output]) if question.instance.label(v) == question.label
     )
     goal = Goal(question.output, question.position, allowed)
-    found = force(question.instance, goal, question.given, limit, question.rng, symbols=question.word)
-    return None if found is None else question.abstractly(found)
+    with suppress(OutOfTime):
+        found = force(question.instance, goal, question.given, len(best) - 1, question.rng, symbols=question.word)
+        goals = None if found is None else question.abstractly(found)
+        if goals is not None:
+            return min(best, shrink(question.abstractly, goals, question.order(goals)), key=question.weight)
+    return best
 
 
 def _marco(question: _Question) -> Iterator[Cube]:

@@ -14,7 +14,7 @@ So the length does not matter much. Everything is bounded by counts of work.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -24,42 +24,28 @@ from pysat.examples.hitman import Hitman
 from restrict.certificate.certificate import Certificate
 from restrict.deadline import OutOfTime
 from restrict.errors import ResourceLimit
-from restrict.force.cases import confirm, confirm_by_tree
-from restrict.force.on_demand import OnDemandState
+from restrict.force.cases import MOST_LEAVES, MOST_LOOKS, confirm_by_tree, find_tree
+from restrict.force.looking import Looking
 from restrict.optimum.cnf import encode
 from restrict.optimum.oracle import Cube, Oracle
-from restrict.optimum.sensitivity import label_on
 from restrict.restriction import Restriction
 from restrict.task import Task
 
-FAILS, FIRST_FAILS, MORE_WORDS = 6, 80, 300
-"""Words in a row without another label: after which no further disjoint block is expected, a proof is tried, and a
-proposal is left undecided."""
+FAILS, FIRST_FAILS, MORE_WORDS, SLOW_WORDS = 6, 80, 2_000, 300
+"""Words in a row without another label: after which no further disjoint block is expected, a proof is tried, and SAT is
+asked or the proposal left undecided; the last where the runs are not on kernels."""
 APART = 8
 """Disjoint blocks that one proposal adds, at most."""
 LEAVES, SMALL_TREE = 256, 64
 """Leaves of the tree of one proposal, and of the trees that deletion may use."""
-SHORT = 128
-"""Up to this length larger trees are searched for, too."""
+LOOKS, SHORT = 12_000, 128
+"""Runs that choosing the questions of a larger tree may take, and the length up to which more are spent on it."""
 LENGTH, ROUNDS = 20_000, 200
 """Longest input, and proposals, for which this is done unasked."""
 ALTERNATIVES = 3
 """Proposals that explain by SAT, without a tree in reach, after which no other is tried."""
 SAT_LENGTH, CLAUSES = 1_000, 60_000
 """Longest input, and largest formula of what is left under a proposal, for which SAT is asked."""
-
-
-class _Word(OnDemandState):
-    """A word that agrees with some positions and is drawn at random elsewhere, as it is read."""
-
-    rng: np.random.Generator
-
-    def values(self, name: str, i: int) -> Sequence[int]:
-        """V of a node, of one element; a token that is still open gets a symbol."""
-        found = super().values(name, i)
-        if name == "token" and len(found) > 1:
-            found = self.tokens[i] = (int(self.rng.integers(len(found))),)
-        return found
 
 
 @dataclass(frozen=True)
@@ -84,17 +70,18 @@ class Blocks:
         given: positions that are fixed in any case.
         label: that of the input.
         rng: draws the words.
-        shared: a state of the same instance, whose ordered rows are used.
+        shared: runs of the same instance at the target, whose ordered rows are used.
     """
 
     def __init__(
-        self, task: Task, word: Cube, given: Cube, label: str, rng: np.random.Generator, shared: OnDemandState
+        self, task: Task, word: Cube, given: Cube, label: str, rng: np.random.Generator, shared: Looking
     ) -> None:
         self.task, self.word, self.given, self.label, self.rng = task, word, given, label, rng
         self.instance, self.position = task.instance, task.one_position("an explanation")
-        self.output = self.instance.model.output.variable
-        self.shared = shared
-        self.full = shared.under(word)
+        self.shared, self.symbols = shared, len(task.instance.model.alphabet)
+        self.input = np.empty(self.instance.n, dtype=np.int64)
+        for cube in (self.instance.pinned, word):
+            self.input[list(cube)] = list(cube.values())
 
     def singles(self, read: Mapping[int, int]) -> Iterator[int]:
         """Positions whose change alone flips the label; every explanation has them.
@@ -107,7 +94,7 @@ class Blocks:
         """
         for i in sorted(read):
             self.task.deadline.check()
-            if any(self._flips({i: a}) for a in self.full.alphabet if a != self.word[i]):
+            if any(self._flips({i: a}) for a in range(self.symbols) if a != self.word[i]):
                 yield i
 
     def by_words(self, agreed: set[int], fails: int) -> Cube | None:
@@ -120,17 +107,13 @@ class Blocks:
         Returns:
             The new symbols by position, subset-minimal; ``None`` where none of the words has another label.
         """
-        held = {i: (self.word[i],) for i in (*agreed, *self.given)}
+        held = np.array([*agreed, *self.given, *self.instance.pinned], dtype=np.int64)
         for _ in range(fails):
             self.task.deadline.check()
-            drawn = _Word(self.instance)
-            drawn.rows_of(self.shared)
-            drawn.tokens.update(held)
-            drawn.rng = self.rng
-            (value,) = drawn.values(self.output, self.position)
-            if self.instance.label(value) != self.label:
-                read = drawn.read_tokens((self.output, self.position))
-                changes = {i: drawn.tokens[i][0] for i in sorted(read) if i in self.word}
+            drawn = self.rng.integers(self.symbols, size=self.instance.n)
+            drawn[held] = self.input[held]
+            if self.shared.label_of(drawn) != self.label:
+                changes = {i: int(drawn[i]) for i in sorted(self.shared.tokens_read())}
                 return self._minimal({i: a for i, a in changes.items() if a != self.word[i]})
         return None
 
@@ -158,7 +141,10 @@ class Blocks:
         return self._minimal({i: a for i, a in found.items() if a != self.word[i]})
 
     def _flips(self, changes: Mapping[int, int]) -> bool:
-        return label_on(self.full, self.position, changes) != self.label
+        word = self.input.copy()
+        for i, a in changes.items():
+            word[i] = a
+        return self.shared.label_of(word) != self.label
 
     def _minimal(self, changes: Cube) -> Cube:
         """Changes of which none can be undone; first halves, then quarters, at last single ones are tried."""
@@ -230,18 +216,16 @@ def _closing(blocks: Blocks, hitting: _Hitting, known: Cube, read: Mapping[int, 
             lower = hitting.weight(cube)
             if lower >= goal:
                 return Minimum(known, goal)
-            found, open_ = _missed(blocks, cube)
+            found, proof, open_ = _judged(blocks, cube)
             for block in found:
                 hitting.add(block)
-            if found:
-                continue
-            proof = _proved(blocks, cube)
             if proof is not None:
                 return Minimum(cube, lower, proof)
-            if open_ or len(unproved) == ALTERNATIVES:
+            if open_ or (not found and len(unproved) == ALTERNATIVES):
                 break
-            unproved.append(cube)
-            hitting.block(cube)
+            if not found:
+                unproved.append(cube)
+                hitting.block(cube)
         known = _lighter(blocks, known) if lower < goal else known
     return Minimum(known, lower, by_sat=unproved[0] if unproved else None)
 
@@ -251,39 +235,42 @@ def _lighter(blocks: Blocks, known: Cube) -> Cube:
     for i in sorted(known, key=lambda i: (int(blocks.rng.integers(len(known))), i)):
         rest = {j: a for j, a in known.items() if j != i}
         if blocks.by_words(set(rest), FIRST_FAILS) is None:
-            known = known if _proved(blocks, rest, SMALL_TREE) is None else rest
+            tree = find_tree(blocks.task, {**blocks.given, **rest}, SMALL_TREE, 0, blocks.shared)
+            known = known if tree is None else rest
     return known
 
 
-def _missed(blocks: Blocks, cube: Cube) -> tuple[list[Cube], bool]:
-    """Disjoint blocks that a proposal does not hit; where there are none, whether that is left open."""
-    agreed, found, open_ = set(cube), list[Cube](), False
-    for count in range(APART):
-        block = blocks.by_words(agreed, FAILS if count else FIRST_FAILS)
-        if block is None and count == 0:
-            block, open_ = _settled(blocks, cube)
-        if block is None:
-            break
+def _judged(blocks: Blocks, cube: Cube) -> tuple[list[Cube], Certificate | None, bool]:
+    """Disjoint blocks that a proposal does not hit; where there are none, its certificate, and whether it is left
+    open."""
+    first = blocks.by_words(set(cube), FIRST_FAILS)
+    if first is None:
+        proof = _proved(blocks, cube, LEAVES, 0)
+        if proof is not None:
+            return [], proof, False
+        first, open_ = _settled(blocks, cube)
+        if first is None:
+            looks = MOST_LOOKS if blocks.instance.n <= SHORT else LOOKS
+            proof = _proved(blocks, cube, MOST_LEAVES, looks)
+            return [], proof, open_ and proof is None
+    agreed, found = {*cube, *first}, [first]
+    while len(found) < APART and (block := blocks.by_words(agreed, FAILS)) is not None:
         agreed.update(block)
         found.append(block)
-    return found, open_
+    return found, None, False
 
 
 def _settled(blocks: Blocks, cube: Cube) -> tuple[Cube | None, bool]:
-    """A block where words found none at first, by SAT, or by more words where SAT is too much: then "none" is open."""
-    if _proved(blocks, cube, SMALL_TREE) is not None:
-        return None, False
-    if blocks.instance.n <= SAT_LENGTH:
+    """A block where words found none at first, by more words, then by SAT; whether "none" is left open."""
+    free = len(blocks.word) - len(blocks.given) - len(cube)
+    most = SLOW_WORDS if blocks.shared.compiled is None else MORE_WORDS
+    block = blocks.by_words(set(cube), min(most, 2 * blocks.symbols ** min(free, 12)))
+    if block is None and blocks.instance.n <= SAT_LENGTH:
         with suppress(ResourceLimit):
             return blocks.by_sat(cube), False
-    block = blocks.by_words(set(cube), MORE_WORDS)
     return block, block is None
 
 
-def _proved(blocks: Blocks, cube: Cube, leaves: int = LEAVES) -> Certificate | None:
+def _proved(blocks: Blocks, cube: Cube, leaves: int, looks: int) -> Certificate | None:
     """The certificate of a proposal that no block contradicts, if there is one in reach."""
-    fixed = {**blocks.given, **cube}
-    found = confirm(blocks.task, fixed) or confirm_by_tree(blocks.task, fixed, leaves, 0, blocks.shared)
-    if found is None and leaves == LEAVES and blocks.instance.n <= SHORT:
-        found = confirm_by_tree(blocks.task, fixed, shared=blocks.shared)
-    return found
+    return confirm_by_tree(blocks.task, {**blocks.given, **cube}, leaves, looks, blocks.shared)

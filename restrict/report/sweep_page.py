@@ -19,6 +19,10 @@ DRAWN = 2000
 COLUMNS = ("n", "target", "seed", "fixed_count", "free_count", "depends", "seconds")
 
 
+LONGEST = 1 << 20
+"""Bytes of a row of a sweep: a longer first line is another file's, and read under that file's limits."""
+
+
 def is_sweep(content: bytes) -> bool:
     """Whether a file looks like the rows of a sweep.
 
@@ -28,8 +32,9 @@ def is_sweep(content: bytes) -> bool:
     Returns:
         Whether its first line is an object with an identity and a task. Linear in that line.
     """
+    line = content[: LONGEST + 1].partition(b"\n")[0]
     try:
-        first = json.loads(content.partition(b"\n")[0])
+        first = json.loads(line) if len(line) <= LONGEST else None
     except (ValueError, RecursionError):
         return False
     return isinstance(first, dict) and {"id", "task", "ok"} <= first.keys()

@@ -25,8 +25,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -39,9 +39,12 @@ from restrict.model.program import Model
 from restrict.model.rules import Callback, Dot, Formula, evaluate, expression
 from restrict.model.variables import Head, Map, rule_of
 from restrict.simulate.atoms import MOST_LENGTHS, Classes, atoms_of, classes_of, reach
-from restrict.simulate.errors import gap_error, tied_error, tied_rate
+from restrict.simulate.errors import tied_rate
+from restrict.simulate.floating import UNITS
+from restrict.simulate.report import Compiled, HeadReport
+from restrict.simulate.rounding import safe_length
 from restrict.simulate.stream import Block, HeadRows, Row, Stream, Unit
-from restrict.soft.model import SoftModel, SoftOutput
+from restrict.soft.model import SoftOutput
 from restrict.soft.terms import Term, up
 
 MAX_UNITS = 2**14
@@ -49,54 +52,6 @@ MAX_UNITS = 2**14
 MAX_POINTS = 2**22
 """Entries of one head's table of scores."""
 I_AXES, J_AXES = ("i", "q"), ("j", "k")
-
-
-@dataclass(frozen=True)
-class HeadReport:
-    """One head of the softmax model: what it reads, how sharp it must be, and what it can lose.
-
-    ``raw`` holds what is read before rounding. ``ties`` is ``broken``, or ``harmless`` where none can matter. ``top``
-    is the greatest rank of a score.
-    """
-
-    variable: str
-    layer: int
-    ties: str
-    scale: Term
-    raw: Block
-    top: int
-
-    def error(self, n: int) -> float:
-        """The certified bound on the weight off the winning keys at length ``n``, outward rounded.
-
-        Args:
-            n: the length.
-        """
-        low = max(self.scale.enclose(0, n).low, 0.0)
-        return gap_error(n - 1, 1, low) if self.ties == "harmless" else tied_error(n, 1, low)
-
-
-@dataclass(frozen=True)
-class Compiled:
-    """A softmax model that computes a hard-attention program, with what is known about it."""
-
-    program: Model
-    soft: SoftModel
-    n: int
-    epsilon: Fraction
-    heads: tuple[HeadReport, ...]
-    blocks: Mapping[str, Block]
-    every_length: bool
-
-    @property
-    def error(self) -> float:
-        """The certified bound on every head's error at ``n``; exact 0 where there is no head."""
-        return max((head.error(self.n) for head in self.heads), default=0.0)
-
-    @property
-    def scale(self) -> float:
-        """The greatest inverse temperature at ``n``, rounded up; 0 where there is no head."""
-        return max((head.scale.enclose(0, self.n).high for head in self.heads), default=0.0)
 
 
 def compile_program(model: Model, n: int, epsilon: Fraction = Fraction(1, 5)) -> Compiled:
@@ -157,7 +112,10 @@ class _Compiler:
         name = f"{self.model.name[:80]} by softmax"
         lengths = "every length" if self.every_length else f"n = {self.n}"
         soft = self.stream.build(name, output, f"within {self.epsilon} before rounding, at {lengths}")
-        return Compiled(self.model, soft, self.n, self.epsilon, tuple(self.heads), dict(self.blocks), self.every_length)
+        found = Compiled(
+            self.model, soft, self.n, self.epsilon, tuple(self.heads), dict(self.blocks), self.every_length
+        )
+        return replace(found, soft=replace(soft, certified={kind: safe_length(found, kind) for kind in UNITS}))
 
     def _output(self) -> SoftOutput:
         out, block = self.model.output, self._block(self.model.output.variable)

@@ -12,7 +12,7 @@ import numpy as np
 
 from restrict.arrays import I64
 from restrict.model.trace import Batch, run_batch
-from restrict.simulate.hard import Compiled
+from restrict.simulate.report import Compiled
 from restrict.soft.evaluate import Real, activations, labels
 from restrict.soft.model import SoftModel
 from restrict.soft.terms import Term

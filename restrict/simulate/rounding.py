@@ -1,8 +1,6 @@
 """Floating point: how far a softmax model's result in float64 or float32 can be from the exact one, certified.
 
-Two analyses. ``u`` is the unit roundoff, and sums of ``k`` products err by at most ``gamma_k = k u / (1 - k u)`` times
-the sum of absolute values, in any order and with or without fused operations (Higham 2002, section 3.1). Assumed: the
-exponential errs by at most 8 units in the last place.
+Two analyses; :mod:`restrict.simulate.floating` has what both assume of the library.
 
 **Compiled programs** (:func:`head_error`, :func:`safe_length`). All blocks hold 0 and 1, and what units add are small
 integers, so everything but the heads is exact in floating point, and Lemma 9 removes what a head errs as long as that
@@ -12,31 +10,21 @@ scale u (2R + 2)`` beyond a factor common to the row; the odds are multiplied by
 sum and the weighted sum err by at most ``(2n + 32) u``. The bound grows with ``n``, so there is a length up to which
 the result is right, and from which on it may be wrong.
 
-**Any model** (:func:`logit_error`). Bounds on the activations and on their errors, entry by entry, for all words and
-positions at once, through every layer: a head whose scores err by ``eta`` moves its weights by at most ``2 tanh(eta /
-2)`` in l1 norm (docs/soft.md, item 4). No LayerNorm.
+**Any model** (:func:`logit_error`). Bounds on the activations and on their errors (:mod:`.propagate`): a head whose
+scores err by ``eta`` moves its weights by at most ``2 tanh(eta / 2)`` in l1 norm (docs/soft.md, item 4). No LayerNorm.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
-import numpy as np
-
-from restrict.errors import NotEstablished, UsageError
+from restrict.errors import UsageError
 from restrict.simulate.errors import exp_above, gap_error, tied_error
-from restrict.simulate.hard import Compiled, HeadReport
-from restrict.soft.model import MAX_N, Floats, SoftFeedForward, SoftHead, SoftLayer, SoftModel
+from restrict.simulate.floating import EXP_ULPS, SAFE, SHORT, UNITS, longest, noise, share
+from restrict.simulate.propagate import Bounds, gamma, linear, logits_error, refuse
+from restrict.simulate.report import Compiled, HeadReport
+from restrict.soft.model import SoftHead, SoftModel
 from restrict.soft.terms import up
-
-UNITS = {"float64": 2.0**-53, "float32": 2.0**-24}
-"""Unit roundoff by the name of the type."""
-SHORT = 64
-"""Up to here lengths are looked at one by one; from here on the bounds grow with the length."""
-SAFE = 0.25
-EXP_ULPS = 16
-"""The assumed error of the exponential, in units roundoff."""
 
 
 def head_error(head: HeadReport, n: int, unit: float, ranks: int | None = None) -> float:
@@ -64,7 +52,7 @@ def head_error(head: HeadReport, n: int, unit: float, ranks: int | None = None) 
     if exact >= 1 or blown > 50:
         return 1.0
     odds = up(exact / (1 - exact)) * exp_above(blown) * (1 + (EXP_ULPS + 8) * unit) * (1 + 1e-12)
-    return min(up(odds / (1 + odds)) * (1 + 1e-12) + (2 * n + 32) * unit * (1 + 1e-6), 1.0)
+    return min(share(odds) + noise(n, unit), 1.0)
 
 
 def program_error(compiled: Compiled, unit: float, n: int | None = None) -> float:
@@ -98,39 +86,23 @@ def safe_length(compiled: Compiled, kind: str) -> int:
     Raises:
         UsageError: another kind.
     """
-    if kind not in UNITS:
-        raise UsageError(f"the type {kind!r} must be one of {', '.join(UNITS)}")
-    unit = UNITS[kind]
+    unit = _unit(kind)
 
     def safe(n: int) -> bool:
         return program_error(compiled, unit, n) <= SAFE
 
     if not compiled.every_length:
         return compiled.n if safe(compiled.n) else 0
-    for n in range(1, SHORT + 1):
-        if not safe(n):
-            return n - 1
-    low, high = SHORT, MAX_N + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if safe(middle) else (low, middle)
-    return low
+    return longest(safe)
+
+
+def _unit(kind: str) -> float:
+    if kind not in UNITS:
+        raise UsageError(f"the type {kind!r} must be one of {', '.join(UNITS)}")
+    return UNITS[kind]
 
 
 # ------------------------------------------------------------ any model
-
-
-@dataclass(frozen=True)
-class Known:
-    """For each entry of a vector: a bound on the absolute value of the exact one, and on the error."""
-
-    size: Floats
-    error: Floats
-
-    def plus(self, other: Known, unit: float) -> Known:
-        """The rounded sum."""
-        size = self.size + other.size
-        return Known(size, (self.error + other.error) * (1 + unit) + unit * size)
 
 
 def logit_error(model: SoftModel, n: int, kind: str) -> float:
@@ -148,85 +120,20 @@ def logit_error(model: SoftModel, n: int, kind: str) -> float:
         UsageError: another kind.
         NotEstablished: LayerNorm, GELU or additive scores.
     """
-    if kind not in UNITS:
-        raise UsageError(f"the type {kind!r} must be one of {', '.join(UNITS)}")
-    unit = UNITS[kind]
-    _refuse(model)
-    with np.errstate(over="ignore", invalid="ignore"):
-        x = _embedded(model, n, unit)
-        for layer in model.layers:
-            x = _through(layer, x, n, unit)
-        out = _linear(model.output.unembed, model.output.bias, x, unit)
-        worst = float(out.error.max()) * (1 + 1e-9)
-    return worst if math.isfinite(worst) else math.inf
+    unit = _unit(kind)
+    refuse(model, "rounding")
+    return logits_error(model, n, unit, lambda head, x: _read(head, x, n, unit))
 
 
-def _refuse(model: SoftModel) -> None:
-    if model.final_norm is not None or any(layer.norm != "none" for layer in model.layers):
-        raise NotEstablished("rounding: LayerNorm is not analysed")
-    if any(head.score != "dot" for layer in model.layers for head in layer.heads):
-        raise NotEstablished("rounding: additive scores are not analysed")
-    if any(layer.ffn is not None and layer.ffn.activation != "relu" for layer in model.layers):
-        raise NotEstablished("rounding: only ReLU networks are analysed")
-
-
-def _gamma(k: int, unit: float) -> float:
-    """A sum of ``k`` rounded products, with the rounding of the weights to the type and a few operations more."""
-    share = (k + 8) * unit
-    return share / (1 - share) if share < 1 else math.inf
-
-
-def _embedded(model: SoftModel, n: int, unit: float) -> Known:
-    token = np.abs(model.embed).max(axis=0)
-    found = Known(token, 2 * unit * token)
-    positions = model.positions
-    if positions.table is None:
-        return found
-    if positions.kind == "table":
-        size, error = np.abs(positions.table[:n]), np.zeros_like(positions.table[:n])
-    else:
-        values = np.abs(np.stack([t.column(n) for t in positions.terms], axis=1))
-        inexact = np.stack([t.errors(n) for t in positions.terms], axis=1)
-        table = np.abs(positions.table)
-        size, error = (values + inexact) @ table, inexact @ table
-        error = error + _gamma(len(positions.terms), 2.0**-53) * size
-    place = Known(size.max(axis=0), (error + 2 * unit * size).max(axis=0))
-    if positions.combine == "add":
-        return found.plus(place, unit)
-    return Known(np.concatenate([found.size, place.size]), np.concatenate([found.error, place.error]))
-
-
-def _linear(matrix: Floats, bias: Floats, x: Known, unit: float) -> Known:
-    """``matrix x + bias``: only entries that are not 0 are rounded."""
-    weights = np.abs(matrix)
-    terms = int((matrix != 0).sum(axis=1).max(initial=0)) + 1
-    size = weights @ x.size + np.abs(bias)
-    error = weights @ x.error
-    whole = weights @ (x.size + x.error) + np.abs(bias)
-    return Known(size * (1 + 1e-12), (error + _gamma(terms, unit) * whole) * (1 + 1e-12))
-
-
-def _through(layer: SoftLayer, x: Known, n: int, unit: float) -> Known:
-    moved = x.plus(Known(np.abs(layer.attention_bias), 2 * unit * np.abs(layer.attention_bias)), unit)
-    for head in layer.heads:
-        moved = moved.plus(_read(head, x, n, unit), unit)
-    return moved if layer.ffn is None else moved.plus(_fed(layer.ffn, moved, unit), unit)
-
-
-def _read(head: SoftHead, x: Known, n: int, unit: float) -> Known:
-    q = _linear(head.query, head.query_bias, x, unit)
-    k = _linear(head.key, head.key_bias, x, unit)
-    v = _linear(head.value, head.value_bias, x, unit)
+def _read(head: SoftHead, x: Bounds, n: int, unit: float) -> Bounds:
+    """What a head reads: an average whose weights are off by what the scores err."""
+    q = linear(head.query, head.query_bias, x, unit)
+    k = linear(head.key, head.key_bias, x, unit)
+    v = linear(head.value, head.value_bias, x, unit)
     span = head.scale.enclose(0, n)
     scale = max(abs(span.low), abs(span.high))
     product = float((q.size + q.error) @ (k.size + k.error))
-    off = float(q.error @ (k.size + k.error) + q.size @ k.error) + _gamma(len(q.size), unit) * product
+    off = float(q.error @ (k.size + k.error) + q.size @ k.error) + gamma(len(q.size), unit) * product
     eta = scale * (off + (6 * unit + 2.0**-48) * product) * (1 + 1e-9)
     moved = 2 * math.tanh(min(eta, 700.0) / 2) + (2 * n + 32 + EXP_ULPS) * unit
-    read = Known(v.size, (v.error + moved * (v.size + v.error)) * (1 + 1e-9))
-    return _linear(head.output, np.zeros(len(head.output)), read, unit)
-
-
-def _fed(ffn: SoftFeedForward, x: Known, unit: float) -> Known:
-    inner = _linear(ffn.inner, ffn.inner_bias, x, unit)
-    return _linear(ffn.outer, ffn.outer_bias, inner, unit)
+    return Bounds(v.size, (v.error + moved * (v.size + v.error)) * (1 + 1e-9))

@@ -189,6 +189,16 @@ def _linear(arrays: Arrays, name: str) -> Any:
     return nn.Linear(columns, rows, bias=f"{name}.bias" in arrays)
 
 
+def _averaged(scores: Any, values: Any) -> Any:
+    """Values weighted by softmax, as :func:`restrict.soft.evaluate.averaged`: the division comes after the sum."""
+    import torch
+
+    top = scores.amax(dim=-1, keepdim=True).clamp(min=torch.finfo(scores.dtype).min)
+    weights = torch.exp(scores - top)
+    total = weights.sum(dim=-1, keepdim=True).clamp(min=1.0)  # at least 1, but where nothing is visible
+    return (weights @ values) / total
+
+
 def _classes() -> Any:
     """The class of the module; made when PyTorch is there."""
     import torch
@@ -210,9 +220,7 @@ def _classes() -> Any:
 
         def forward(self, x: Any) -> Any:
             scores = self.query(x) @ self.key(x).transpose(1, 2) * self.scale
-            weights = torch.softmax(scores.masked_fill(~self.seen, float("-inf")), dim=-1)
-            weights = weights.masked_fill(~self.seen, 0.0)  # a row without a visible key is 0, not "not a number"
-            return self.output(weights @ self.value(x))
+            return self.output(_averaged(scores.masked_fill(~self.seen, float("-inf")), self.value(x)))
 
     class Layer(base):  # type: ignore[misc]
         """Heads side by side, then the network, both added to the residual stream."""

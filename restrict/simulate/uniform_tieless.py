@@ -4,9 +4,9 @@ In such a transformer every head is *uniform* (query or key is zero: all visible
 *tieless with gap g* (at every position and for every input of length ``n`` one score is greatest, all others at least
 ``g`` below). With the same parameters and a temperature ``tau`` softmax approximates it within ``epsilon``.
 
-The recursion along the layers, with explicit constants of our own in place of the paper's worst entries. For each entry
-of the residual stream let ``X`` bound its absolute value in the hard run and ``E`` the error of the softmax run. A head
-with rows ``Q, K`` errs in its scores by at most::
+The recursion along the layers (:mod:`.propagate`), with explicit constants of our own in place of the paper's worst
+entries. For each entry of the residual stream let ``X`` bound its absolute value in the hard run and ``E`` the error of
+the softmax run. A head with rows ``Q, K`` errs in its scores by at most::
 
     eta = sum_r (|Q_r| E) (|K_r| X + |k_r| + |K_r| E) + (|Q_r| X + |q_r|) (|K_r| E),
 
@@ -33,12 +33,12 @@ import numpy as np
 
 from restrict.errors import NotEstablished, UsageError
 from restrict.simulate.errors import exp_above, low_float
+from restrict.simulate.floating import share
 from restrict.simulate.laws import exact_embedding, exact_scores, run_layer_exactly
-from restrict.soft.model import Floats, SoftHead, SoftLayer, SoftModel, visible
+from restrict.simulate.propagate import SLACK, Bounds, linear, logits_error, refuse
+from restrict.soft.model import SoftHead, SoftModel, visible
 from restrict.soft.terms import Term, down, up
 
-SLACK = 1 + 2.0**-30
-"""More than the rounding of a sum of up to a million non-negative products."""
 MAX_SCALE = 1e300
 
 
@@ -110,14 +110,6 @@ def _head_gap(head: SoftHead, x: np.ndarray, n: int) -> Fraction | None:
 # ------------------------------------------------------------ the recursion
 
 
-@dataclass(frozen=True)
-class _Bounds:
-    """For each entry of the stream: ``X`` and ``E`` of the module."""
-
-    size: Floats
-    error: Floats
-
-
 def softmax_error(model: SoftModel, n: int, gap: Fraction, scale: float, unit: float = 0.0) -> float:
     """A bound on the error of the logits at one temperature.
 
@@ -135,24 +127,9 @@ def softmax_error(model: SoftModel, n: int, gap: Fraction, scale: float, unit: f
     Raises:
         NotEstablished: LayerNorm, GELU or additive scores.
     """
-    _refuse(model)
-    with np.errstate(over="ignore", invalid="ignore"):
-        x = _embedded(model, n, unit)
-        at = _Run(n, low_float(gap), scale, unit)
-        for layer in model.layers:
-            x = _layer(layer, x, at)
-        found = float(_linear(model.output.unembed, model.output.bias, x, unit).error.max()) * SLACK
-    return found if math.isfinite(found) else math.inf
-
-
-def _refuse(model: SoftModel) -> None:
-    for layer in model.layers:
-        if layer.norm != "none" or (layer.ffn is not None and layer.ffn.activation != "relu"):
-            raise NotEstablished("Theorem 26 is about ReLU networks without LayerNorm")
-        if any(head.score != "dot" for head in layer.heads):
-            raise NotEstablished("Theorem 26 is about dot-product scores")
-    if model.final_norm is not None:
-        raise NotEstablished("Theorem 26 is about models without LayerNorm")
+    refuse(model, "Theorem 26")
+    at = _Run(n, low_float(gap), scale, unit)
+    return logits_error(model, n, unit, lambda head, x: _read(head, x, at))
 
 
 @dataclass(frozen=True)
@@ -165,63 +142,21 @@ class _Run:
     unit: float
 
 
-def _embedded(model: SoftModel, n: int, unit: float) -> _Bounds:
-    size = np.abs(model.embed).max(axis=0)
-    positions = model.positions
-    if positions.table is not None:
-        if positions.kind == "table":
-            place = np.abs(positions.table[:n]).max(axis=0)
-        else:
-            ends = [max(max(abs(s.low), abs(s.high)) for s in (t.enclose(i, n) for i in range(n if t.uses_i else 1)))
-                    for t in positions.terms]  # fmt: skip
-            place = np.array(ends) @ np.abs(positions.table)
-        size = size + place if positions.combine == "add" else np.concatenate([size, place])
-    # Embeddings are made in float64, so their own error is there even where the run has no other.
-    off = (len(positions.terms) + 8) * 2.0**-53 + 4 * unit if unit else 0.0
-    return _Bounds(size * SLACK, off * size)
-
-
-def _linear(matrix: Floats, bias: Floats, x: _Bounds, unit: float) -> _Bounds:
-    """``matrix x + bias``: weights are rounded to the type, and the products that are not 0 are summed."""
-    weights = np.abs(matrix)
-    size = weights @ x.size + np.abs(bias)
-    terms = int((matrix != 0).sum(axis=1).max(initial=0)) + 1
-    error = weights @ x.error + 2 * (terms + 8) * unit * (size + weights @ x.error)
-    return _Bounds(size * SLACK, error * SLACK)
-
-
-def _plus(a: _Bounds, b: _Bounds, unit: float) -> _Bounds:
-    size = a.size + b.size
-    error = a.error + b.error
-    return _Bounds(size * SLACK, (error + 2 * unit * (size + error)) * SLACK)
-
-
-def _layer(layer: SoftLayer, x: _Bounds, at: _Run) -> _Bounds:
-    bias = np.abs(layer.attention_bias)
-    moved = _plus(x, _Bounds(bias, 2 * at.unit * bias), at.unit) if bias.any() else x
-    for head in layer.heads:
-        moved = _plus(moved, _linear(head.output, np.zeros(len(head.output)), _read(head, x, at), at.unit), at.unit)
-    if layer.ffn is None:
-        return moved
-    hidden = _linear(layer.ffn.inner, layer.ffn.inner_bias, moved, at.unit)
-    return _plus(moved, _linear(layer.ffn.outer, layer.ffn.outer_bias, hidden, at.unit), at.unit)
-
-
-def _read(head: SoftHead, x: _Bounds, at: _Run) -> _Bounds:
+def _read(head: SoftHead, x: Bounds, at: _Run) -> Bounds:
     """Bounds on what a head reads, and on its error."""
-    value = _linear(head.value, head.value_bias, x, at.unit)
+    value = linear(head.value, head.value_bias, x, at.unit)
     rounding = (2 * at.n + 64) * at.unit * (value.size + value.error)
     if is_uniform(head):
-        return _Bounds(value.size, (value.error + rounding) * SLACK)
-    q = _linear(head.query, head.query_bias, x, at.unit)
-    k = _linear(head.key, head.key_bias, x, at.unit)
+        return Bounds(value.size, (value.error + rounding) * SLACK)
+    q = linear(head.query, head.query_bias, x, at.unit)
+    k = linear(head.key, head.key_bias, x, at.unit)
     eta = float(q.error @ (k.size + k.error) + q.size @ k.error)
     eta += (2 * len(q.size) + 24) * at.unit * float((q.size + q.error) @ (k.size + k.error))
     left = down(at.gap - up(2 * eta * SLACK))
     strength = left * at.scale * (1 - 1e-12 - 8 * at.unit)
     odds = math.inf if not left > 0 else (at.n - 1) * exp_above(-min(strength, 740.0)) * SLACK * (1 + 64 * at.unit)
-    off = 1.0 if not math.isfinite(odds) else min(up(odds / (1 + odds)) * SLACK, 1.0)
-    return _Bounds(value.size, (value.error + 2 * off * value.size + rounding) * SLACK)
+    off = share(odds)
+    return Bounds(value.size, (value.error + 2 * off * value.size + rounding) * SLACK)
 
 
 def temperature(model: SoftModel, n: int, gap: Fraction, epsilon: Fraction) -> Sharpness:
@@ -246,11 +181,22 @@ def temperature(model: SoftModel, n: int, gap: Fraction, epsilon: Fraction) -> S
     def fine(scale: float) -> bool:
         return softmax_error(model, n, gap, scale) <= epsilon
 
-    scale = _least(fine)
+    scale = least_scale(fine)
     return Sharpness(n, gap, scale, softmax_error(model, n, gap, scale))
 
 
-def _least(fine: Callable[[float], bool]) -> float:
+def least_scale(fine: Callable[[float], bool]) -> float:
+    """The least inverse temperature that is enough, by bisection.
+
+    Args:
+        fine: whether one is enough; so are all greater ones.
+
+    Returns:
+        An integer that is enough, at most 0.1 % and 1 above the least.
+
+    Raises:
+        NotEstablished: none up to 1e300 is.
+    """
     high = 1.0
     while not fine(high):
         high *= 2
@@ -263,17 +209,18 @@ def _least(fine: Callable[[float], bool]) -> float:
     return math.ceil(high)
 
 
-def by_softmax(model: SoftModel, found: Sharpness) -> SoftModel:
+def by_softmax(model: SoftModel, found: Sharpness, guard: str = "") -> SoftModel:
     """The softmax transformer with the same parameters, at the temperature that was found.
 
     Args:
         model: the average-hard transformer.
         found: the temperature at a length.
+        guard: put behind the scale, such as ``/(n == 8)``, which has no value at other lengths.
 
     Returns:
         The model; its tieless heads have that scale, its uniform heads none.
     """
-    scale = Term(f"{found.scale:.0f}")
+    scale = Term(f"{found.scale:.0f}{guard}")
     layers = tuple(
         replace(layer, heads=tuple(h if is_uniform(h) else replace(h, scale=scale) for h in layer.heads))
         for layer in model.layers

@@ -18,7 +18,7 @@ from restrict.soft.model import Floats, LayerNorm, SoftFeedForward, SoftHead, So
 Words = npt.NDArray[np.int64]
 Real = npt.NDArray[Any]
 """Float64 or float32, as asked."""
-BLOCK = 2**18
+BLOCK = 2**16
 """Scores held at once: what fits into the processor's cache."""
 _GELU = 0.7978845608028654
 """sqrt(2 / pi)"""
@@ -151,24 +151,58 @@ def attended(head: SoftHead, queries: Real, keys: Real, rows: npt.NDArray[np.int
     k = keys @ head.key.T.astype(kind) + head.key_bias.astype(kind)
     v = keys @ head.value.T.astype(kind) + head.value_bias.astype(kind)
     if is_uniform(head):
-        average = v.mean(axis=1, keepdims=True) @ head.output.T.astype(kind)
-        return np.broadcast_to(average, (*q.shape[:2], average.shape[2]))
+        return _averages(head, v)[:, rows] @ head.output.T.astype(kind)
     out = np.empty((*q.shape[:2], v.shape[2]), dtype=kind)
     scale = kind.type(head.scale.value(0, n))
     step = max(1, BLOCK // (n * len(q) * (1 if head.score == "dot" else q.shape[2])))
     for start in range(0, len(rows), step):
         part = slice(start, start + step)
-        scores = scored(head, q[:, part], k)
+        seen = _seen(head.mask, rows[part], n)
+        scores = scored(head, q[:, part], k[:, seen])
         scores *= scale
         if head.mask != "none":
-            scores = np.where(visible(head.mask, rows[part], n), scores, kind.type(-np.inf))
-        out[:, part] = softmax(scores) @ v
+            np.copyto(scores, kind.type(-np.inf), where=~visible(head.mask, rows[part], n)[:, seen])
+        out[:, part] = averaged(scores, v[:, seen])
     return out @ head.output.T.astype(kind)
 
 
+def _seen(mask: str, rows: npt.NDArray[np.int64], n: int) -> slice:
+    """The keys that some of the queries at ``rows`` (ascending) may see."""
+    if mask == "none":
+        return slice(0, n)
+    return slice(0, int(rows[-1]) + 1) if "past" in mask else slice(int(rows[0]), n)
+
+
+def averaged(scores: Real, v: Real) -> Real:
+    """Values weighted by softmax; ``scores`` (batch, r, n) is overwritten. Zero where every score is minus infinity.
+
+    The division comes after the sum, so a uniform head that counts is exact but for one rounding.
+    """
+    top = scores.max(axis=-1, keepdims=True)
+    scores -= np.where(np.isfinite(top), top, 0)
+    np.exp(scores, out=scores)
+    total = scores.sum(axis=-1, keepdims=True)  # at least 1 where anything is visible
+    return (scores @ v) / np.where(total > 0, total, 1)
+
+
 def is_uniform(head: SoftHead) -> bool:
-    """Whether all scores are zero and everything is visible, so that the head averages."""
-    return head.mask == "none" and head.score == "dot" and not head.query.any() and not head.query_bias.any()
+    """Whether all scores are zero, so that the head averages what it sees."""
+    return head.score == "dot" and not head.query.any() and not head.query_bias.any()
+
+
+def _averages(head: SoftHead, v: Real) -> Real:
+    """The mean of what each position sees, by running sums: (batch, n, dv)."""
+    n = v.shape[1]
+    if head.mask == "none":
+        return np.broadcast_to(v.mean(axis=1, keepdims=True), v.shape)
+    past, strict = "past" in head.mask, head.mask.startswith("strict")
+    v = v if past else v[:, ::-1]
+    sums = np.cumsum(v, axis=1)
+    if strict:
+        sums = np.concatenate([np.zeros_like(sums[:, :1]), sums[:, :-1]], axis=1)
+    seen = np.maximum(np.arange(n) + (not strict), 1).astype(v.dtype)[:, None]
+    found = sums / seen
+    return found if past else found[:, ::-1]
 
 
 def scored(head: SoftHead, q: Real, k: Real) -> Real:

@@ -14,7 +14,9 @@ import numpy as np
 from restrict.errors import ModelError, quote
 from restrict.files import read_bytes
 from restrict.soft.model import (
+    ARITHMETIC,
     MASKS,
+    MAX_N,
     Activation,
     Floats,
     LayerNorm,
@@ -168,7 +170,7 @@ def _array(name: str, entry: dict[str, Any]) -> Floats:
 
 def _model(tensors: Tensors, root: Node, path: Path | None) -> SoftModel:
     required = ("format", "name", "alphabet", "position", "layers", "output")
-    fields = root.fields(required, ("description", "start_marker", "end_marker", "final_norm"))
+    fields = root.fields(required, ("description", "certified", "start_marker", "end_marker", "final_norm"))
     if fields["format"].text() != FORMAT:
         fields["format"].fail(f"this is {quote(fields['format'].value)}, not {FORMAT!r}")
     text = {key: fields[key].text() for key in ("name", "description", "start_marker", "end_marker") if key in fields}
@@ -188,9 +190,14 @@ def _model(tensors: Tensors, root: Node, path: Path | None) -> SoftModel:
         final_norm=_norm(fields["final_norm"], "final_norm", tensors) if "final_norm" in fields else None,
         description=text.get("description", ""),
         source=path,
+        certified=_certified(fields["certified"]) if "certified" in fields else {},
     )
     tensors.check_all_used()
     return model
+
+
+def _certified(node: Node) -> dict[str, int]:
+    return {kind: length.integer(0, MAX_N) for kind, length in node.fields((), ARITHMETIC).items()}
 
 
 def choice(node: Node, known: tuple[Choice, ...]) -> Choice:

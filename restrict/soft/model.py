@@ -14,7 +14,7 @@ Invariant: the shapes fit; :class:`SoftModel` checks them when it is made, namin
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -37,6 +37,8 @@ Norm = Literal["none", "pre", "post"]
 Activation = Literal["relu", "gelu", "gelu_tanh"]
 Place = Literal["last", "first", "every"]
 MAX_N = 10_000_000
+ARITHMETIC = ("exact", "float64", "float32")
+"""What a model can be evaluated in."""
 OUTSIDE_THEOREM_1 = (
     "Theorem 1 and Corollary 2 hold for attention to one position only; use the soft commands (restrict soft ...)"
 )
@@ -147,6 +149,8 @@ class SoftModel:
         positions, layers, output: see their classes.
         start_marker, end_marker: symbols pinned at the ends, counted in ``n``.
         final_norm: LayerNorm before the read-out.
+        certified: for a compiled model, by kind of arithmetic (:data:`ARITHMETIC`) the greatest length up to which its
+            labels are proved to be those that it was compiled for; nothing is said where a kind is missing.
 
     Raises:
         ModelError: where shapes do not fit or a number is not finite.
@@ -163,6 +167,7 @@ class SoftModel:
     final_norm: LayerNorm | None = None
     description: str = ""
     source: Path | None = None
+    certified: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_model(self)
@@ -260,6 +265,19 @@ class SoftModel:
             UsageError: always: Theorem 1 is about hard attention.
         """
         raise UsageError(f"{self.name} is a softmax model: {OUTSIDE_THEOREM_1}")
+
+    def beyond(self, n: int, kind: str) -> int | None:
+        """The certified length that ``n`` is beyond, or ``None``.
+
+        Args:
+            n: the length, markers counted.
+            kind: ``exact``, ``float64`` or ``float32``; a bound on exact arithmetic is one on the others, too.
+
+        Returns:
+            The smallest such length: at ``n`` the labels may be wrong.
+        """
+        lengths = [self.certified[k] for k in ("exact", kind) if k in self.certified]
+        return min(lengths) if lengths and n > min(lengths) else None
 
     def output_position(self, n: int) -> int:
         """The position that the output is read at: the first or the last one (the last of ``every``)."""

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from pathlib import Path
 
-from restrict.errors import ModelError, UsageError, quote
+from restrict.errors import ModelError, UsageError, did_you_mean, near_files, quote
 from restrict.files import read_bytes
 from restrict.soft.format import is_soft, loads
 from restrict.soft.known import first, parity, random
@@ -40,7 +40,8 @@ def load(source: str | Path) -> SoftModel:
     name, _, rest = text.partition(":")
     if name not in GENERATORS:
         known = ", ".join(sorted(GENERATORS))
-        raise UsageError(f"{quote(text)} is neither a file nor a built-in softmax model; built in are {known}")
+        near = did_you_mean(name, GENERATORS) or near_files(text)
+        raise UsageError(f"{quote(text)} is neither a file nor a built-in softmax model{near}; built in are {known}")
     return GENERATORS[name](**_options(name, rest))
 
 
@@ -51,7 +52,8 @@ def _options(name: str, rest: str) -> dict[str, int]:
         key, _, value = part.partition("=")
         if key not in known:
             names = ", ".join(f"{p.name}={p.default}" for p in known.values()) or "none"
-            raise UsageError(f"{quote(key)} is not an option of {name}; its options are {names}")
+            near = did_you_mean(key, known)
+            raise UsageError(f"{quote(key)} is not an option of {name}{near}; its options are {names}")
         switch = known[key].default == 0
         if not value.isascii() or not value.isdigit() or len(value) > 9 or (int(value) < 1 and not switch):
             raise UsageError(f"{name}: {key}={quote(value)} must be an integer of at least {0 if switch else 1}")

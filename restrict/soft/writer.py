@@ -43,6 +43,8 @@ def document_of(model: SoftModel) -> dict[str, Any]:
     for key in ("description", "start_marker", "end_marker"):
         if getattr(model, key):
             document[key] = getattr(model, key)
+    if model.certified:
+        document["certified"] = {kind: int(model.certified[kind]) for kind in sorted(model.certified)}
     document |= {"alphabet": list(model.alphabet), "position": positions}
     document["layers"] = [_layer_document(layer) for layer in model.layers]
     if model.final_norm is not None:

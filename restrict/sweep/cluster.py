@@ -11,7 +11,9 @@ where nodes are taken away by others. ``--retry`` runs the rows of lost items ag
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator, Iterator, Sequence
+import os
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack
 from typing import Any, TypeVar
 
 from restrict.errors import UsageError
@@ -49,48 +51,80 @@ def cluster_map(
     Raises:
         UsageError: Dask is not installed, no cluster answers there, or its workers do not have this package.
     """
-    if not items:
-        return
-    with _client(address, max(1, jobs)) as client:
-        _warmed(client, warm)
-        yield from _run(client, work, items)
+    if items:
+        with Cluster(address, max(1, jobs), warm) as cluster:
+            yield from cluster.map(work, items)
 
 
-def _client(address: str, jobs: int) -> Any:
+class Cluster:
+    """A connection to a cluster, for one list of items after another."""
+
+    def __init__(self, address: str, jobs: int, warm: Callable[[], object] | None = None) -> None:
+        """Nothing is connected before the context is entered.
+
+        Args:
+            address: of the scheduler, or ``local`` for a cluster of processes on this machine.
+            jobs: processes of the local cluster.
+            warm: called on one worker before the others start.
+        """
+        self.address, self.jobs, self.warm = address, jobs, warm
+        self._open = ExitStack()
+
+    def __enter__(self) -> Cluster:
+        with ExitStack() as opened:
+            self.client = _client(self.address, self.jobs, opened)
+            _warmed(self.client, self.warm)
+            self._open = opened.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    @property
+    def width(self) -> int:
+        """The threads of all workers that are there now, at least 1."""
+        return max(1, int(sum(self.client.nthreads().values())))
+
+    def map(
+        self, work: Callable[..., Any], items: Sequence[Any], common: tuple[Any, ...] = ()
+    ) -> Generator[tuple[int, Any], None, None]:
+        """Do the items, results as they come.
+
+        Args:
+            work: a function of a module that the workers can import, of ``common`` and an item.
+            items: what it is applied to.
+            common: its first arguments; they are sent to the cluster once.
+
+        Returns:
+            As :func:`cluster_map`. Items not yet done when it is closed are given up.
+        """
+        return _Round(self.client, self.width, work, items, common).run()
+
+
+def _client(address: str, jobs: int, opened: ExitStack) -> Any:
+    """A client; what has to be closed afterwards goes to ``opened``."""
     try:
         import dask
         from distributed import Client, LocalCluster
     except ImportError:
         raise UsageError("--dask needs Dask: pip install 'restrict[sweep]'") from None
     if address == "local":
-        dask.config.set({"distributed.scheduler.allowed-failures": ALLOWED_FAILURES})
+        opened.enter_context(dask.config.set({"distributed.scheduler.allowed-failures": ALLOWED_FAILURES}))
         with deaf():  # the thread that starts the workers comes from here
-            cluster = LocalCluster(
-                n_workers=jobs,
-                threads_per_worker=1,
-                processes=True,
-                dashboard_address=None,
-                silence_logs=logging.CRITICAL,
+            cluster = opened.enter_context(
+                LocalCluster(
+                    n_workers=jobs,
+                    threads_per_worker=1,
+                    processes=True,
+                    dashboard_address=None,
+                    silence_logs=logging.CRITICAL,
+                )
             )
-            return _Both(cluster, Client(cluster, set_as_default=False))
+            return opened.enter_context(Client(cluster, set_as_default=False))
     try:
-        return Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+        return opened.enter_context(Client(address, timeout=CONNECT_SECONDS, set_as_default=False))
     except (OSError, ValueError, TimeoutError) as error:
         raise UsageError(f"--dask {address}: no scheduler answers: {' '.join(str(error).split())}") from None
-
-
-class _Both:
-    """A local cluster and its client, closed together."""
-
-    def __init__(self, cluster: Any, client: Any) -> None:
-        self.cluster, self.client = cluster, client
-
-    def __enter__(self) -> Any:
-        return self.client
-
-    def __exit__(self, *_: object) -> None:
-        self.client.close()
-        self.cluster.close()
 
 
 def _warmed(client: Any, warm: Callable[[], object] | None) -> None:
@@ -105,50 +139,105 @@ def _warmed(client: Any, warm: Callable[[], object] | None) -> None:
         ) from None
 
 
-def _run(client: Any, work: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[tuple[int, Any]]:
-    from distributed import as_completed
+def on_worker(work: Callable[..., Any], *given: Any) -> Any:
+    """What a worker does: one thread for each item, unless the user says otherwise.
 
-    numbers: dict[str, int] = {}
+    Args:
+        work: what is done.
+        *given: its arguments.
 
-    def submitted(number: int) -> Any:
-        future = client.submit(work, items[number], pure=False, retries=0)
-        numbers[future.key] = number
+    Returns:
+        Its result.
+    """
+    os.environ.setdefault("RESTRICT_THREADS", "1")
+    return work(*given)
+
+
+def same(*given: Any) -> tuple[Any, ...]:
+    """What all items share, as a task of its own: where its worker is lost Dask makes it again.
+
+    Args:
+        *given: it.
+
+    Returns:
+        It.
+    """
+    return given
+
+
+def with_common(work: Callable[..., Any], common: tuple[Any, ...], item: Any) -> Any:
+    """``work`` with its first arguments from one tuple.
+
+    Args:
+        work: what is done.
+        common: its first arguments.
+        item: its last one.
+
+    Returns:
+        Its result.
+    """
+    return on_worker(work, *common, item)
+
+
+class _Round:
+    """One list of items on a cluster."""
+
+    def __init__(
+        self, client: Any, width: int, work: Callable[..., Any], items: Sequence[Any], common: tuple[Any, ...]
+    ) -> None:
+        self.client, self.work, self.items, self.common = client, work, items, common
+        self.ahead = min(AHEAD * width, len(items))
+        self.shared = client.submit(same, *common, pure=False) if common else ()
+        self.numbers: dict[Any, int] = {}
+
+    def run(self) -> Generator[tuple[int, Any], None, None]:
+        """The results as they come."""
+        from distributed import as_completed
+
+        following, suspects = iter(range(self.ahead, len(self.items))), list[int]()
+        queue = as_completed([self._submit(k) for k in range(self.ahead)], loop=self.client.loop)
+        try:
+            for future in queue:
+                number = self.numbers.pop(future)
+                found, again = self._settled(future)
+                if again:
+                    suspects.append(number)
+                else:
+                    yield number, found
+                future.release()
+                upcoming = next(following, None)
+                if upcoming is not None:
+                    queue.add(self._submit(upcoming))
+            for number in sorted(suspects):
+                yield number, self._alone(number)
+        finally:
+            for future in self.numbers:
+                future.release()
+
+    def _submit(self, number: int) -> Any:
+        future = self.client.submit(with_common, self.work, self.shared, self.items[number], pure=False, retries=0)
+        self.numbers[future] = number
         return future
 
-    ahead = AHEAD * max(1, sum(client.nthreads().values()))
-    following = iter(range(ahead, len(items)))
-    queue = as_completed([submitted(k) for k in range(min(ahead, len(items)))], loop=client.loop)
-    suspects: list[int] = []
-    for future in queue:
-        number = numbers.pop(future.key)
-        found, again = _settled(future)
-        if again:
-            suspects.append(number)
-        else:
-            yield number, found
-        future.release()
-        upcoming = next(following, None)
-        if upcoming is not None:
-            queue.add(submitted(upcoming))
-    for number in sorted(suspects):
-        yield number, _alone(lambda number=number: submitted(number))  # type: ignore[misc]
+    def _settled(self, future: Any) -> tuple[Any, bool]:
+        """The result or why there is none, and whether lost workers are the reason, perhaps by another item's doing."""
+        try:
+            return future.result(), False
+        except Exception as error:
+            name = type(error).__name__
+            if self.client.status != "running":
+                raise UsageError("--dask: the scheduler is gone; run the same command again when it is back") from None
+            # A result can also be lost with the worker that held it, before it came here.
+            if future.status in ("lost", "cancelled") or name in ("KilledWorker", "FutureCancelledError"):
+                return Lost("its workers were killed, perhaps for memory"), True
+            return Lost(f"{name}: {error}", killed=False), False
 
-
-def _settled(future: Any) -> tuple[Any, bool]:
-    """The result or why there is none, and whether lost workers are the reason, which may be another item's doing."""
-    try:
-        return future.result(), False
-    except Exception as error:
-        # A result can also be lost with the worker that held it, before it came here.
-        if future.status in ("lost", "cancelled") or type(error).__name__ in ("KilledWorker", "FutureCancelledError"):
-            return Lost("its workers were killed, perhaps for memory"), True
-        return Lost(f"{type(error).__name__}: {error}"), False
-
-
-def _alone(start: Callable[[], Any]) -> Any:
-    """The result of an item that nothing else runs beside."""
-    for _ in range(ALONE):
-        found, again = _settled(start())
-        if not again:
-            break
-    return found
+    def _alone(self, number: int) -> Any:
+        """The result of an item that nothing else runs beside."""
+        for _ in range(ALONE):
+            # With all it needs: what is shared may be lost, too.
+            future = self.client.submit(with_common, self.work, self.common, self.items[number], pure=False, retries=0)
+            found, again = self._settled(future)
+            if not again:
+                break
+        return found

@@ -16,7 +16,8 @@ from restrict.errors import InternalError, RestrictError, UsageError, quote
 Row = dict[str, Any]
 RESULTS = (
     "id", "ok", "error", "exit_code", "seconds", "fixed_count", "free_count", "free_fraction", "depends", "cone_size",
-    "verified", "check_seconds", "provenance", "model_file", "certificate", "outcome", "reason", "label", "optimum",
+    "verified", "check_seconds", "provenance", "model_file", "model_digest", "certificate", "outcome", "reason",
+    "label", "optimum",
 )  # fmt: skip
 """Columns that a row adds; no parameter of a grid may have such a name."""
 OUT_OF_MEMORY = "out of memory; try a smaller n or fewer jobs"
@@ -132,6 +133,7 @@ def _certified(item: Item) -> Outcome:
         "check_seconds": round(time.perf_counter() - start, 4),
         "provenance": dict(found.provenance),
         "model_file": where,
+        "model_digest": model.digest,
         "certificate": name,
     }
     return Outcome(row, files | {name: found.to_bytes()})
@@ -148,16 +150,18 @@ def _refuted(item: Item) -> Outcome:
     found = refute(
         model, item.language, item.n, target=target, c=item.c or 0, seed=item.seed, time=item.time, exact=item.exact
     )
+    row: Row
     if not isinstance(found, Refutation):
         kind = {"Immune": "immune", "NoRefutation": "none"}[type(found).__name__]
-        return Outcome({"ok": True, "outcome": kind, "reason": found.reason, "model_file": where}, files)
+        row = {"ok": True, "outcome": kind, "reason": found.reason, "model_file": where, "model_digest": model.digest}
+        return Outcome(row, files)
     start = time.perf_counter()
-    row: Row = {
+    row = {
         "ok": True, "outcome": "refuted", "free_count": found.free, "depends": found.certificate.c,
         "fixed_count": len(found.certificate.restriction.fixed), "label": found.label, "optimum": found.optimum,
         "verified": check(model, found, fast=True) if found.checkable else None,
         "check_seconds": round(time.perf_counter() - start, 4), "provenance": dict(found.provenance),
-        "model_file": where, "certificate": f"{item.identity}.cert.json",
+        "model_file": where, "model_digest": model.digest, "certificate": f"{item.identity}.cert.json",
     }  # fmt: skip
     return Outcome(row, files | {row["certificate"]: found.to_bytes()})
 

@@ -16,7 +16,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from multiprocessing import connection, resource_tracker
 from typing import Any, TypeVar
 
@@ -30,7 +30,11 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_
 
 
 class Lost(Exception):
-    """An item's worker was killed, too often."""
+    """An item without a result: its worker was killed, too often, or it could not be sent or read."""
+
+    def __init__(self, reason: str, *, killed: bool = True) -> None:
+        super().__init__(reason)
+        self.killed = killed
 
 
 def cores() -> int:
@@ -58,32 +62,79 @@ def local_map(
     if jobs == 0:
         for number, item in enumerate(items):
             yield number, work(item)
-        return
-    if items:
-        with _threads_of_one():
-            pool = _Pool(work, items, jobs, warm)
-            try:
-                yield from pool.run()
-            except BaseException:
-                pool.kill()
-                raise
-            pool.executor.shutdown()
+    elif items:
+        with Pool(min(jobs, len(items)), warm) as pool:
+            yield from pool.map(work, items)
 
 
-class _Pool:
-    """The state of :func:`local_map`: what waits, what is under way, what is under suspicion."""
+class Pool:
+    """Processes on this machine, for one list of items after another."""
 
-    def __init__(self, work: Callable[[Any], Any], items: Sequence[Any], jobs: int, warm: Any) -> None:
-        self.work, self.items, self.jobs, self.warm = work, items, jobs, warm
-        self.waiting = deque(range(len(items)))
-        self.suspects: deque[int] = deque()
-        self.losses: Counter[int] = Counter()
-        self.flight: dict[Future[Any], int] = {}
+    def __init__(self, jobs: int, warm: Callable[[], object] | None = None) -> None:
+        """Nothing starts before the context is entered.
+
+        Args:
+            jobs: processes, at least 1.
+            warm: called in one of them before the others start.
+        """
+        self.width, self.warm = jobs, warm
+        self.abandoned = False
+        self._open = ExitStack()
+
+    def __enter__(self) -> Pool:
+        with ExitStack() as opened:
+            opened.enter_context(_threads_of_one())
+            self.executor = self._start()
+            self._open = opened.pop_all()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        with self._open:
+            vain = kind is not None or self.abandoned  # nobody waits for what is still under way
+            if vain:
+                self._kill()
+            self.executor.shutdown(wait=not vain, cancel_futures=True)
+
+    def submit(self, work: Callable[..., Any], *given: Any) -> Future[Any]:
+        """Hand something to a process.
+
+        Args:
+            work: a function of a module.
+            *given: its arguments; they are pickled.
+
+        Returns:
+            The future.
+
+        Raises:
+            BrokenProcessPool: a process was killed.
+        """
+        with deaf():
+            return self.executor.submit(work, *given)
+
+    def restart(self) -> None:
+        """New processes after one was killed."""
+        self.executor.shutdown(wait=False, cancel_futures=True)
         self.executor = self._start()
+
+    def map(
+        self, work: Callable[..., Any], items: Sequence[Any], common: tuple[Any, ...] = ()
+    ) -> Generator[tuple[int, Any], None, None]:
+        """Do the items, results as they come.
+
+        Args:
+            work: a function of a module, of ``common`` and an item.
+            items: what it is applied to.
+            common: its first arguments.
+
+        Returns:
+            As :func:`local_map`. Items not yet begun when it is closed are given up.
+        """
+        return _Round(self, work, items, common).run()
 
     def _start(self) -> ProcessPoolExecutor:
         context = multiprocessing.get_context("spawn")
-        executor = ProcessPoolExecutor(min(self.jobs, len(self.items)), mp_context=context, initializer=_worker)
+        threads = max(1, cores() // self.width)
+        executor = ProcessPoolExecutor(self.width, mp_context=context, initializer=_worker, initargs=(threads,))
         if self.warm is not None:
             # The executor starts a process only when none is idle, so this runs in one alone.
             try:
@@ -95,35 +146,55 @@ class _Pool:
             self.warm = None
         return executor
 
-    def run(self) -> Iterator[tuple[int, Any]]:
+    def _kill(self) -> None:
+        """End the workers at once."""
+        for process in list((self.executor._processes or {}).values()):
+            process.terminate()
+
+
+class _Round:
+    """One list of items on a pool: what waits, what is under way, what is under suspicion."""
+
+    def __init__(self, pool: Pool, work: Callable[..., Any], items: Sequence[Any], common: tuple[Any, ...]) -> None:
+        self.pool, self.work, self.items, self.common = pool, work, items, common
+        self.waiting = deque(range(len(items)))
+        self.suspects: deque[int] = deque()
+        self.losses: Counter[int] = Counter()
+        self.flight: dict[Future[Any], int] = {}
+
+    def run(self) -> Generator[tuple[int, Any], None, None]:
         """The results as they come."""
-        while self.waiting or self.suspects or self.flight:
-            broken: list[int] = []
-            self._fill(broken)
-            done = wait(self.flight, return_when=FIRST_COMPLETED).done if self.flight else set()
-            for future in done:
-                number = self.flight.pop(future)
-                try:
-                    result = future.result()
-                except BrokenProcessPool:
-                    broken.append(number)
-                    continue
-                except Exception as error:  # what could not be pickled, say
-                    result = Lost(f"{type(error).__name__}: {error}")
-                yield number, result
-            if broken:
-                yield from self._mend(broken)
+        try:
+            while self.waiting or self.suspects or self.flight:
+                broken: list[int] = []
+                self._fill(broken)
+                done = wait(self.flight, return_when=FIRST_COMPLETED).done if self.flight else set()
+                for future in done:
+                    number = self.flight.pop(future)
+                    try:
+                        result = future.result()
+                    except BrokenProcessPool:
+                        broken.append(number)
+                        continue
+                    except Exception as error:  # what could not be pickled, say
+                        result = Lost(f"{type(error).__name__}: {error}", killed=False)
+                    yield number, result
+                if broken:
+                    yield from self._mend(broken)
+        finally:
+            self.pool.abandoned |= bool(self.flight)
+            for future in self.flight:
+                future.cancel()
 
     def _fill(self, broken: list[int]) -> None:
         """Keep the workers busy; a suspect is alone."""
-        source, most = (self.suspects, 1) if self.suspects else (self.waiting, 2 * self.jobs + 2)
+        source, most = (self.suspects, 1) if self.suspects else (self.waiting, 2 * self.pool.width + 2)
         if self.suspects and self.flight:
             return
         while source and len(self.flight) < most:
             number = source.popleft()
             try:
-                with deaf():
-                    self.flight[self.executor.submit(self.work, self.items[number])] = number
+                self.flight[self.pool.submit(self.work, *self.common, self.items[number])] = number
             except BrokenProcessPool:
                 broken.append(number)
                 return
@@ -132,8 +203,7 @@ class _Pool:
         """A new pool after a worker was killed."""
         broken += self.flight.values()
         self.flight.clear()
-        self.executor.shutdown(wait=False, cancel_futures=True)
-        self.executor = self._start()
+        self.pool.restart()
         if len(broken) > 1:
             self.suspects.extend(sorted(broken))
             return
@@ -144,15 +214,11 @@ class _Pool:
         else:
             yield number, Lost(f"its worker was killed {GIVE_UP} times, perhaps for memory; try fewer jobs")
 
-    def kill(self) -> None:
-        """End the workers at once."""
-        for process in list((self.executor._processes or {}).values()):
-            process.terminate()
-        self.executor.shutdown(wait=False, cancel_futures=True)
 
-
-def _worker() -> None:
-    """Ctrl-C is the parent's business; and where the parent is killed, its workers end too."""
+def _worker(threads: int) -> None:
+    """Ctrl-C is the parent's business; and where the parent is killed, its workers end too. ``threads``: for long rows,
+    unless the user says otherwise."""
+    os.environ.setdefault("RESTRICT_THREADS", str(threads))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     assert parent is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -50,7 +51,7 @@ def run_items(
     step: Step | None = None,
     function: Callable[[Item], Outcome] = work,
 ) -> Summary:
-    """Do all items that have no row yet.
+    """Do all items that have no row yet, and those whose model file is another one than their row was made from.
 
     Args:
         items: what the rows are about.
@@ -68,7 +69,8 @@ def run_items(
         UsageError: the file cannot be written, or no cluster answers.
     """
     with opened(output) as store:
-        todo = [item for item in items if _open(store, item, retry)]
+        digests = Digests()
+        todo = [item for item in items if _open(store, item, retry, digests)]
         if begin is not None:
             begin(len(todo))
         with closing(engine.map(function, todo)) as results:  # so that the workers end where writing fails
@@ -81,9 +83,25 @@ def run_items(
         return Summary(len(items), len(todo), failed)
 
 
-def _open(store: Store, item: Item, retry: bool) -> bool:
+class Digests(dict[str, str | None]):
+    """The SHA-256 of files by their path, each read once; ``None`` for what cannot be read."""
+
+    def __missing__(self, path: str) -> str | None:
+        try:
+            found = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+        except OSError:
+            found = None
+        self[path] = found
+        return found
+
+
+def _open(store: Store, item: Item, retry: bool, digests: Digests) -> bool:
+    """Whether an item is to be done: there is no row, or none that counts."""
     row = store.rows.get(item.identity)
-    return row is None or (retry and not row["ok"])
+    if row is None or (retry and not row["ok"]):
+        return True
+    known = row.get("model_digest")
+    return known is not None and item.path is not None and digests[item.path] not in (None, known)
 
 
 @dataclass(frozen=True)

@@ -132,6 +132,17 @@ class Grid:
             self.fail("model", f"{quote(model)}: a field is a name in braces, such as {{layers}}")
         return found
 
+    def filled(self, model: str, point: dict[str, Any]) -> str:
+        """The model with its fields filled in.
+
+        Raises:
+            ModelError: a field asks for a form that its value does not have.
+        """
+        try:
+            return model.format(**{name: point[name] for name in self.fields(model)})
+        except ValueError as error:
+            self.fail("model", f"{quote(model)}: {error}")
+
     def values(self, key: str, value: Any) -> list[Any]:
         """The values of an axis.
 
@@ -216,8 +227,7 @@ class Grid:
                 self.fail(key, f"is not for the task {task}")
         if "c" in point and "free" in point:
             self.fail("free", "give c or free, not both")
-        template = point["model"]
-        model = template.format(**{name: point[name] for name in self.fields(template)})
+        model = self.filled(point["model"], point)
         free = point.get("free")
         return Item(
             task=task,

@@ -117,8 +117,12 @@ def _put(path: Path, content: bytes) -> None:
     if path.name.startswith("model-") and path.exists():  # its name says what is in it
         return
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    part.write_bytes(content)
-    os.replace(part, path)
+    try:
+        part.write_bytes(content)
+        os.replace(part, path)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
 
 
 def _lock(descriptor: int, path: Path) -> None:

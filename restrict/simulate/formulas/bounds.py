@@ -2,14 +2,16 @@
 
 Let ``m`` be the sum of ``exp(s_j - s_{j*})`` over the positions that should get no weight; the weight off the winner
 is ``m / (1 + m)``, and this is the deviation of a Boolean that the winner holds. Every class below is one attention
-pattern of :mod:`restrict.simulate.formulas.patterns`; its docstring says why ``odds`` bounds ``m`` at length ``n`` and
-``everywhere`` at every length.
+pattern of :mod:`restrict.simulate.formulas.patterns`; its docstring says why its odds bound ``m``, at length ``n`` and
+at every length.
 
 **In floating point** with unit roundoff ``u``: an error of at most ``e`` in every score multiplies ``m`` by at most
-``exp(2 e)``; the weights, their sum and the weighted sum of values in [0, 1] err by at most ``(2 n + 32) u`` together,
-in any order of summation. Two things are common to all scores of a row and cost only a factor next to 1 of their
-differences: the rounding of the scale and of what the query brings. Booleans are exact (:mod:`.gates`), so this is the
-whole error, for each head by itself. Assumption: the exponential errs by at most 8 units in the last place.
+``exp(2 e)``; :mod:`restrict.simulate.floating` has what the weights and sums add. Two things are common to all scores
+of a row and cost only a factor next to 1 of their differences: the rounding of the scale and of what the query brings.
+Truth values are exact (:mod:`.gates`), products with them too, and a sum in which all but one term is 0 is exact in
+any order; the patterns are written so that positions that compete closely have such sums. So this is the whole error,
+for each head by itself. A position embedding errs by ``v = (1 + 2^-20) u`` of itself: it is the nearest double, and
+then rounded to the type; a scale with a logarithm by ``8 u``.
 
 From length 64 on every ``deviation`` grows with ``n`` when ``unit`` is not 0, so there one length certifies all
 between.
@@ -19,18 +21,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 from restrict.simulate.errors import exp_above
-from restrict.simulate.rounding import SAFE, SHORT, UNITS
+from restrict.simulate.floating import SHORT, SLACK, noise, share
 
-__all__ = ["SAFE", "SHORT", "UNITS", "Bound", "Exists", "Lookup", "Nearest", "Neighbour", "Threshold"]
-SLACK = 1.0 + 2.0**-40
-"""More than the rounding of the few operations on positive numbers that a bound is made of."""
+__all__ = ["Bound", "Exists", "Lookup", "Nearest", "Neighbour", "Threshold"]
+Tie = Literal["share", "harmonic", "integer"]
+"""How positions are told apart: by ``j/n``, by ``-1/(j+1)``, or by ``j`` itself."""
 
 
 @dataclass(frozen=True)
 class Bound:
     """The deviation of a head's approximate Boolean. The subclasses bound the odds."""
+
+    few: ClassVar[bool] = False
+    """Whether only positions near the winner have weight."""
 
     @property
     def of_number(self) -> bool:
@@ -47,6 +53,14 @@ class Bound:
         Returns:
             A certified bound; infinite where there is none.
         """
+        return self._odds(n, unit) if n > 1 else self._alone(unit)
+
+    def _alone(self, unit: float) -> float:
+        """The odds where there is one position."""
+        return 0.0 * unit
+
+    def _odds(self, n: int, unit: float) -> float:
+        """The odds, for at least two positions."""
         raise NotImplementedError
 
     def everywhere(self) -> float:
@@ -67,32 +81,7 @@ class Bound:
         Returns:
             A certified bound, at most 1.
         """
-        return min(1.0, share(self.odds(n, unit)) + noise(n, unit))
-
-
-def share(odds: float) -> float:
-    """``m / (1 + m)``.
-
-    Args:
-        odds: not below the true ones.
-
-    Returns:
-        The share, rounded up; 1 for infinite odds.
-    """
-    return 1.0 if math.isinf(odds) else min(1.0, odds / (1.0 + odds) * SLACK)
-
-
-def noise(n: int, unit: float) -> float:
-    """What the sums of softmax add.
-
-    Args:
-        n: the length.
-        unit: unit roundoff.
-
-    Returns:
-        A certified bound.
-    """
-    return 0.0 if n == 1 else (2 * n + 32) * unit * 1.01
+        return min(1.0, share(self.odds(n, unit)) + noise(n, unit, self.few))
 
 
 def fall(x: float) -> float:
@@ -122,28 +111,27 @@ def steps(q: float, count: int) -> float:
     return min(count * q, q / (1.0 - q)) * SLACK
 
 
+def _embedded(unit: float) -> float:
+    """The relative error of a position embedding, ``v`` of the module."""
+    return unit * (1 + 2.0**-20)
+
+
+def _blown(exponent: float) -> float:
+    """``exp(exponent)``; where that is large nothing is certified, and it only has to stay finite."""
+    return math.exp(min(exponent, 60.0)) * SLACK
+
+
 @dataclass(frozen=True)
 class Exists(Bound):
     """Somewhere in view: scores 0 and 1 at the scale ``log(6n - 5)``, the value is the key.
 
     If the key holds at ``k >= 1`` positions, at most ``n - 1`` others share ``1 / (6n - 5)`` each, against ``k``; if it
     holds nowhere, the value is 0 everywhere. A decoder has ``i + 1`` in place of ``n``, which gives less. The odds
-    ``(n - 1) / (6n - 5)`` stay below 1/6. The scores are exact but for the scale: an error of ``8 u log(6n)``.
+    ``(n - 1) / (6n - 5)`` stay below 1/6. The scores are exact but for the scale: an error of ``8 v log(6n)``.
     """
 
-    def odds(self, n: int, unit: float) -> float:
-        """See the base class; ``(n - 1) / (6n - 5)`` times the rounding.
-
-        Args:
-            n: the length.
-            unit: unit roundoff.
-
-        Returns:
-            A certified bound.
-        """
-        if n == 1:
-            return 0.0
-        return (n - 1) / (6 * n - 5) * math.exp(16 * unit * math.log(6 * n)) * SLACK
+    def _odds(self, n: int, unit: float) -> float:
+        return (n - 1) / (6 * n - 5) * _blown(16 * _embedded(unit) * math.log(6 * n))
 
     def everywhere(self) -> float:
         """See the base class.
@@ -159,30 +147,29 @@ class Nearest(Bound):
     """The nearest visible position with a key: a tie-breaking term that falls by at least 2 for each ``stride``.
 
     ``stride`` is the distance between positions with the key, 2 for the parity trick of ``previous``. ``beyond`` bounds
-    the sum over the positions without the key, at every length. The scale is at most ``2 n^power``, and the scores at
-    most three times that; a score errs by less than ``8 u`` times the scale, the rest of the factor 10 is for the
-    scale's own rounding.
+    the sum over the positions without the key, at every length. In floating point the term of a position with the key
+    is exact but for its embedding and the product with the scale, ``v`` each. *share* (``j/n`` at the scale ``2n``):
+    two terms err by ``8 n v``; positions without the key, at most 3 in absolute value before scaling, by ``32 n v``
+    with all else. *harmonic* (``-1/(j+1)`` at the scale ``S = 2n(n-1)``): the two terms err by ``2 v S (1/(j+1) +
+    1/(w+1))``, and this is at most ``4 n v`` times their difference ``S (w-j) / ((j+1)(w+1))``, since ``j + w + 2 <= 2n
+    (w - j)``; positions without the key are behind by ``S`` or more, and err by ``16 v S``. *integer*: whole numbers of
+    at most ``6n``, exact.
     """
 
     stride: int
     beyond: float
-    power: int
+    tie: Tie
+    few: ClassVar[bool] = True
 
-    def odds(self, n: int, unit: float) -> float:
-        """See the base class; a geometric sum and ``beyond``.
-
-        Args:
-            n: the length.
-            unit: unit roundoff.
-
-        Returns:
-            A certified bound.
-        """
-        if n == 1:
-            return 0.0
-        exact = steps(fall(2.0), (n - 1) // self.stride) + self.beyond
-        # Where the product is large nothing is certified; the bound only has to stay finite.
-        return exact * math.exp(min(20 * unit * 2.0 * float(n) ** self.power, 60.0)) * SLACK
+    def _odds(self, n: int, unit: float) -> float:
+        v, count = _embedded(unit), (n - 1) // self.stride
+        if self.tie == "share":
+            near = steps(fall(2.0 * (1 - 4 * v)), count) * _blown(8 * n * v)
+            return (near + self.beyond * _blown(32 * n * v)) * SLACK
+        if self.tie == "integer":
+            return math.inf if 8 * n * unit > 1 else (steps(fall(2.0 * (1 - 4 * v)), count) + self.beyond) * SLACK
+        left = 1 - (4 * n + 8) * v
+        return math.inf if left <= 0 else (steps(fall(2.0 * left), count) + self.beyond * _blown(64 * v)) * SLACK
 
     def everywhere(self) -> float:
         """See the base class.
@@ -196,45 +183,37 @@ class Nearest(Bound):
 
 @dataclass(frozen=True)
 class Neighbour(Bound):
-    """The position before or after, by parity, with temperature scaling: scores ``+-7/8 + tie`` times a scale.
+    """The position before or after, by parity, with temperature scaling: ``-7/4`` for equal parity, plus a tie-break.
 
     *Encoder*: the scale is ``n - 1``, the term is ``j/n``, so positions of the right parity, two apart, differ by ``2
     (n-1)/n``, and the others are ``(n-1) (7/4 - 1/n)`` behind (the query's own) or more. All this shrinks with ``n``.
     *Decoder*: the scale is 1 for ``n < 4``, then ``(n-1)(n-3)``; the term is ``-1/(j+1)``. With the winner at ``i -
     1``, ``1/(i-d) - 1/i = d / (i (i-d)) >= d / ((n-1)(n-3))`` for even ``d >= 2``. The others are ``7/4 - 1/2`` behind,
-    or at ``i = 2`` by 19/12 and 9/4; there are no more below ``n = 4``. Scores err by less than ``8 u`` times the
-    scale.
+    or at ``i = 2`` by 19/12 and 9/4; there are no more below ``n = 4``. In floating point the right parity has the term
+    alone, as in :class:`Nearest`: a decoder loses the share ``2 n v`` of its gaps, since ``2i - d <= n d`` for even
+    ``d``, and 16 ``v`` of the others'; in an encoder two scores and their difference err by
+    ``16 n v`` at most.
     """
 
     decoder: bool
+    few: ClassVar[bool] = True
 
-    def odds(self, n: int, unit: float) -> float:
-        """See the base class; a geometric sum, and the positions of the wrong parity.
-
-        Args:
-            n: the length.
-            unit: unit roundoff.
-
-        Returns:
-            A certified bound.
-        """
-        if n == 1:
-            return 0.0
-        exact = (self._decoder if self.decoder else self._encoder)(min(n, SHORT))
-        return exact * math.exp(min(20 * unit * float(n) ** (2 if self.decoder else 1), 60.0)) * SLACK
+    def _odds(self, n: int, unit: float) -> float:
+        v = _embedded(unit)
+        if not self.decoder:
+            return self._encoder(min(n, SHORT)) * _blown(16 * n * v)
+        if n < 4:
+            return max(fall(1.25), (fall(19 / 12) + fall(2.25)) if n == 3 else 0.0) * _blown(64 * v)
+        left, scale = 1 - (2 * n + 8) * v, (min(n, SHORT) - 1) * (min(n, SHORT) - 3) * (1 - 16 * v)
+        if left <= 0:
+            return math.inf
+        wrong = fall(1.25 * scale) + min(n, SHORT) * fall(1.75 * scale)
+        return (steps(fall(2.0 * left), n if n >= SHORT else (n - 2) // 2) + wrong) * SLACK
 
     @staticmethod
     def _encoder(n: int) -> float:
         wrong = fall((n - 1) * (1.75 - 1 / n)) + (n - 1) // 2 * fall((n - 1) * (1.75 + 1 / n))
         return steps(fall(2 * (n - 1) / n), n if n == SHORT else (n - 2) // 2) + wrong
-
-    @staticmethod
-    def _decoder(n: int) -> float:
-        if n < 4:
-            return max(fall(1.25), (fall(19 / 12) + fall(2.25)) if n == 3 else 0.0)
-        scale = (n - 1) * (n - 3)
-        wrong = fall(1.25 * scale) + n * fall(1.75 * scale)
-        return steps(fall(2.0), n if n == SHORT else (n - 2) // 2) + wrong
 
     def everywhere(self) -> float:
         """See the base class.
@@ -247,87 +226,104 @@ class Neighbour(Bound):
 
 @dataclass(frozen=True)
 class Threshold(Bound):
-    """Whether ``h > 0`` where ``|h| >= 1 / (2 per n)``: the end position scores ``2 per n log(6n - 5) h``, others 0.
+    """Whether ``h > 0`` where ``|h| >= 1 / (2 per n)``: the end position scores ``2 per n L h``, others 0.
 
-    The end position has the value 1. If ``h`` is positive the others have odds of at most ``(n - 1) / (6n - 5)``, and
-    if it is negative the end position has at most ``1 / (6n - 5)``. ``h`` comes from averages over at most ``n``
-    positions with weights of ``size`` in all, at most ``size`` of them, and errs by ``(2n + 40 + size) u size``, which
-    is twice what there is without a table look-up (``per = 1``; ``4/3`` after one).
+    ``L = log(base (n-1) + 1)``, and the end position has the value 1. If ``h`` is positive the others have odds of at
+    most ``(n - 1) exp(-L) <= 1 / base``, and if it is negative the end position has at most ``exp(-L)``. ``h`` comes
+    from averages with weights of ``size`` in all: sums of integers, which are exact while they are below ``1 / u``, and
+    divided once. One average plus a multiple of an embedding errs by less than ``8 v size``; after table look-ups
+    (``per`` above 1) there are at most ``2 size + 3`` terms with small offsets, and the error is below ``(2 size + 24)
+    v size``.
     """
 
     size: float
     per: float = 1.0
+    base: int = 6
 
-    def odds(self, n: int, unit: float) -> float:
-        """See the base class; ``(n - 1) (6n - 5)^-t`` with the share ``t`` of ``|h|`` that rounding leaves.
+    def _alone(self, unit: float) -> float:
+        return math.inf if unit * self.size > 2.0**-4 else 0.0  # the number must be exact there
 
-        Args:
-            n: the length.
-            unit: unit roundoff.
-
-        Returns:
-            A certified bound.
-        """
-        if unit * self.size > 2.0**-4:
-            return math.inf  # where a position is alone the number must be exact: its weights are integers
-        if n == 1:
-            return 0.0
-        error = ((n if self.per == 1 else 2 * n) + 40 + self.size) * unit * self.size
-        left = max(0.0, 1 - 2 * self.per * n * error - 16 * unit)
-        return (n - 1) * fall(left * math.log(6 * n - 5) * (1 - 2.0**-48)) * SLACK
+    def _odds(self, n: int, unit: float) -> float:
+        if unit * self.size * n > 2.0**-4:
+            return math.inf  # sums of integers are not exact
+        v = _embedded(unit)
+        error = (8 if self.per == 1 else 2 * self.size + 24) * v * self.size
+        left = max(0.0, 1 - 2 * self.per * n * error - 16 * v)
+        return (n - 1) * fall(left * math.log(self.base * (n - 1) + 1) * (1 - 2.0**-48)) * SLACK
 
     def everywhere(self) -> float:
         """See the base class.
 
         Returns:
-            1/7.
+            ``1 / (base + 1)``.
         """
-        return share(SLACK / 6)
+        return share(SLACK / self.base)
+
+
+def lookup_falls(gap: float, n: int, unit: float, shift: float = 0.0) -> list[float] | None:
+    """The weights of a table look-up at the distances 1, 2, ..., relative to the winner, on either side.
+
+    Args:
+        gap: scores are at most ``-gap d^2`` at distance ``d``.
+        n: the length.
+        unit: unit roundoff.
+        shift: how far the number that is looked up may be from the integer that is meant; this takes ``2 gap d shift``.
+
+    Returns:
+        Certified bounds, one for each distance up to 12; ``None`` where rounding may upset the order, and for gaps
+        below 1/2. See :class:`Lookup`.
+    """
+    v = _embedded(unit)
+    common, bend = 16 * float(n) ** 2 * v, 32 * n * v + 2 * shift
+    if common > 0.5 or bend > 0.75 or gap < 0.5:
+        return None
+    return [fall(gap * max(0.0, d * d * (1 - 16 * v) - d * bend - common)) for d in range(1, min(n - 1, 12) + 1)]
+
+
+def moved(falls: list[float]) -> float:
+    """How far a look-up moves a number that changes by 1 for each position: ``A`` of :class:`Lookup`.
+
+    Args:
+        falls: what :func:`lookup_falls` gave.
+
+    Returns:
+        A certified bound, infinite where the weights fall too slowly.
+    """
+    # Beyond 12 the terms fall by more than e^-20 from one to the next, where the first ones fall fast enough.
+    total = sum(d * fall for d, fall in enumerate(falls, 1)) + 2.0**-100
+    return math.inf if total - sum(falls) > 0.5 else total / (1 + sum(falls)) * SLACK
 
 
 @dataclass(frozen=True)
 class Lookup(Bound):
     """Table look-up (Lemma 7): the scores are at most ``-gap d^2`` at distance ``d`` from the winner, on both sides.
 
-    What is read is a truth value, or with ``weight`` a number that moves by 1 for each position, and ``weight`` is the
-    sum of the absolute values that it is multiplied by; then the deviation is twice that of the weighted sum, which may
-    be 1/8. Two scores together err by ``roundings gap n^2 u`` more than their difference does relatively, and the
-    count, an average, by ``n (n + 8) u``, which changes the difference at distance ``d`` by no more than ``3 gap d n (n
-    + 8) u``. An encoder has products of at most ``2 gap n^2`` and ``gap n^2``, both with two roundings, and a sum of at
-    most ``gap n^2`` with two more, for two scores: 16. A decoder has 24.
+    What is read is a truth value; or, with ``weight``, a number that moves by 1 for each position, and ``weight`` is
+    the sum of the absolute values that it is multiplied by. Then both sides pull against each other, so the number errs
+    by at most ``A = sum d r_d / (1 + sum r_d)`` over one side, ``r_d = exp(-gap d^2)``, and ``deviation`` is twice the
+    weighted sum of that, which may be 1/4. ``A`` grows with every ``r_d`` while ``sum (d - 1) r_d < 1``.
+
+    In floating point, for the count ``C`` and the entry ``u = C + d``: the query's two numbers err by ``3 v`` of
+    themselves, which moves ``C`` by ``4 v n``. Two embeddings, two products, the sum and the scale err by ``v`` each;
+    in an encoder the terms are ``2 u C`` and ``u^2``, so two scores err by ``v (16 C^2 + 8 C d + 4 d^2)`` in units of
+    ``gap``; in a decoder (``2 u C`` and ``C^2``, in units that fall as ``1/u^2``) by ``v (16 C^2 + 24 C d + 8 d^2)``.
     """
 
     gap: float
     weight: float = 0.0
-    roundings: int = 16
+    few: ClassVar[bool] = True
 
     @property
     def of_number(self) -> bool:
         """See the base class."""
         return self.weight > 0
 
-    def odds(self, n: int, unit: float) -> float:
-        """See the base class; ``2 sum exp(-gap d^2)``, with ``d`` for each term where a number is read.
-
-        Args:
-            n: the length.
-            unit: unit roundoff.
-
-        Returns:
-            A certified bound.
-        """
-        common = self.roundings * self.gap * float(n) ** 2 * unit
-        bend = 3 * n * (n + 8) * unit
-        if n == 1:
-            return 0.0
-        if common > self.gap / 2 or bend > 0.25:
+    def _odds(self, n: int, unit: float) -> float:
+        """Both sides; where a number is read, ``A``."""
+        falls = lookup_falls(self.gap, n, unit)
+        if falls is None:
             return math.inf
-        total = 0.0
-        for d in range(1, min(n - 1, 12) + 1):
-            term = fall(self.gap * (d * d * (1 - 8 * unit) - d * bend) - common)
-            total += 2 * term * (d if self.weight else 1)
-        # Beyond 12: the terms fall by more than e^-20 from one to the next.
-        return (total + (2.0**-200 if n > 13 else 0.0)) * SLACK
+        return moved(falls) if self.weight else (2 * sum(falls) + 2.0**-100) * SLACK
 
     def everywhere(self) -> float:
         """See the base class.
@@ -342,11 +338,11 @@ class Lookup(Bound):
 
         Args:
             n: the length.
-            unit: unit roundoff.
+            unit: unit roundoff, 0 for exact arithmetic.
 
         Returns:
-            A certified bound.
+            A certified bound, at most 1.
         """
         if not self.weight:
             return super().deviation(n, unit)
-        return min(1.0, 2 * self.weight * (self.odds(n, unit) + n * noise(n, unit)) * SLACK)
+        return min(1.0, 2 * self.weight * (self.odds(n, unit) + n * noise(n, unit, self.few)) * SLACK)

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from restrict.simulate.formulas.bounds import SAFE, SHORT, UNITS, Bound
-from restrict.soft.model import MAX_N, SoftModel
+from restrict.simulate.floating import SAFE, UNITS, longest
+from restrict.simulate.formulas.bounds import Bound
+from restrict.soft.model import SoftModel
 
 
 @dataclass(frozen=True)
@@ -85,14 +86,7 @@ class Budget:
             The length, at most 10 million (the format's limit), with which all shorter ones are certified; 0 for none.
             Cost: some hundred evaluations of each head's bound.
         """
-        wrong = next((n for n in range(1, SHORT + 1) if self.deviation(n, kind) >= SAFE), None)
-        if wrong is not None:
-            return wrong - 1
-        low, high = SHORT, MAX_N + 1
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self.deviation(middle, kind) < SAFE else (low, middle)
-        return low
+        return longest(lambda n: self.deviation(n, kind) < SAFE)
 
     def document(self, model: SoftModel, n: int | None = None) -> dict[str, Any]:
         """The budget as JSON.

@@ -14,7 +14,7 @@ psi holds anywhere in view, with ``1/tau = O(log n)`` where the paper's since ha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from restrict.errors import ResourceLimit, UsageError, quote
 from restrict.logic.counting import Inequality, Predicate
@@ -22,8 +22,8 @@ from restrict.logic.formula import Builder, Formula
 from restrict.logic.operators import BOOLEAN, MIRROR, PAST, SYMBOL, Node
 from restrict.logic.parser import parse
 from restrict.logic.printer import to_text
+from restrict.simulate.floating import UNITS
 from restrict.simulate.formulas import counting, gates
-from restrict.simulate.formulas.bounds import UNITS
 from restrict.simulate.formulas.budget import Budget, HeadRecord
 from restrict.simulate.formulas.network import Network, Value
 from restrict.simulate.formulas.patterns import How, Patterns, Result
@@ -87,11 +87,12 @@ def compile_soft(
     lowering = _Lowering(formula, Patterns(Network(symbols), how, decoder))
     values = lowering.values()
     budget = Budget(reason, tuple(lowering.records), lowering.network.depth)
-    lengths = ", ".join(f"{kind} certified up to n = {budget.safe_length(kind)}" for kind in UNITS)
+    certified = {kind: budget.safe_length(kind) for kind in UNITS}
+    lengths = ", ".join(f"{kind} certified up to n = {longest}" for kind, longest in certified.items())
     model = lowering.network.model(
         name or _short(formula, 100), f"compiled from temporal logic: {reason}; {lengths}", values[-1], at
     )
-    return Compiled(formula, model, budget, tuple(values))
+    return Compiled(formula, replace(model, certified=certified), budget, tuple(values))
 
 
 def _checked(alphabet: Sequence[str]) -> tuple[str, ...]:

@@ -17,18 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from restrict.errors import ResourceLimit
-from restrict.soft.model import (
-    Floats,
-    Mask,
-    Place,
-    Positions,
-    SoftFeedForward,
-    SoftHead,
-    SoftLayer,
-    SoftModel,
-    SoftOutput,
-    zeros,
-)
+from restrict.soft import model as soft
 from restrict.soft.terms import Term
 
 MAX_LAYERS, MAX_HEADS = 256, 256
@@ -69,7 +58,7 @@ class Attention:
     query: tuple[Value, ...]
     key: tuple[Value, ...]
     value: Value
-    mask: Mask
+    mask: soft.Mask
     scale: str
 
     @property
@@ -182,7 +171,7 @@ class Network:
             self._layers.append(_Layer())
         return self._layers[number]
 
-    def model(self, name: str, description: str, output: Value, place: Place) -> SoftModel:
+    def model(self, name: str, description: str, output: Value, place: soft.Place) -> soft.SoftModel:
         """The weights.
 
         Args:
@@ -196,41 +185,43 @@ class Network:
         """
         embed = np.zeros((len(self.alphabet), self.width))
         embed[:, : len(self.alphabet)] = np.eye(len(self.alphabet))
-        positions = Positions()
+        positions = soft.Positions()
         if self.terms:
             table = np.zeros((len(self.terms), self.width))
             table[range(len(self.terms)), list(self.terms.values())] = 1.0
-            positions = Positions("terms", "add", tuple(Term(text) for text in self.terms), table)
+            positions = soft.Positions("terms", "add", tuple(Term(text) for text in self.terms), table)
         truth = output * 2 - 1
-        read = SoftOutput(
+        read = soft.SoftOutput(
             self._row(truth)[None, :], np.array([truth.constant]), ("reject", "accept"), place, "sign", (1,)
         )
         layers = tuple(self._written(layer) for layer in self._layers)
-        return SoftModel(name, self.alphabet, embed, positions, layers, read, description=description)
+        return soft.SoftModel(name, self.alphabet, embed, positions, layers, read, description=description)
 
-    def _row(self, value: Value) -> Floats:
+    def _row(self, value: Value) -> soft.Floats:
         row = np.zeros(self.width)
         for at, weight in value.weights:
             row[at] = weight
         return row
 
-    def _rows(self, values: Sequence[Value]) -> tuple[Floats, Floats]:
+    def _rows(self, values: Sequence[Value]) -> tuple[soft.Floats, soft.Floats]:
         return np.stack([self._row(v) for v in values]), np.array([v.constant for v in values])
 
-    def _written(self, layer: _Layer) -> SoftLayer:
+    def _written(self, layer: _Layer) -> soft.SoftLayer:
         heads = tuple(self._head(head, at) for head, at in layer.heads)
         if not layer.units:
-            return SoftLayer(heads, zeros(self.width))
+            return soft.SoftLayer(heads, soft.zeros(self.width))
         inner, bias = self._rows([value for value, _, _ in layer.units])
         outer = np.zeros((self.width, len(layer.units)))
         for number, (_, at, weight) in enumerate(layer.units):
             outer[at, number] = weight
-        return SoftLayer(heads, zeros(self.width), SoftFeedForward(inner, bias, outer, zeros(self.width)))
+        return soft.SoftLayer(
+            heads, soft.zeros(self.width), soft.SoftFeedForward(inner, bias, outer, soft.zeros(self.width))
+        )
 
-    def _head(self, head: Attention, at: int) -> SoftHead:
+    def _head(self, head: Attention, at: int) -> soft.SoftHead:
         query, query_bias = self._rows(head.query)
         key, key_bias = self._rows(head.key)
         value, value_bias = self._rows([head.value])
         output = np.zeros((self.width, 1))
         output[at, 0] = 1.0
-        return SoftHead(query, key, value, output, query_bias, key_bias, value_bias, head.mask, Term(head.scale))
+        return soft.SoftHead(query, key, value, output, query_bias, key_bias, value_bias, head.mask, Term(head.scale))

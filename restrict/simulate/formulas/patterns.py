@@ -16,8 +16,9 @@ look-up    scale g n^3, keys u/n^2 ...  keys g n u, g n u^2          scale g n^3
 
 *nearest* has the score ``2 (key - 1) + tie`` times the scale: positions with the key beat those without by twice what
 the tie-breaking term can differ (Lemma 8; for a decoder ``1/(j+1) - 1/(j*+1) >= (j* - j) / (i (i+1))`` for ``j < j* <=
-i``). *neighbour* has the score ``-7/8 (-1)^i (-1)^j + tie`` (with unbounded embeddings 2 for 7/8): the nearest position
-of the other parity; below ``n = 4`` the decoder's scale is 1. *look-up* has the
+i``). *neighbour* has the score ``-7/8 (1 + (-1)^i (-1)^j) + tie`` (with unbounded embeddings ``-2 n (-1)^i (-1)^j``):
+the nearest position of the other parity; below ``n = 4`` the decoder's scale is 1. The term that breaks ties has a
+product of its own, so it is not rounded together with larger numbers where they cancel. *look-up* has the
 score ``2 u c - u^2 / N`` with ``c = C / N``, so ``-(u - C)^2 / N`` and what does not depend on ``u`` (Lemma 7); a
 decoder with bounded embeddings has ``2 / (u N) - c / u^2``, so ``-(u - C)^2 / (N C u^2)``. With ``N <= n`` and the
 scales above neighbours of ``C`` are at least ``g`` below.
@@ -39,6 +40,8 @@ How = Literal["temperature", "positions"]
 HOWS: tuple[How, ...] = ("temperature", "positions")
 GAP = Fraction(17, 8)
 """What neighbours are below the winner in a look-up of a truth value."""
+NUMBER = 0.11
+"""What neighbours on one side may add to a weighted number, in steps of the table; 1/8 is the limit."""
 _LOG = "log(6*n-5)"
 
 
@@ -95,14 +98,14 @@ class Patterns:
         """
         term, sign = self.network.term, -1.0 if mask == "future" else 1.0
         missed = key * 2 - 2.0
-        bound = Nearest(1, math.exp(-6) * 1.001, 1)
+        beyond = math.exp(-4 if self.sharp and self.decoder else -6) * 1.001
         if not self.sharp:
-            query = [term("i+1" if self.decoder else "n") * 2, TRUE]
+            query, bound = [term("i+1" if self.decoder else "n") * 2, TRUE], Nearest(1, beyond, "integer")
             return self._head(query, [missed, term("i") * (2 * sign)], value, mask, "1", "nearest", bound)
-        if self.decoder:
-            bound = Nearest(1, math.exp(-4) * 1.001, 2)
-            return self._head([TRUE], [missed - term("1/(i+1)")], value, mask, "2*n*(n-1)", "nearest", bound)
-        return self._head([TRUE], [missed + term("i/n") * sign], value, mask, "2*n", "nearest", bound)
+        tie = term("1/(i+1)") * -1 if self.decoder else term("i/n") * sign
+        bound = Nearest(1, beyond, "harmonic" if self.decoder else "share")
+        scale = "2*n*(n-1)" if self.decoder else "2*n"
+        return self._head([TRUE, TRUE], [missed, tie], value, mask, scale, "nearest", bound)
 
     def neighbour(self, value: Value, mask: Mask) -> Result:
         """The value at the next position in view but for the query's own; its own value where there is none.
@@ -115,14 +118,16 @@ class Patterns:
             The head.
         """
         term, sign = self.network.term, -1.0 if mask == "future" else 1.0
-        parity, bound = term("(-1)**i"), Nearest(2, math.exp(-7) * 1.001, 1)
+        parity = term("(-1)**i")
         if not self.sharp:
+            bound = Nearest(2, math.exp(-7) * 1.001, "integer")
             query = [term("(i+1)*(-1)**i" if self.decoder else "n*(-1)**i") * -2, TRUE]
             return self._head(query, [parity, term("i") * sign], value, mask, "1", "neighbour", bound)
         tie = term("1/(i+1)") * -1 if self.decoder else term("i/n") * sign
         scale = "1 if n < 4 else (n-1)*(n-3)" if self.decoder else "n-1"
-        query = [parity * -0.875, TRUE]
-        return self._head(query, [parity, tie], value, mask, scale, "neighbour", Neighbour(self.decoder))
+        query = [parity * -0.875 - 0.875, parity * 0.875 - 0.875, TRUE]  # -7/4 for the query's own parity, else 0
+        key = [parity * 0.5 + 0.5, parity * -0.5 + 0.5, tie]
+        return self._head(query, key, value, mask, scale, "neighbour", Neighbour(self.decoder))
 
     def average(self, value: Value, mask: Mask) -> Result:
         """The mean over what is visible.
@@ -144,16 +149,17 @@ class Patterns:
             number: at least ``1 / (2 per N)`` from 0, ``N`` the number of visible positions.
             mask: ``past``, ``future`` or ``none``.
             size: the sum of the absolute values of the weights in it.
-            per: 1, or 4/3 after a look-up.
+            per: 1, or 4/3 after a look-up; the logarithm is then that of ``4n - 3``.
 
         Returns:
             The head.
         """
-        text = f"{2 * per}*n*{_LOG}"
+        base = 6 if per == 1 else 4
+        text = f"{2 * per}*n*log({base}*n-{base - 1})"
         end = "i == n-1" if mask == "future" else "i == 0"
         one = self.end(mask)
         key = one if self.sharp else self.network.term(f"{text} if {end} else 0")
-        return self._head([number], [key], one, mask, text, "threshold", Threshold(size, float(per)))
+        return self._head([number], [key], one, mask, text, "threshold", Threshold(size, float(per), base))
 
     def lookup(self, share: Value, whole: Value, value: Value, mask: Mask, weight: int = 0) -> Result:
         """The value at the position ``C - 1`` for a count ``C >= 1``; see ``bounds.Lookup``.
@@ -170,8 +176,8 @@ class Patterns:
         """
         gap = GAP
         if weight:
-            gap = Fraction(math.ceil(8 * (math.log(16 * weight) + 0.3)), 8)
-        term, bound = self.network.term, Lookup(float(gap), float(weight), 24 if self.decoder else 16)
+            gap = Fraction(math.ceil(8 * math.log((weight - NUMBER) / NUMBER)), 8)
+        term, bound = self.network.term, Lookup(float(gap), float(weight))
         if self.decoder:
             key = [term("1/(i+1)**2") * -1, term("1/(i+1)") * 2]
             return self._head([share, whole], key, value, mask, f"{gap}*n**3*(n-1)", "look-up", bound)

@@ -2,17 +2,21 @@
 
 A start marker stands in front, so position ``i`` of the word is position ``i`` of the model. Every vector is an affine
 form of the residual stream, exact under average-hard attention; integers are held as such, so position embeddings are
-not bounded. Theorem 26 (:mod:`restrict.simulate.uniform_tieless`) turns the result into a softmax transformer.
+not bounded. At a temperature that :mod:`.budget` computes (Theorem 26) the result is a softmax transformer: truth
+values are rounded wherever attention or a comparison makes them, so they are exact there, too.
 
-- **Position-wise**: sums are affine; ``and`` is ``relu(a + b - 1)``, comparisons of integers are differences of ReLUs.
+- **Position-wise**: sums are affine; ``and`` is ``relu(a + b - 1)``; ``d >= 0`` for an integer ``d`` is ``relu(2d +
+  3/2) - relu(2d + 1/2)``, right for what is within 1/4 of ``d``, and rounded once more, for large ``d`` in floating
+  point.
 - **psum**: a uniform past-masked head reads ``c / (i+1)`` with the count ``c <= i``; a look-up turns it into ``c``:
   keys ``(2j, -j^2)``, query ``(c/(i+1), 1/(i+1))``, so the score is ``(c^2 - (j-c)^2) / (i+1)``, greatest at ``j = c``
   alone, with gap ``1/(i+1)``.
 - **Attention** to the rightmost ``j`` with a score ``B(i,j) and u(i) == v(j)``: the score is ``2 u v - v^2 + B - 1``
   plus ``j / (2(i+1))``, relative to ``u^2``: it is in ``[0, 1/2)`` where the condition holds, below ``-1/2`` where it
   does not, and all keys differ by at least ``1/(2(i+1))``. The marker has ``-1/4``: it wins where nothing else does,
-  and says that the default holds. For the leftmost, ``1/2 - j / (2(i+1))``. Squares come from a look-up, and ``B``
-  from the one-hot vectors of what it reads at ``i`` and at ``j``.
+  and says that the default holds. For the leftmost, ``1/2 - j / (2(i+1))``. Before they are compared ``u`` and ``v``
+  are looked up once more, together with their squares, so what softmax lost until then does not matter (*snapped*).
+  ``B`` comes from the one-hot vectors of what it reads at ``i`` and at ``j``.
 
 The construction is our own; Strobl et al. (2024) prove that one exists. Invariant: every head is uniform or tieless
 with gap at least ``1/(2n)``: :func:`gap_of`.
@@ -21,74 +25,34 @@ with gap at least ``1/(2n)``: :func:`gap_of`.
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+import math
 from fractions import Fraction
 
 import numpy as np
 
 from restrict.errors import NotEstablished, ResourceLimit
+from restrict.simulate.srasp.budget import (
+    Attended,
+    Budget,
+    Carried,
+    Compared,
+    Counted,
+    Line,
+    Snapped,
+    Spread,
+    Step,
+)
+from restrict.simulate.srasp.form import Form, below, number
+from restrict.simulate.srasp.score import holds, leaves, split
 from restrict.simulate.srasp.syntax import Attention, Mask, Node, PrefixSum, Program, Statement
 from restrict.simulate.stream import HeadRows, Stream, Unit
+from restrict.simulate.uniform_tieless import grows
 from restrict.soft.model import SoftModel, SoftOutput
 from restrict.soft.terms import Term
 
 MARKER = "<s>"
 MAX_LEAVES = 10
 """Truth values that one score may read on either side."""
-Line = tuple[int, int]
-"""``(a, b)``: the number ``a i + b``, for ``i`` the position of the model, from 0."""
-
-
-@dataclass(frozen=True)
-class Form:
-    """An affine form of the stream, ready at ``time``; its values lie between the lines ``low`` and ``high``."""
-
-    row: tuple[tuple[int, float], ...]
-    bias: float
-    time: int
-    low: Line = (0, 0)
-    high: Line = (0, 1)
-
-    def scaled(self, factor: int) -> Form:
-        """A multiple."""
-        ends = [(self.low[0] * factor, self.low[1] * factor), (self.high[0] * factor, self.high[1] * factor)]
-        low, high = ends if factor >= 0 else ends[::-1]
-        return Form(tuple((d, w * factor) for d, w in self.row), self.bias * factor, self.time, low, high)
-
-    def plus(self, other: Form) -> Form:
-        """The sum."""
-        row = dict(self.row)
-        for d, w in other.row:
-            row[d] = row.get(d, 0.0) + w
-        low = (self.low[0] + other.low[0], self.low[1] + other.low[1])
-        high = (self.high[0] + other.high[0], self.high[1] + other.high[1])
-        kept = tuple((d, w) for d, w in row.items() if w)
-        return Form(kept, self.bias + other.bias, max(self.time, other.time), low, high)
-
-
-def number(value: int) -> Form:
-    """A constant form.
-
-    Args:
-        value: the number.
-
-    Returns:
-        The form.
-    """
-    return Form((), float(value), 0, (0, value), (0, value))
-
-
-def below(one: Line, two: Line) -> bool:
-    """Whether one line is nowhere above another.
-
-    Args:
-        one: a line.
-        two: a line.
-
-    Returns:
-        The answer, for all ``i >= 0``.
-    """
-    return one[0] <= two[0] and one[1] <= two[1]
 
 
 def gap_of(n: int) -> Fraction:
@@ -111,12 +75,28 @@ def compile_program(program: Program) -> SoftModel:
 
     Returns:
         Weights for :func:`restrict.simulate.laws.run` with the law ``average``: the output is a sign, read at every
-        position. Run as softmax at its scales of 1 they mean nothing; see
-        :func:`restrict.simulate.uniform_tieless.temperature`.
+        position. Run as softmax at its scales of 1 they mean nothing; see :func:`compile_with_budget`.
 
     Raises:
         NotEstablished: a statement outside what is compiled, with its name and the reason.
         ResourceLimit: a score that reads more than 10 truth values on one side.
+    """
+    return compile_with_budget(program)[0]
+
+
+def compile_with_budget(program: Program) -> tuple[SoftModel, Budget]:
+    """The same, with what is needed to make it a softmax transformer.
+
+    Args:
+        program: the program.
+
+    Returns:
+        The model, and its error budget; with ``sharp = budget.sharpness(n, epsilon)`` the softmax transformer is
+        ``restrict.simulate.uniform_tieless.by_softmax(model, sharp)``.
+
+    Raises:
+        NotEstablished: as :func:`compile_program`.
+        ResourceLimit: as :func:`compile_program`.
     """
     compiler = _Compiler(program)
     for s in program.statements:
@@ -124,7 +104,8 @@ def compile_program(program: Program) -> SoftModel:
             compiler.statement(s)
         except (NotEstablished, ResourceLimit) as error:
             raise type(error)(f"{program.name}: vector {s.name!r}: {error}") from None
-    return compiler.result()
+    model = compiler.result()
+    return model, Budget(tuple(compiler.steps), tuple(compiler.raw), grows(model))
 
 
 class _Compiler:
@@ -137,6 +118,15 @@ class _Compiler:
         marker = self.stream.token[len(program.alphabet)]
         self.marker = Form(((marker, 1.0),), 0.0, 0)
         self.place = Form(((self.stream.term("i"), 1.0),), 0.0, 0, (1, 0), (1, 0))
+        self.steps: list[Step] = []
+        self.raw: list[int] = []
+        self.sizes: dict[int, Line] = {self.place.row[0][0]: (1, 0)}
+
+    def spread(self, form: Form) -> Spread:
+        """A form for the budget; dimensions without a size hold truth values."""
+        sizes = [(abs(w), *self.sizes.get(d, (0, 1))) for d, w in form.row]
+        slope, rest = (math.ceil(sum(w * line[at] for w, *line in sizes)) for at in (0, 1))
+        return Spread(form.known, (slope, rest + math.ceil(abs(form.bias))))
 
     def result(self) -> SoftModel:
         out = self.forms[self.program.output]
@@ -162,18 +152,33 @@ class _Compiler:
         self.stream.unit(form.time, Unit(dict(form.row), form.bias, {made: 1.0}))
         return Form(((made, 1.0),), 0.0, form.time + 1, low, high)
 
-    def positive(self, form: Form) -> Form:
-        """``max(form, 0)`` of an integer, with its range."""
-        high = (max(form.high[0], 0), max(form.high[1], 0))
-        low = form.low if below((0, 0), form.low) else (0, 0)
-        return form if below((0, 0), form.low) else self.relu(form, low, high)
+    def carried(self, form: Form, low: Line, high: Line) -> Form:
+        """The positive part of an integer."""
+        found = self.relu(form, low, high)
+        made = found.row[0][0]
+        self.sizes[made] = self.spread(form).size
+        self.steps.append(Carried(made, self.spread(form)))
+        return found
 
     def at_least(self, form: Form, least: int) -> Form:
-        """Whether an integer is at least a number."""
-        shifted = form.plus(number(-least))
-        up, down = self.relu(shifted.plus(number(1))), self.relu(shifted)
-        found = up.plus(down.scaled(-1))
-        return Form(found.row, found.bias, found.time)
+        """Whether an integer is at least a number: rounded, and rounded again for floating point."""
+        double = form.plus(number(-least)).scaled(2)
+        if not form.row:
+            return number(int(form.bias >= least))
+        self.steps.append(Compared(self.spread(form)))
+        first = self.stream.block(1, form.time + 1).start
+        for shift, weight in ((1.5, 1.0), (0.5, -1.0)):
+            self.stream.unit(form.time, Unit(dict(double.row), double.bias + shift, {first: weight}))
+        return self.rounded(Form(((first, 1.0),), 0.0, form.time + 1), form.time + 1)
+
+    def rounded(self, raw: Form, time: int, *more: Form) -> Form:
+        """A truth value from approximate ones of which at most one holds (Lemma 9), by units of layer ``time``."""
+        made = self.stream.block(1, time + 1).start
+        for form in (raw, *more):
+            for shift, weight in ((0.5, 1.0), (1.5, -1.0)):
+                row = {d: 2 * w for d, w in form.row}
+                self.stream.unit(time, Unit(row, 2 * form.bias - shift, {made: weight}))
+        return Form(((made, 1.0),), 0.0, time + 1)
 
     def both(self, *forms: Form) -> Form:
         """The conjunction of truth values."""
@@ -226,7 +231,10 @@ class _Compiler:
     def extreme(self, op: str, args: list[Form], difference: Form) -> Form:
         """The smaller or greater of two integers, with its range."""
         a, b = args
-        over = self.relu(difference)  # a - b where a is greater
+        over = self.carried(difference, (0, 0), (abs(difference.high[0]), abs(difference.high[1])))  # a - b, or 0
+        most: dict[int, float] = {}
+        for d, w in (*a.known, *b.known):  # the greater of two numbers moves no more than one of them
+            most[d] = max(most.get(d, 0.0), w)
         found = a.plus(over.scaled(-1)) if op == "min" else b.plus(over)
         if op == "min":
             high = b.high if below(b.high, a.high) else a.high
@@ -236,7 +244,7 @@ class _Compiler:
         else:
             high = (max(a.high[0], b.high[0]), max(a.high[1], b.high[1]))
             low = b.low if below(a.low, b.low) else a.low
-        return Form(found.row, found.bias, found.time, low, high)
+        return Form(found.row, found.bias, found.time, low, high, tuple(most.items()))
 
     # -------------------------------------------------------- heads
 
@@ -269,16 +277,22 @@ class _Compiler:
         self.stream.unit(time - 1, Unit(dict(form.row), form.bias, {made: 1.0}))
         return made
 
-    def look_up(self, form: Form, values: list[tuple[str, Line]]) -> list[Form]:
-        """What some terms of ``j`` are at ``j = form``, an integer in ``0 .. i``: the score is ``2 j form - j^2``."""
+    def snapped(self, form: Form) -> tuple[Form, Form]:
+        """An integer in ``0 .. i`` read again, and its square: the score is ``2 j form - j^2``."""
         if not (below((0, 0), form.low) and below(form.high, (1, 0))):
             raise NotEstablished(
                 "an integer that is compared between i and j must lie in 0 .. i at every position; "
                 "write it as min(max(x, 0), pos(i))"
             )
-        pairs = [(form.scaled(2), self.place), (number(-1), self.term("i*i", (0, 0), (0, 0)))]
-        terms = [self.term(text, (0, 0), high) for text, high in values]
-        return self.head(form.time, pairs, terms, "past")
+        square = self.term("i*i", (0, 0), (0, 0))
+        if form.row == self.place.row and form.bias == 0:
+            return self.place, square  # exact already
+        pairs = [(form.scaled(2), self.place), (number(-1), square)]
+        found, squared = self.head(form.time, pairs, [self.place, square], "past")
+        at, at_square = found.row[0][0], squared.row[0][0]
+        self.steps.append(Snapped(at, at_square, self.spread(form)))
+        self.raw += [at, at_square]
+        return Form(found.row, 0.0, found.time, (0, 0), (1, 0)), squared
 
     def term(self, text: str, low: Line, high: Line) -> Form:
         """A term of the position."""
@@ -294,26 +308,36 @@ class _Compiler:
             (self.term("1/(i+1)", (0, 0), (0, 1)).scaled(-1), self.term("i*i", (0, 0), (0, 0))),
         ]
         (found,) = self.head(average.time, pairs, [self.place], "past")
+        at = found.row[0][0]
+        self.steps.append(Counted(at))
+        self.sizes[at] = (1, 0)
+        self.raw.append(at)
         return Form(found.row, found.bias, found.time, (0, 0), (1, 0))
 
     def attention(self, s: Attention) -> Form:
         """The scored head, its default from the marker."""
         equality, rest = split(s.score)
         pairs, time = self.matches(rest, s)
+        snapped, unique = None, False
         if equality is not None:
-            pairs, time = self.equal(equality, pairs, time)
-        value = self.gated(self.value(s.value))
-        default = self.value(s.default)
-        time = max(time, value.time + 1, 1)
-        found, at_marker = self.head(time, pairs, [value, self.marker], s.mask)
-        if s.default.op == "const":
-            result = found.plus(at_marker.scaled(s.default.value))
-        elif s.default.boolean:
-            result = found.plus(self.both(at_marker, default))
-        else:
+            pairs, time, snapped, unique = self.equal(equality, pairs, time)
+        inner = self.value(s.value)
+        value, default = self.gated(inner), self.value(s.default)
+        boolean = s.value.boolean
+        if not boolean and s.default.op != "const":
             raise NotEstablished("the default of an integer must be a number")
-        low, high = (0, 0), (max(value.high[0], default.high[0]), max(value.high[1], default.high[1]))
-        return Form(result.row, result.bias, result.time, low, high)
+        time = max(time, value.time + 1, default.time, 1)
+        found, at_marker = self.head(time, pairs, [value, self.marker], s.mask)
+        at = found.row[0][0]
+        high = (max(value.high[0], default.high[0]), max(value.high[1], default.high[1]))
+        read = Spread(self.spread(inner).weights, (abs(high[0]), abs(high[1])))
+        self.steps.append(Attended(at, boolean, snapped, unique, len(pairs), read, s.value.op == "pos"))
+        self.raw += [at, at_marker.row[0][0]]
+        if boolean:
+            return self.rounded(found, time, at_marker.plus(default).plus(number(-1)))
+        self.sizes[at] = high
+        result = found.plus(at_marker.scaled(s.default.value))
+        return Form(result.row, result.bias, result.time, (0, 0), high, ((at, 1.0),))
 
     def gated(self, form: Form) -> Form:
         """A value that is 0 at the marker; integers must be at least 0."""
@@ -353,14 +377,15 @@ class _Compiler:
             found.append((bits, self.both(*signs, *more) if signs or more else number(1)))
         return found
 
-    def equal(self, node: Node, pairs: list[tuple[Form, Form]], time: int) -> tuple[list[tuple[Form, Form]], int]:
-        """Adds ``2 u v - v^2``, and ``u^2`` at the marker."""
+    def equal(
+        self, node: Node, pairs: list[tuple[Form, Form]], time: int
+    ) -> tuple[list[tuple[Form, Form]], int, tuple[int, int], bool]:
+        """Adds ``2 u v - v^2``, and ``u^2`` at the marker; also what was snapped, and whether ``v`` is the position."""
         here, there = node.args if "i" in node.args[0].sides else node.args[::-1]
-        u, v = self.value(here), self.value(there)
-        (u_square,) = self.look_up(u, [("i*i", (0, 0))])
-        (v_square,) = self.look_up(v, [("i*i", (0, 0))])
+        (u, u_square), (v, v_square) = self.snapped(self.value(here)), self.snapped(self.value(there))
         pairs = [*pairs, (u.scaled(2), v), (number(-1), v_square), (u_square, self.marker)]
-        return pairs, max(time, u_square.time, v_square.time)
+        ready = max(time, u.time, u_square.time, v_square.time)
+        return pairs, ready, (u.row[0][0], v.row[0][0]), there.op == "pos"
 
 
 def _merged(pairs: list[tuple[Form, Form]]) -> list[tuple[Form, Form]]:
@@ -370,77 +395,3 @@ def _merged(pairs: list[tuple[Form, Form]]) -> list[tuple[Form, Form]]:
         slot = (query.row, query.bias)
         found[slot] = (query, found[slot][1].plus(key)) if slot in found else (query, key)
     return list(found.values())
-
-
-def split(score: Node) -> tuple[Node | None, Node | None]:
-    """The integer equality between ``i`` and ``j`` of a conjunction, and the rest.
-
-    Args:
-        score: a truth value over both sides.
-
-    Returns:
-        The equality or ``None``, and the other conjuncts or ``None`` where there are none.
-
-    Raises:
-        NotEstablished: two of them, or one that is not a conjunct.
-    """
-    parts = list(score.args) if score.op == "and" else [score]
-    equalities = [p for p in parts if _is_equality(p)]
-    rest = [p for p in parts if not _is_equality(p)]
-    if len(equalities) > 1:
-        raise NotEstablished("a score may have one integer equality between i and j")
-    for part in rest:
-        _no_comparison(part)
-    whole = None if not rest else rest[0] if len(rest) == 1 else Node("and", tuple(rest), boolean=True)
-    if whole is not None and whole.op == "const" and whole.value == 1:
-        whole = None
-    return (equalities[0] if equalities else None), whole
-
-
-def _is_equality(node: Node) -> bool:
-    return node.op == "==" and len(node.sides) == 2 and all(len(a.sides) == 1 for a in node.args)
-
-
-def _no_comparison(node: Node) -> None:
-    """Refuse a comparison of ``i`` with ``j`` inside a Boolean combination."""
-    if len(node.sides) < 2:
-        return
-    if node.op not in ("and", "or", "not"):
-        raise NotEstablished(
-            "integers at i and j are compared by one == that is joined by 'and' to the rest of the score only"
-        )
-    for arg in node.args:
-        _no_comparison(arg)
-
-
-def leaves(node: Node, side: str) -> list[Node]:
-    """The greatest parts of a score that read one side only, each once.
-
-    Args:
-        node: a Boolean combination of such parts.
-        side: ``i`` or ``j``.
-
-    Returns:
-        The parts; what reads neither side is none.
-    """
-    if len(node.sides) <= 1:
-        return [node] if side in node.sides else []
-    return list(dict.fromkeys(leaf for arg in node.args for leaf in leaves(arg, side)))
-
-
-def holds(node: Node, known: dict[Node, bool]) -> bool:
-    """The value of a Boolean combination.
-
-    Args:
-        node: the combination.
-        known: the values of its parts on one side.
-
-    Returns:
-        The value.
-    """
-    if node in known:
-        return known[node]
-    if node.op == "const":
-        return bool(node.value)
-    args = [holds(a, known) for a in node.args]
-    return {"not": lambda: not args[0], "and": lambda: all(args), "or": lambda: any(args)}[node.op]()

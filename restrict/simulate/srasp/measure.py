@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from restrict.arrays import I64
 from restrict.errors import UsageError
 from restrict.simulate.measure import CELLS, EXHAUSTIVE, Measured, affordable
 from restrict.simulate.srasp.interpreter import run
 from restrict.simulate.srasp.syntax import Program
-from restrict.soft.evaluate import logits
+from restrict.soft.evaluate import Real, activations
 from restrict.soft.model import SoftModel
 
 
-def measure(program: Program, soft: SoftModel, n: int, samples: int = 200, seed: int = 0) -> Measured:
-    """The largest deviation of the logits from plus or minus 1/2, at all positions of the word.
+def measure(
+    program: Program, soft: SoftModel, raw: Sequence[int], n: int, samples: int = 200, seed: int = 0
+) -> Measured:
+    """The largest deviation of any truth value or integer before it is rounded, at all positions of the word.
 
     Args:
         program: the program.
         soft: its softmax transformer.
+        raw: the dimensions that hold truth values and integers before rounding (``Budget.raw``).
         n: the length, the start marker counted.
         samples: how many words are drawn where there are more than 4096.
         seed: of the samples.
@@ -42,7 +48,27 @@ def measure(program: Program, soft: SoftModel, n: int, samples: int = 200, seed:
         if not len(part):
             continue
         truth = np.array([run(program, [program.alphabet[a] for a in word])[program.output] for word in part])
-        found = logits(soft, soft.encode(np.ascontiguousarray(part)))[:, 1:, 0]
-        error = max(error, float(np.abs(found - (truth - 0.5)).max(initial=0.0)))
+        error, found = deviation(soft, raw, np.ascontiguousarray(part), error)
         wrong += int(((found > 0) != (truth > 0)).any(axis=1).sum())
     return Measured((error,), len(words), everything, wrong)
+
+
+def deviation(
+    soft: SoftModel, raw: Sequence[int], words: I64, before: float = 0.0, dtype: type = np.float64
+) -> tuple[float, Real]:
+    """How far what is rounded is from integers, and the logits.
+
+    Args:
+        soft: a softmax transformer of an S-RASP program.
+        raw: the dimensions that hold truth values and integers before rounding.
+        words: int64, shape (words, n - 1): symbol indices, without the marker.
+        before: a deviation that was found already.
+        dtype: ``np.float64`` or ``np.float32``.
+
+    Returns:
+        The larger of the two deviations (measured), and the logits at the positions of the word, shape (words, n - 1).
+    """
+    x = activations(soft, soft.encode(words), dtype=dtype)[:, 1:]
+    out: Real = soft.output.unembed.T.astype(dtype)
+    read = x[..., list(raw)].astype(np.float64)
+    return max(before, float(np.abs(read - np.rint(read)).max(initial=0.0))), (x @ out + soft.output.bias)[..., 0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from restrict.errors import UsageError, quote
+from restrict.errors import UsageError, did_you_mean, quote
 from restrict.files import read_bytes
 from restrict.simulate.srasp.parser import parse
 from restrict.simulate.srasp.programs import dyck, flip_flop, induction
@@ -43,5 +43,6 @@ def load(text: str) -> Program:
         return parse(read_bytes(Path(text)).decode("utf-8", errors="replace"), text)
     name = text.removeprefix("srasp:")
     if name not in BUILT_IN:
-        raise UsageError(f"{quote(name)} is no built-in S-RASP program; built in are {', '.join(BUILT_IN)}")
+        near = did_you_mean(name, BUILT_IN)
+        raise UsageError(f"{quote(name)} is no built-in S-RASP program{near}; built in are {', '.join(BUILT_IN)}")
     return parse(BUILT_IN[name], text)

@@ -1,0 +1,102 @@
+"""Long rows of hashed scores are scanned once: their best pairs, kept beside the instance.
+
+A row of a large alphabet has a score for every position and symbol: a thousand million at a million positions and a
+thousand symbols, and one look at them all takes a tenth of a second to seconds. Which pairs reach a given score does
+not depend on the restriction. So a scan that found *all* pairs of score at least ``bar`` is kept, and the candidates of
+the same row under a restriction are those of them at positions with the whole domain, together with the pairs of the
+restricted positions, which are scored anew (:meth:`restrict.abstract.rows.Row.candidates`).
+
+Invariant: among ``pairs`` are all pairs (j, w) of score at least ``bar`` with ``first <= j < stop``, ``j`` not in
+``apart`` and ``0 <= w < domain``; they are what the scan of the row found, not what a search believes. The check of a
+certificate file starts with an empty memory and scans every row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from restrict.arrays import I64
+from restrict.model.program import Instance
+
+LONG_SCAN = 2**25
+"""Scores of a row from which what a scan found is kept: some hundredths of a second."""
+MOST_BYTES = 2**28
+"""Bytes that are kept for one instance; beyond, rows are scanned again."""
+
+
+@dataclass(frozen=True, eq=False)
+class KeptScan:
+    """The pairs of a row that reach ``bar``: int64, shape (3, m), rows j, w, score."""
+
+    first: int
+    stop: int
+    apart: I64
+    bar: int
+    pairs: I64
+
+    def covers(self, first: int, stop: int, apart: I64) -> bool:
+        """Whether it answers for these positions, where ``apart`` (ascending) are scored otherwise.
+
+        Args:
+            first: the first position.
+            stop: one past the last one.
+            apart: int64, shape (m,), ascending.
+
+        Returns:
+            Whether all positions first .. stop - 1 but those apart were scanned with the whole domain.
+        """
+        inside = self.apart[(self.apart >= first) & (self.apart < stop)]
+        return self.first <= first and stop <= self.stop and bool(np.isin(inside, apart).all())
+
+    def of_others(self, first: int, stop: int, apart: I64) -> I64:
+        """The pairs at positions first .. stop - 1 that are not apart.
+
+        Args:
+            first: the first position.
+            stop: one past the last one.
+            apart: int64, shape (m,), ascending.
+
+        Returns:
+            int64, shape (3, m).
+        """
+        j = self.pairs[0]
+        return self.pairs[:, (j >= first) & (j < stop) & ~np.isin(j, apart)]
+
+
+class KeptScans:
+    """What is kept for one instance, by the hash state before the position and the number of key values."""
+
+    def __init__(self) -> None:
+        self.by_row: dict[tuple[int, int], KeptScan] = {}
+        self.held = 0
+
+    def keep(self, seed: int, domain: int, scan: KeptScan) -> None:
+        """Keep a scan, in place of an earlier one of the same row, unless the memory is full.
+
+        Args:
+            seed: the hash state before the position.
+            domain: the number of key values.
+            scan: what was found.
+        """
+        old = self.by_row.get((seed, domain))
+        held = self.held + scan.pairs.nbytes - (old.pairs.nbytes if old else 0)
+        if held <= MOST_BYTES:
+            self.by_row[seed, domain], self.held = scan, held
+
+
+_KEPT: WeakKeyDictionary[Instance, KeptScans] = WeakKeyDictionary()
+
+
+def kept_scans(instance: Instance) -> KeptScans:
+    """What is kept for an instance, for as long as it lives.
+
+    Args:
+        instance: a model at a length.
+
+    Returns:
+        Its scans, empty at first.
+    """
+    return _KEPT.setdefault(instance, KeptScans())

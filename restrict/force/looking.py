@@ -1,0 +1,119 @@
+"""Many abstract runs of one instance: what the output may be under one restriction after another.
+
+On kernels (:mod:`restrict.force.compiled`) where the arrays of the instance are not too large, in Python
+(:mod:`restrict.force.on_demand`) elsewhere; the answers are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from restrict.arrays import FREE_INPUT, I64
+from restrict.force.compiled import CompiledRun, TooMuch, supported
+from restrict.force.minimise import needed_cone
+from restrict.force.on_demand import OnDemandState
+from restrict.model.program import Instance
+
+
+class Looking:
+    """V of the output at one position, run by run; rows are ordered once for all of them.
+
+    Args:
+        instance: the model at its length.
+        position: that of the output, 0..n - 1.
+    """
+
+    def __init__(self, instance: Instance, position: int) -> None:
+        self.instance, self.position = instance, position
+        self.shared = OnDemandState.of(instance, {})
+        self.compiled = CompiledRun(instance, position, self.shared) if supported(instance) else None
+        self.state = self.shared
+        self.node = (instance.model.output.variable, position)
+
+    def values(self, fixed: Mapping[int, int]) -> tuple[int, ...]:
+        """V of the output.
+
+        Args:
+            fixed: symbol indices by position, without markers.
+
+        Returns:
+            Value indices, ascending. Cost: the nodes that the output reads, and rows that are new.
+        """
+        if self.compiled is not None:
+            try:
+                return self.compiled.look(fixed)
+            except TooMuch:
+                self.compiled = None
+        self.state = self.shared.under(fixed)
+        return tuple(self.state.values(*self.node))
+
+    def labels(self, fixed: Mapping[int, int]) -> set[str]:
+        """The labels that are possible (an upper bound on the set).
+
+        Args:
+            fixed: symbol indices by position, without markers.
+
+        Returns:
+            The labels. Cost: that of :meth:`values`.
+        """
+        return {self.instance.label(v) for v in self.values(fixed)}
+
+    def label_of(self, word: I64) -> str:
+        """The label of one word.
+
+        Args:
+            word: symbol indices of all positions, int64, shape (n,), markers included.
+
+        Returns:
+            The label (exact). Cost: the nodes that the output reads on it.
+        """
+        if self.compiled is not None:
+            try:
+                (value,) = self.compiled.look_at(word)
+                return self.instance.label(value)
+            except TooMuch:
+                self.compiled = None
+        self.state = OnDemandState(self.instance)
+        self.state.rows_of(self.shared)
+        self.state.tokens = {i: (a,) for i, a in enumerate(word.tolist())}
+        (value,) = self.state.values(*self.node)
+        return self.instance.label(value)
+
+    def tokens_read(self) -> set[int]:
+        """The positions whose tokens the last run read, markers left out: fixing or freeing others changes nothing."""
+        if self.compiled is not None:
+            return set(self.compiled.tokens_read()).difference(self.instance.pinned)
+        return self.state.read_tokens(self.node).difference(self.instance.pinned)
+
+    def cone(self) -> dict[str, tuple[int, ...]]:
+        """The nodes on which the last run rests."""
+        return needed_cone(self.state, self.node) if self.compiled is None else self.compiled.cone()
+
+    def open_tokens(self) -> dict[int, float]:
+        """The free positions that the last run read, each with how much the nodes that read it leave open: a node of
+        more than one value that reads ``m`` free tokens counts ``2^-m`` for each."""
+        if self.compiled is not None:
+            weight, fixed = self.compiled.weights(), self.compiled.run.tokens
+            return {i: float(weight[i]) for i in self.compiled.tokens_read() if fixed[i] == FREE_INPUT}
+        free = [i for i in self.tokens_read() if i not in self.state.tokens]
+        counts = dict.fromkeys(free, 0.0)
+        for node, sources in self.state.reads.items():
+            tokens = [j for name, j in sources if name == "token" and j in counts]
+            if len(self.state.values(*node)) > 1:
+                for j in tokens:
+                    counts[j] += 2.0 ** -len(tokens)
+        return counts
+
+    def open_weight(self) -> float:
+        """The sum of :meth:`open_tokens`: how much the last run leaves open."""
+        return sum(self.open_tokens().values()) if self.compiled is None else float(self.compiled.weights().sum())
+
+    @property
+    def examined(self) -> int:
+        """How many nodes the last run examined."""
+        return len(self.state.reads) if self.compiled is None else self.compiled.examined
+
+    @property
+    def scores(self) -> int:
+        """Scores computed so far, for rows that were new."""
+        return self.shared.scores if self.compiled is not None else self.shared.scores + self.state.scores

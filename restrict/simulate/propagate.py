@@ -1,0 +1,168 @@
+"""Bounds on activations and on their errors, entry by entry, for all words and positions at once, through every layer.
+
+For each entry of the residual stream ``size`` bounds the absolute value of the exact one and ``error`` the distance of
+the computed one. Sums of ``k`` products err by at most ``gamma_k = k u / (1 - k u)`` times the sum of absolute values,
+in any order and with or without fused operations (Higham 2002, section 3.1); ``u = 0`` is real arithmetic. What a head
+reads is bounded by the caller: :mod:`.rounding` for floating point, :mod:`.uniform_tieless` for Theorem 26.
+
+Invariant: every bound is rounded outward.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from restrict.errors import NotEstablished
+from restrict.soft.model import Floats, SoftHead, SoftLayer, SoftModel
+
+SLACK = 1 + 2.0**-30
+"""More than the rounding of a sum of up to a million non-negative products."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """For each entry of a vector: a bound on the absolute value of the exact one, and on the error."""
+
+    size: Floats
+    error: Floats
+
+    def plus(self, other: Bounds, unit: float) -> Bounds:
+        """The rounded sum.
+
+        Args:
+            other: of the same length.
+            unit: unit roundoff.
+
+        Returns:
+            Its bounds.
+        """
+        size, error = self.size + other.size, self.error + other.error
+        return Bounds(size * SLACK, (error + 2 * unit * (size + error)) * SLACK)
+
+
+Read = Callable[[SoftHead, Bounds], Bounds]
+"""Bounds on what a head reads (before its output matrix), from those of its input."""
+
+
+def refuse(model: SoftModel, what: str) -> None:
+    """Refuse what is not analysed.
+
+    Args:
+        model: a softmax model.
+        what: the analysis, for the message.
+
+    Raises:
+        NotEstablished: LayerNorm, GELU or additive scores.
+    """
+    if model.final_norm is not None or any(layer.norm != "none" for layer in model.layers):
+        raise NotEstablished(f"{what}: LayerNorm is not analysed")
+    if any(head.score != "dot" for layer in model.layers for head in layer.heads):
+        raise NotEstablished(f"{what}: additive scores are not analysed")
+    if any(layer.ffn is not None and layer.ffn.activation != "relu" for layer in model.layers):
+        raise NotEstablished(f"{what}: only ReLU networks are analysed")
+
+
+def logits_error(model: SoftModel, n: int, unit: float, read: Read) -> float:
+    """How far any logit can be from the exact one, on any word and at any position.
+
+    Args:
+        model: what :func:`refuse` lets through.
+        n: the length.
+        unit: unit roundoff.
+        read: bounds on what a head reads.
+
+    Returns:
+        A certified bound, infinite where an activation may overflow.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        x = embedded(model, n, unit)
+        for layer in model.layers:
+            x = through(layer, x, unit, read)
+        found = float(linear(model.output.unembed, model.output.bias, x, unit).error.max()) * SLACK
+    return found if math.isfinite(found) else math.inf
+
+
+def embedded(model: SoftModel, n: int, unit: float) -> Bounds:
+    """The embeddings of all tokens at all positions.
+
+    Args:
+        model: the model.
+        n: the length.
+        unit: unit roundoff. Position terms are computed in float64 first.
+
+    Returns:
+        Bounds; without errors for ``unit`` 0.
+    """
+    token, positions = np.abs(model.embed).max(axis=0), model.positions
+    found = Bounds(token, 2 * unit * token)
+    if positions.table is None:
+        return found
+    if positions.kind == "table":
+        size, error = np.abs(positions.table[:n]), np.zeros_like(positions.table[:n])
+    else:
+        values = np.abs(np.stack([t.column(n) for t in positions.terms], axis=1))
+        inexact, table = np.stack([t.errors(n) for t in positions.terms], axis=1), np.abs(positions.table)
+        size, error = (values + inexact) @ table, inexact @ table
+        error = error + gamma(len(positions.terms), 2.0**-53) * size
+    place = Bounds(size.max(axis=0) * SLACK, (error + 2 * unit * size).max(axis=0) * SLACK * (unit > 0))
+    if positions.combine == "add":
+        return found.plus(place, unit)
+    return Bounds(np.concatenate([found.size, place.size]), np.concatenate([found.error, place.error]))
+
+
+def gamma(k: int, unit: float) -> float:
+    """A sum of rounded products, with the rounding of the weights to the type and a few operations more.
+
+    Args:
+        k: how many products.
+        unit: unit roundoff.
+
+    Returns:
+        The relative error.
+    """
+    share = (k + 8) * unit
+    return share / (1 - share) if share < 1 else math.inf
+
+
+def linear(matrix: Floats, bias: Floats, x: Bounds, unit: float) -> Bounds:
+    """``matrix x + bias``: only products that are not 0 are rounded.
+
+    Args:
+        matrix: shape (rows, d).
+        bias: shape (rows,).
+        x: of ``d`` entries.
+        unit: unit roundoff.
+
+    Returns:
+        Bounds on the rows.
+    """
+    weights = np.abs(matrix)
+    terms = int((matrix != 0).sum(axis=1).max(initial=0)) + 1
+    size, error = weights @ x.size + np.abs(bias), weights @ x.error
+    return Bounds(size * SLACK, (error + gamma(terms, unit) * (size + error)) * SLACK)
+
+
+def through(layer: SoftLayer, x: Bounds, unit: float, read: Read) -> Bounds:
+    """One layer.
+
+    Args:
+        layer: heads, then a ReLU network.
+        x: its input.
+        unit: unit roundoff.
+        read: bounds on what a head reads.
+
+    Returns:
+        Bounds on its output.
+    """
+    bias = np.abs(layer.attention_bias)
+    moved = x.plus(Bounds(bias, 2 * unit * bias), unit) if bias.any() else x
+    for head in layer.heads:
+        moved = moved.plus(linear(head.output, np.zeros(len(head.output)), read(head, x), unit), unit)
+    if layer.ffn is None:
+        return moved
+    hidden = linear(layer.ffn.inner, layer.ffn.inner_bias, moved, unit)
+    return moved.plus(linear(layer.ffn.outer, layer.ffn.outer_bias, hidden, unit), unit)

@@ -1,0 +1,70 @@
+"""The abstract run on kernels for the search, against the run on demand in Python and the run over a cone."""
+
+import json
+
+import numpy as np
+import pytest
+
+import restrict
+from restrict.abstract.run import abstract_run
+from restrict.errors import ModelError, UsageError
+from restrict.force import compiled
+from restrict.force.compiled import CompiledRun, supported
+from restrict.force.on_demand import OnDemandState
+from restrict.model.fileformat import loads
+from restrict.model.program import Instance
+from restrict.restriction import Restriction
+from tests.random_programs import random_program
+
+
+def agrees(instance: Instance, position: int, run: CompiledRun, fixed: dict[int, int]) -> None:
+    """V of the output and of all that was examined, tokens read, and the cone."""
+    output = instance.model.output.variable
+    slow = OnDemandState.of(instance, fixed)
+    found = run.look(fixed)
+    assert found == tuple(slow.values(output, position)), (fixed, position)
+    for (name, i), values in slow.facts.items():
+        v = run.index[name]
+        if run.run.stamp[v * instance.n + i] == run.run.tally[0]:
+            assert run._bits(v, i) == values
+    read = set(run.tokens_read())
+    assert read <= set(range(instance.n))
+    assert run.look({i: a for i, a in fixed.items() if i in read}) == found
+    assert run.look(dict.fromkeys(set(instance.unpinned) - read, 0) | fixed) == found
+    run.look(fixed)
+    cone = run.cone()
+    fresh = abstract_run(instance, Restriction.of(instance, fixed), cone)
+    assert tuple(fresh.values(output, position)) == found
+    assert sum(map(len, cone.values())) <= run.examined
+
+
+def test_random_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where tables are not kept and pairs come two at a time."""
+    rng, count = np.random.default_rng(3), 0
+    while count < 200:
+        model, n = loads(json.dumps(random_program(rng)).encode()), int(rng.integers(1, 9))
+        try:
+            at = model.at(n)
+        except (ModelError, UsageError):
+            continue
+        if model.output.variable in ("token", "position"):
+            continue
+        monkeypatch.setattr(compiled, "ONE_TABLE", 2 if count % 3 == 0 else 2**16)
+        monkeypatch.setattr("restrict.force.state.FIRST_PAIRS", 1 + count % 4)
+        assert supported(at)
+        position = n - 1 if model.output.position == "last" else int(rng.integers(n))
+        run = CompiledRun(at, position)
+        for _ in range(4):
+            share = rng.random()
+            fixed = {i: int(rng.integers(len(model.alphabet))) for i in at.unpinned if rng.random() < share}
+            agrees(at, position, run, fixed)
+        count += 1
+
+
+@pytest.mark.parametrize("model", ["random:layers=2,heads=2,states=4,seed=3", "dyck1-depth3", "flip-flop", "anbn"])
+def test_longer_models(model: str) -> None:
+    at = restrict.load(model).at(150)
+    rng, run = np.random.default_rng(1), CompiledRun(at, 149)
+    for share in (0.0, 0.05, 0.2, 0.9, 1.0):
+        fixed = {i: int(rng.integers(len(at.model.alphabet))) for i in at.unpinned if rng.random() < share}
+        agrees(at, 149, run, fixed)

@@ -1,0 +1,239 @@
+"""Blocks of one large certificate: whoever does them, the certificate is the same, byte for byte."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import signal
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import restrict
+from restrict import blocks
+from restrict.abstract import run as abstract
+from restrict.cli.main import cli
+from restrict.depth_reduction import lists
+from restrict.errors import InternalError, ResourceLimit, RestrictError, UsageError
+from restrict.model.fileformat import loads
+from restrict.model.shipped import Shipped
+from restrict.sweep.workers import workers
+from tests.sweep_work import added, fail, kill_first
+
+CASES: list[tuple[str, int, dict[str, Any]]] = [
+    ("random:layers=2,heads=1,states=2,seed=4,every=1", 24, {}),
+    ("random:layers=1,heads=2,states=2,seed=2,every=1", 40, {"c": 8}),
+    ("random:layers=1,heads=2,states=2,seed=1,every=1", 60, {"method": "lemma"}),
+    ("random:layers=2,heads=1,states=2,seed=1,every=1", 48, {"method": "lemma", "free": 0.5}),
+]
+SOME = [*CASES[:2], *(pytest.param(*case, marks=pytest.mark.heavy) for case in CASES[2:])]
+
+
+class Others:
+    """Workers that get pickles, do the blocks in the wrong order, and count them."""
+
+    width = 3
+
+    def __init__(self) -> None:
+        self.done = 0
+
+    def each(self, work: blocks.Work, shared: Any, parts: Sequence[Any]) -> Generator[Any, None, None]:
+        found = {}
+        for number in reversed(range(len(parts))):
+            given = pickle.loads(pickle.dumps((work, shared, parts[number])))
+            found[number] = pickle.loads(pickle.dumps(given[0](*given[1:])))
+            self.done += 1
+        yield from (found[number] for number in range(len(parts)))
+
+
+@pytest.fixture(autouse=True)
+def every_row_is_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small lengths are shared out, too."""
+    monkeypatch.setattr(lists, "LEAST_SPREAD", 1)
+    monkeypatch.setattr(lists, "LEAST_ROWS", 4)
+    monkeypatch.setattr(abstract, "LEAST_SPREAD", 1)
+
+
+def model_of(spec: str) -> restrict.Model:
+    return restrict.load(spec)
+
+
+@pytest.mark.parametrize(("spec", "n", "wish"), SOME)
+def test_blocks_give_what_one_process_gives(spec: str, n: int, wish: dict[str, Any]) -> None:
+    model, others = model_of(spec), Others()
+    alone = restrict.certify(model, n, target="all", **wish)
+    given = restrict.certify(model, n, target="all", restriction=alone.restriction)
+    with blocks.lent(others):
+        assert restrict.certify(model, n, target="all", **wish).to_bytes() == alone.to_bytes()
+        again = restrict.certify(model, n, target="all", restriction=alone.restriction)
+    assert again.to_bytes() == given.to_bytes()
+    assert others.done > 2
+    assert blocks.width() == 1, "the workers are given back"
+
+
+def test_scores_that_are_no_hash_go_to_workers_too() -> None:
+    document = {
+        "format": "restrict-model/1", "name": "near", "alphabet": ["0", "1"],
+        "variables": [{"kind": "head", "name": "h", "value": "token", "key": "token", "score": "10 * k - abs(i - j)"}],
+        "output": {"variable": "h", "position": "every", "accept": [1]},
+    }  # fmt: skip
+    model, others = loads(json.dumps(document).encode()), Others()
+    alone = restrict.certify(model, 50, target="all", free=0.8)
+    with blocks.lent(others):
+        assert restrict.certify(model, 50, target="all", free=0.8).to_bytes() == alone.to_bytes()
+    assert others.done > 2
+
+
+def test_a_model_of_python_functions_stays_here() -> None:
+    def score(n: Any, i: Any, q: Any, j: Any, k: Any) -> Any:
+        return 10 * k - abs(i - j)
+
+    head = restrict.Head("h", value="token", key="token", score=score)
+    model = restrict.Model("near", ("0", "1"), (head,), restrict.Output("h", "every", accept=frozenset({1})))
+    assert not Shipped(model.at(20)).portable
+    alone, others = restrict.certify(model, 20, target="all", free=0.8), Others()
+    with blocks.lent(others):
+        assert restrict.certify(model, 20, target="all", free=0.8).to_bytes() == alone.to_bytes()
+    assert others.done == 0
+
+
+def test_cuts_are_a_partition() -> None:
+    assert blocks.cuts(1000) == [slice(0, 1000)]
+    with blocks.lent(Others()):
+        for count in (1, 5, 12, 1000):
+            for least in (1, 4, 2000):
+                parts = blocks.cuts(count, least)
+                assert [x for part in parts for x in range(count)[part]] == list(range(count))
+                assert len(parts) <= blocks.BLOCKS_EACH * 3
+                assert all(part.stop - part.start >= min(least, count) for part in parts)
+
+
+# ---------------------------------------------------------------- processes and clusters
+
+
+@pytest.fixture(params=["pool", pytest.param("dask", marks=pytest.mark.heavy)])
+def crew(request: pytest.FixtureRequest) -> Iterator[None]:
+    if request.param == "dask":
+        pytest.importorskip("distributed")
+    with workers(2, "local" if request.param == "dask" else None):
+        yield
+
+
+def each(work: Callable[[Any, Any], Any], shared: Any, parts: Sequence[Any]) -> list[Any]:
+    return list(blocks.each(work, shared, parts))
+
+
+@pytest.mark.heavy
+def test_blocks_on_workers_with_errors_and_kills(crew: None, tmp_path: Path) -> None:
+    """A killed worker costs nothing; what the work raises comes back; then the same workers go on."""
+    assert each(added, 100, range(20)) == list(range(100, 120))
+    assert next(iter(blocks.each(added, 1, range(50)))) == 1, "what is not asked for is given up"
+    with pytest.raises(RestrictError, match="no 3"):
+        each(fail, UsageError, range(6))
+    with pytest.raises(InternalError, match="ZeroDivisionError"):
+        each(fail, ZeroDivisionError, range(6))
+    with pytest.raises(ResourceLimit, match="out of memory"):
+        each(fail, MemoryError, range(6))
+    assert each(kill_first, str(tmp_path / "mark"), range(10)) == list(range(10))
+    with pytest.raises(ResourceLimit, match="killed"):
+        each(kill_first, "", range(4))
+    assert each(added, 0, range(5)) == list(range(5))
+
+
+@pytest.mark.heavy
+def test_certificates_of_workers_are_the_same(crew: None) -> None:
+    for spec, n, wish in CASES:
+        model = model_of(spec)
+        shared_out = restrict.certify(model, n, target="all", **wish).to_bytes()
+        with without_workers():
+            assert restrict.certify(model, n, target="all", **wish).to_bytes() == shared_out
+
+
+@contextmanager
+def without_workers() -> Iterator[None]:
+    token = blocks._LENT.set(None)
+    yield
+    blocks._LENT.reset(token)
+
+
+@pytest.mark.heavy
+def test_a_dask_worker_killed_in_the_middle_changes_nothing() -> None:
+    distributed = pytest.importorskip("distributed")
+    model, n = model_of("random:layers=2,heads=1,states=3,seed=4,every=1"), 100
+    alone = restrict.certify(model, n, target="all", free=0.8)
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        killed = []
+
+        def kill() -> None:
+            end = time.monotonic() + 60
+            while len(killed) < 2 and time.monotonic() < end:
+                busy = [w for w in cluster.scheduler.workers.values() if w.processing and w.pid not in killed]
+                if busy and len(killed) < 2:
+                    os.kill(busy[0].pid, signal.SIGKILL)
+                    killed.append(busy[0].pid)
+                time.sleep(0.3)
+
+        with workers(dask=cluster.scheduler_address):
+            thread = threading.Thread(target=kill)
+            thread.start()
+            found = restrict.certify(model, n, target="all", free=0.8)
+            thread.join()
+    assert killed
+    assert found.to_bytes() == alone.to_bytes()
+
+
+# ---------------------------------------------------------------- the command
+
+
+MODEL = "random:layers=1,heads=1,states=2,seed=1,every=1"
+
+
+def certified(*words: str) -> Any:
+    return CliRunner().invoke(cli, ["certify", MODEL, "-n", "30", *words])
+
+
+def test_the_options_are_for_all_positions() -> None:
+    for words in (("--jobs", "2"), ("--dask", "local")):
+        error = certified(*words).exception
+        assert isinstance(error, UsageError)
+        assert "--jobs and --dask are for --target all" in str(error)
+
+
+def test_without_dask_there_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "distributed", None)
+    error = certified("--target", "all", "--dask", "local").exception
+    assert isinstance(error, UsageError)
+    assert str(error) == "--dask needs Dask: pip install 'restrict[sweep]'"
+
+
+@pytest.mark.heavy
+def test_no_dask_scheduler_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("restrict.sweep.cluster.CONNECT_SECONDS", 1)
+    for address in ("tcp://127.0.0.1:1", "nowhere", "tcp://[", ""):
+        error = certified("--target", "all", "--dask", address).exception
+        assert isinstance(error, UsageError), address
+        assert "no scheduler answers" in str(error)
+        assert "\n" not in str(error)
+
+
+@pytest.mark.heavy
+def test_the_command_writes_the_same_certificate(tmp_path: Path) -> None:
+    ways: dict[str, list[str]] = {"alone": [], "pool": ["--jobs", "2"]}
+    try:
+        import distributed as _  # noqa: F401
+
+        ways["dask"] = ["--jobs", "2", "--dask", "local"]
+    except ImportError:
+        pass
+    for name, words in ways.items():
+        result = certified("--target", "all", *words, "-o", str(tmp_path / name))
+        assert result.exit_code == 0, result.exception
+    assert len({(tmp_path / name).read_bytes() for name in ways}) == 1
