@@ -301,11 +301,12 @@ def test_labels_that_are_not_claimed_count_as_zero_and_others_are_all_the_rest()
 
 
 def test_a_marker_is_not_restricted() -> None:
-    model = load("dyck1-depth2")
+    model = load("parity-attempt")
     assert model.at(8).pinned
-    for pinned in model.at(8).pinned:
-        box = {"only": [[pinned, 1, [model.alphabet[0]]]], "cone": {}}
-        assert verdicts(model, forged(model, 8, [box], others=1)) == (4, 4)
+    for position in range(8):
+        box = {"only": [[position, 1, [model.alphabet[0]]]], "cone": {}}
+        malformed = (4, 4) if position in model.at(8).pinned else (3, 3)
+        assert verdicts(model, forged(model, 8, [box], others=1)) == malformed
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,7 @@ def test_map_points_are_the_table_s() -> None:
                 points = np.array(list(np.ndindex(*table.shape)), dtype=np.int64).reshape(table.size, table.ndim)
                 assert instance.map_points(variable, n - 1, points).tolist() == table.reshape(-1).tolist()
                 maps += 1
-    assert maps >= 15
+    assert maps >= 10
 
 
 @pytest.mark.heavy
