@@ -179,7 +179,7 @@ def crowded(
 @kernel
 def outdated(floor: int, equal: int, state: I64) -> bool:
     """Whether the last answer is not that for this floor, or candidates have changed since."""
-    return state[CHANGED] != 0 or floor != state[LAST_S] or equal != state[LAST_EQUAL]
+    return bool(state[CHANGED] != 0 or floor != state[LAST_S] or equal != state[LAST_EQUAL])
 
 
 @kernel
