@@ -4,7 +4,7 @@ both files). The bytes are read by the trusted reader, which is linear and bound
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -136,10 +136,19 @@ class Node:
         unknown = [key for key in members if key not in known]
         if unknown:
             self.fail(f"unknown key {quote(unknown[0])}; known here: {', '.join([*required, *optional])}")
-        return {
-            key: Node(v, key if self.place in ("", "top level") else f"{self.place}.{key}")
-            for key, v in members.items()
-        }
+        return dict(self.members())
+
+    def members(self) -> Iterator[tuple[str, Node]]:
+        """The members of an object, whatever their keys, made one by one.
+
+        Returns:
+            Keys and members, in the order of the file.
+
+        Raises:
+            ModelError: it is no object.
+        """
+        for key, value in self.expect(dict, "an object").items():
+            yield key, Node(value, key if self.place in ("", "top level") else f"{self.place}.{key}")
 
     def located(self, function: Callable[..., Any], *args: Any) -> Any:
         """Call ``function`` and put this place before its error.

@@ -5,7 +5,8 @@
 Suites: `two` (two letters, all masks, L=3 H=3 8 states), `deep` (L=6 H=4 16 states), `past` (the same, past masks),
 `four` (four letters, L=3 H=3 8 states), `curve` (states and seconds against L, H, S and letters), `mixed` (random
 programs with all features), `back` (random star-free automata compiled back), `formulas` (compiled formulas against
-formula progression), `proofs` (certificates and their check), `mona` (where MONA is installed).
+formula progression), `proofs`, `large` (certificates and their check), `wrong` (sets of
+lengths), `free` (instances), `mona` (where MONA is installed).
 Every instance runs in a process of its own with a time limit; kernels are compiled before. All numbers are measured.
 """
 
@@ -336,6 +337,30 @@ def mona(share: float) -> list[dict[str, Any]]:
     return found
 
 
+def wrong(share: float) -> list[dict[str, Any]]:
+    """The set of lengths at which a random automaton is wrong about a language: equations, terms, seconds."""
+    from restrict.all_lengths.moore import Moore
+    from restrict.all_lengths.verify import named, spelled
+    from restrict.all_lengths.wrong import equations_of, settled_pair
+
+    out = []
+    for spec in ("majority", "anbn", "dyck:1", "dyck:2", "palindromes:ab", "shuffle-dyck:2"):
+        language = named(spec)
+        for size in (10, 40, 80)[: max(1, round(3 * share))]:
+            rng = np.random.default_rng(0)
+            delta = rng.integers(size, size=(size, len(language.alphabet))).astype(np.int32)
+            one = Moore(language.alphabet, delta, rng.integers(2, size=size), ("reject", "accept", ""), True)
+            start = time.perf_counter()
+            found = equations_of(one, spelled(language))
+            first, turn = settled_pair(found)
+            row = {"title": f"{spec}, {size} states", "equations": len(found.system.names)}
+            row |= {"terms": found.system.size, "from": first, "period": turn, "seconds": time.perf_counter() - start}
+            text = f"{row['equations']} equations of {row['terms']} terms, from {first} with period {turn}"
+            print(f"wrong {row['title']}: {text}, {row['seconds']:.2f} s", flush=True)
+            out.append(row)
+    return out
+
+
 SUITES: dict[str, Callable[[float], list[dict[str, Any]]]] = {
     "two": lambda s: [suite("two letters, L=3 H=3 S=8, all masks", round(100 * s), 1, 3, 3, 8, 2)],
     "deep": lambda s: [suite("two letters, L=6 H=4 S=16, all masks", round(50 * s), 120, 6, 4, 16, 2)],
@@ -345,6 +370,7 @@ SUITES: dict[str, Callable[[float], list[dict[str, Any]]]] = {
     "mixed": mixed,
     "free": free,
     "large": large,
+    "wrong": wrong,
     "back": back,
     "formulas": formulas,
     "proofs": proofs,

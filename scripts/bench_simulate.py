@@ -24,14 +24,14 @@ from restrict.simulate.floating import UNITS
 from restrict.simulate.hard import compile_program
 from restrict.simulate.measure import smallest_factor, words_of
 from restrict.simulate.srasp.budget import Budget
-from restrict.simulate.srasp.compiler import compile_with_budget
+from restrict.simulate.srasp.compiler import compile_with_budget, gap_of
 from restrict.simulate.srasp.interpreter import run
 from restrict.simulate.srasp.measure import deviation
 from restrict.simulate.srasp.parser import parse
 from restrict.simulate.srasp.programs import dyck
 from restrict.simulate.srasp.source import BUILT_IN
 from restrict.simulate.srasp.syntax import Program
-from restrict.simulate.uniform_tieless import Sharpness, by_softmax
+from restrict.simulate.uniform_tieless import Sharpness, by_softmax, temperature
 from restrict.soft.evaluate import logits
 from restrict.soft.model import SoftModel
 from restrict.soft.prefixes import Decoder, Prefixes
@@ -188,6 +188,11 @@ def sharp() -> None:
                          ("induction-2", 7), ("induction-3", 7)):  # fmt: skip
         scale, least = least_of_program(parse(BUILT_IN[name]), length)
         print(f"{'srasp:' + name:<18} {length + 1:>2}  {scale:5.0f}  {least:23.2f}  {scale / least:5.2f}")
+    for name, length in (("flip-flop", 5), ("induction-1", 5), ("dyck-1", 6)):  # the weights alone
+        program = parse(BUILT_IN[name])
+        scale = temperature(compile_with_budget(program)[0], length + 1, gap_of(length + 1), EPSILON).scale
+        least = least_of_program(program, length)[1]
+        print(f"{name + ' (recursion)':<22} {length + 1:>2} {scale:5.0f}  {least:23.2f}  {scale / least:5.2f}")
 
 
 def least_of_program(program: Program, length: int, sample: Words | None = None) -> tuple[float, float]:

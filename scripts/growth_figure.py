@@ -3,8 +3,8 @@
     python scripts/growth_figure.py [FILE]
 
 A line is the computed 1/tau. Dots are the smallest 1/tau that works, by bisection: filled on all words of the length
-over three letters (measured), open on a sample of words (an estimate from below). A dashed line has the slope that the
-panel's title says. The same bytes each time.
+over three letters (measured), open on a sample of words (an estimate from below). A dashed line grows as the panel's
+title says. The same bytes each time.
 """
 
 from __future__ import annotations
@@ -34,21 +34,27 @@ FILE = Path(__file__).resolve().parent.parent / "docs" / "figures" / "growth.svg
 ALL, SAMPLED = (2, 3, 4, 5), (8, 16, 32)
 LENGTHS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 256, 512)
 FORMULAS = (
-    ("Theorem 12 (a)", "previous a", False, "neighbour", 1),
-    ("Theorem 13 (c)", "previous a", True, "neighbour", 2),
-    ("Theorem 15 (a)", "a since b", False, "nearest", 1),
-    ("Theorem 16 (a)", "a since b", True, "nearest", 2),
-    ("Corollary 17 (a)", "(previous a) since b", False, "nearest", 1),
-    ("Corollary 18 (a)", "(previous a) since b", True, "nearest", 2),
-    ("Theorem 20 (a)", "#past a > #past b", False, "threshold", 1),
-    ("Theorem 20 (a)", "odd(#past a)", False, "look-up", 3),
-    ("Theorem 21", "odd(#past a)", True, "look-up", 4),
-    ("Corollary 22 (a)", "odd(#past a) since b", False, "look-up", 3),
-    ("Corollary 23", "odd(#past a) since b", True, "look-up", 4),
+    ("Theorem 12 (a)", "previous a", False, "neighbour", "n"),
+    ("Theorem 13 (c)", "previous a", True, "neighbour", "n^2"),
+    ("Theorem 15 (a)", "a since b", False, "nearest", "n"),
+    ("Theorem 16 (a)", "a since b", True, "nearest", "n^2"),
+    ("Corollary 17 (a)", "(previous a) since b", False, "nearest", "n"),
+    ("Corollary 18 (a)", "(previous a) since b", True, "nearest", "n^2"),
+    ("Theorem 20 (a)", "#past a > #past b", False, "threshold", "n log n"),
+    ("Theorem 20 (a)", "odd(#past a)", False, "look-up", "n^3"),
+    ("Theorem 21", "odd(#past a)", True, "look-up", "n^4"),
+    ("Corollary 22 (a)", "odd(#past a) since b", False, "look-up", "n^3"),
+    ("Corollary 23", "odd(#past a) since b", True, "look-up", "n^4"),
 )
-"""The theorem, a formula, whether a decoder, the head that is drawn (its sharpest), and the power of n it grows as."""
-PROGRAMS = (("Theorem 26", "dyck-1", 1), ("Theorem 26", "flip-flop", 1), ("Theorem 26", "induction-1", 1))
-HARD = (("hard, ties broken", "flip-flop", 1), ("hard, ties harmless", "contains-one", 0))
+"""The theorem, a formula, whether a decoder, the head that is drawn (its sharpest), and how its scale grows."""
+PROGRAMS = (("Theorem 26", "dyck-1", "n"), ("Theorem 26", "flip-flop", "n"), ("Theorem 26", "induction-1", "n"))
+HARD = (("hard, ties broken", "flip-flop", "n"), ("hard, ties harmless", "contains-one", "log n"))
+RATES: dict[str, Callable[[int], float]] = {
+    "log n": math.log,
+    "n": float,
+    "n log n": lambda n: n * math.log(n),
+    **{f"n^{power}": lambda n, power=power: float(n**power) for power in (2, 3, 4)},  # type: ignore[misc]
+}
 WIDE, HIGH, ACROSS = 180.0, 150.0, 4
 
 
@@ -57,7 +63,7 @@ class Panel(NamedTuple):
 
     title: str
     what: str
-    power: int
+    grows: str
     curve: list[tuple[int, float]]
     exact: list[tuple[int, float]]
     below: list[tuple[int, float]]
@@ -71,7 +77,7 @@ def sample(n: int, symbols: int) -> Words:
     return np.where((np.arange(40)[:, None] % 2 == 1) & (rng.random((40, n)) > 2 / n), constant, found)
 
 
-def of_formula(theorem: str, text: str, decoder: bool, pattern: str, power: int) -> Panel:
+def of_formula(theorem: str, text: str, decoder: bool, pattern: str, grows: str) -> Panel:
     """The sharpest head of a formula."""
     compiled = compile_soft(text, ["a", "b", "c"], decoder=decoder, at="every")
     assert compiled.budget.theorem == theorem
@@ -83,20 +89,20 @@ def of_formula(theorem: str, text: str, decoder: bool, pattern: str, power: int)
 
     curve = [(n, scale.value(0, n)) for n in LENGTHS]
     exact = [least(n, all_words(3, n)) for n in ALL]
-    return Panel(theorem, text, power, curve, exact, [least(n, sample(n, 3)) for n in SAMPLED])
+    return Panel(theorem, text, grows, curve, exact, [least(n, sample(n, 3)) for n in SAMPLED])
 
 
-def of_program(theorem: str, name: str, power: int) -> Panel:
+def of_program(theorem: str, name: str, grows: str) -> Panel:
     """An S-RASP program; lengths count the start marker."""
     program = parse(BUILT_IN[name])
     budget = compile_with_budget(program)[1]
     curve = [(n, budget.sharpness(n, EPSILON).scale) for n in LENGTHS[1:]]
     exact = [(n, least_of_program(program, n - 1)[1]) for n in (3, 4, 5, 6)]
     below = [(n, least_of_program(program, n - 1, sample(n - 1, len(program.alphabet)))[1]) for n in SAMPLED]
-    return Panel(theorem, f"S-RASP {name}", power, curve, exact, below)
+    return Panel(theorem, f"S-RASP {name}", grows, curve, exact, below)
 
 
-def of_hard(title: str, name: str, power: int) -> Panel:
+def of_hard(title: str, name: str, grows: str) -> Panel:
     """A hard-attention program."""
 
     def least(n: int) -> tuple[int, float]:
@@ -104,7 +110,7 @@ def of_hard(title: str, name: str, power: int) -> Panel:
         return n, compiled.scale * smallest_factor(compiled, *words_of(compiled, 40), steps=9)
 
     curve = [(n, compile_program(load(name), n, EPSILON).scale) for n in LENGTHS]
-    return Panel(title, name, power, curve, [least(n) for n in (2, 3, 4, 5)], [least(n) for n in SAMPLED])
+    return Panel(title, name, grows, curve, [least(n) for n in (2, 3, 4, 5)], [least(n) for n in SAMPLED])
 
 
 def drawn(panel: Panel, left: float, top: float, group: Group) -> None:
@@ -122,9 +128,8 @@ def drawn(panel: Panel, left: float, top: float, group: Group) -> None:
         for one, two in itertools.pairwise(line):
             group.shapes.append(Shape("line", (*place(*one), *place(*two)), look))
 
-    grows = {0: "log n", 1: "n"}.get(panel.power, f"n^{panel.power}")
     group.shapes += [
-        Shape("text", (left + 34, top + 14, 9.5), "label", f"{panel.title}: {grows}"),
+        Shape("text", (left + 34, top + 14, 9.5), "label", f"{panel.title}: {panel.grows}"),
         Shape("text", (left + 34, top + 26, 8), "quiet", panel.what),
         Shape("rect", box, "unexamined"),
     ]
@@ -135,9 +140,9 @@ def drawn(panel: Panel, left: float, top: float, group: Group) -> None:
         text = str(10**power) if 0 <= power < 4 else f"1e{power}"
         group.shapes.append(Shape("text", (left + 31, height + 2.5, 7), "quiet", text, "end"))
     last = panel.curve[-1]
-    rate: Callable[[int], float] = lambda n: n**panel.power if panel.power else math.log(n)  # noqa: E731
-    guide = [(n, last[1] * rate(n) / rate(last[0]) * 0.35) for n in (16, 512)]
-    joined([(n, y) for n, y in guide if bottom <= y <= ceiling], "dashed")
+    rate = RATES[panel.grows]
+    guide = [(n, last[1] * rate(n) / rate(last[0]) * 0.35) for n in LENGTHS if n >= 16]
+    joined([(n, y) for n, y in guide if y >= bottom], "dashed")
     joined(panel.curve, "solid")
     group.shapes += [Shape("circle", (*place(*point), 2.2), "reduced") for point in panel.exact]
     group.shapes += [Shape("circle", (*place(*point), 2.2), "open") for point in panel.below]
@@ -156,7 +161,7 @@ def main() -> None:
             computed = dict(panel.curve).get(n)
             if computed is not None:
                 print(f"{panel.title}, {panel.what}: n = {n}: {computed:.5g}, least {y:.5g}{mark}: {computed / y:.2f}")
-    note = "line: computed 1/tau; filled: smallest that works, all words; open: on a sample (from below); dashed: slope"
+    note = "line: computed; filled: smallest that works, all words; open: on a sample (from below); dashed: growth"
     group.shapes.append(Shape("text", (34, rows * HIGH + 12, 8.5), "quiet", note))
     save(drawing, Path(sys.argv[1]) if len(sys.argv) > 1 else FILE)
 

@@ -1,60 +1,184 @@
-"""Every figure and table of the documentation, by the scripts that made them, one after the other.
+"""Every figure and table of the documentation, by the scripts that made them.
 
-    python scripts/reproduce.py --list       # which there are, and about how long each takes
-    python scripts/reproduce.py              # the quick ones (minutes)
-    python scripts/reproduce.py --all        # all of them (hours)
-    python scripts/reproduce.py paper_figures verify_corollaries
+    python scripts/reproduce.py --list               # which there are, on which pages, with which arguments
+    python scripts/reproduce.py bounds wide          # these, as the pages have them (minutes to hours each)
+    python scripts/reproduce.py --quick [NAME ...]   # all, or these, on less: whether they still run and what they say
+    python scripts/reproduce.py --all                # all as the pages have them (a day on two cores)
 
-Each script says what it prints and where its numbers stand. A script that fails does not stop the others; the exit code
-is then 1.
+After each: how many of the lines that it printed stand on the page as printed (spaces and table bars aside). Counts,
+sizes and certified bounds are the same on every machine; seconds are not, so lines with seconds differ. Figures are
+compared byte by byte. An entry that fails does not stop the others; the exit code is then 1.
 """
 
 from __future__ import annotations
 
+import argparse
 import ast
+import os
+import re
 import subprocess
 import sys
+import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
-SCRIPTS = Path(__file__).resolve().parent
-QUICK = ("paper_figures", "verify_corollaries", "docs_commands", "bound_sweep")
-"""Scripts that end in a few minutes."""
-NOT_FIGURES = {"need_python", "readme_commands", "reproduce", "architecture", "fuzz_cli", "fuzz_checker", "__init__"}
-"""Scripts that make no figure or table of the documentation."""
-MAKERS = ("bench_", "bound_sweep", "paper_", "verify_", "docs_", "random_transformers", "soundness_", "soft_")
-"""How the names of those that do begin."""
+ROOT = Path(__file__).resolve().parent.parent
+SCRIPTS, DOCS = ROOT / "scripts", ROOT / "docs"
+MAKERS = ("bench_", "bound_sweep", "paper_", "verify_", "docs_", "random_transformers", "soundness_", "soft_", "fuzz_")
+"""How the names of scripts that make figures and tables begin."""
 
 
-def makers() -> dict[str, str]:
-    """The scripts that make figures and tables, with the first line of what each says of itself."""
-    found = {}
+@dataclass(frozen=True)
+class Entry:
+    """One script with its arguments; ``{folder}`` is a fresh folder for what it writes.
+
+    Attributes:
+        name: what it is called here.
+        script: its file in scripts/, without the ending.
+        full: arguments as the pages have it; one list for each run.
+        quick: arguments of a run of a minute or so.
+        figures: whether the folder then holds figures of docs/figures.
+    """
+
+    name: str
+    script: str
+    full: tuple[str, ...] = ("",)
+    quick: str = ""
+    figures: bool = False
+
+    @property
+    def pages(self) -> list[Path]:
+        """The pages that name the script."""
+        return [page for page in sorted(DOCS.glob("*.md")) if f"{self.script}.py" in page.read_text(encoding="utf-8")]
+
+    @property
+    def says(self) -> str:
+        """The first line of what the script says of itself."""
+        told = ast.get_docstring(ast.parse((SCRIPTS / f"{self.script}.py").read_text(encoding="utf-8"))) or ""
+        return told.partition("\n")[0]
+
+
+KNOWN = (
+    Entry("paper-figures", "paper_figures", ("{folder}",), "{folder}", True),
+    Entry("commands", "docs_commands"),
+    Entry("certify", "bench_certify", ("",), "--quick --only scan known"),
+    Entry("wide", "bench_wide", ("",), "--quick --n 1000 --heads 2 --states 4 --symbols 2"),
+    Entry("release", "bench_release", ("",), "-n 8 -c 2 --models 3"),
+    Entry("bounds", "bench_bounds", ("", "-n 1000 --seeds 1"), "--quick"),
+    Entry("lemma", "bench_lemma", ("", "--section methods"), "--quick --section methods"),
+    Entry("cover", "bench_cover", ("",), "-n 200 -k 10 --lemma-up-to 0"),
+    Entry("lower-bound", "bench_lower_bound", ("-n 10000 --time 100 --trusted",), "-n 200 --seeds 1 --time 10"),
+    Entry("bound-mutants", "bound_sweep", ("--mutants 400 --seed 3",), "--mutants 20 --seed 3"),
+    Entry("every-k", "bound_sweep", ("--every-k 10 -n 8",), "--every-k 1 -n 5"),
+    Entry("all-lengths", "bench_all_lengths", ("",), "--share 0.02"),
+    Entry("importers", "bench_importers", ("",), "--random 1 -n 8 --targets 1"),
+    Entry("checker", "bench_checker", ("",), "--limit 100000"),
+    Entry("soundness", "soundness_sweep", ("--mutants 40000 --seed 1", "--mutants 10000 --parity"), "--mutants 60"),
+    Entry(
+        "fuzz-checker", "fuzz_checker",
+        ("--mutants 100000 --seed 1001 --folder {folder}", "--mutants 300000 --seed 2002 --folder {folder}"),
+        "--mutants 50 --folder {folder}",
+    ),
+    Entry("fuzz-cli", "fuzz_cli", ("--lines 10000",), "--lines 3"),
+    Entry("soft", "bench_soft", ("triples", "usual", "parity", "restrictions", "influence"), "--quick triples"),
+    Entry("simulate", "bench_simulate", ("dyck", "long", "sharp", "growth"), "dyck --length 4 --count 2"),
+    Entry(
+        "soft-formulas", "soft_formulas_sweep",
+        ("--formulas 2000 --seconds 20000 --state {folder}/state.json", "--scales 6"),
+        "--formulas 2 --seconds 20 --state {folder}/state.json",
+    ),
+    Entry("sweep", "bench_sweep", ("", "--parts"), "--quick --sleep"),
+    Entry("scale", "bench_scale", ("",), "--quick --only last repeating"),
+    Entry(
+        "random-transformers", "random_transformers",
+        ("{folder}/rows.jsonl --figures {folder}",), "{folder}/rows.jsonl --quick", True,
+    ),
+    Entry("corollaries", "verify_corollaries", ("{folder}/rows.jsonl",), "{folder}/rows.jsonl --quick"),
+)  # fmt: skip
+
+
+def entries() -> dict[str, Entry]:
+    """All entries by name: the known ones, and scripts that have come since, without arguments."""
+    known = {entry.name: entry for entry in KNOWN}
+    scripts = {entry.script for entry in KNOWN}
     for path in sorted(SCRIPTS.glob("*.py")):
-        if path.stem.startswith(MAKERS) and path.stem not in NOT_FIGURES:
-            told = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-            found[path.stem] = told.partition("\n")[0]
-    return found
+        if path.stem.startswith(MAKERS) and path.stem not in scripts:
+            known[path.stem] = Entry(path.stem, path.stem)
+    return known
+
+
+def words_of(line: str) -> str:
+    """A line without what only sets it: bars, dashes between heads and body, more than one space."""
+    return " ".join(re.sub(r"[|`]", " ", line).split())
+
+
+def standing(printed: list[str], pages: list[Path]) -> tuple[int, int]:
+    """How many of the lines stand on one of the pages, and how many there are."""
+    there = {words_of(line) for page in pages for line in page.read_text(encoding="utf-8").splitlines()}
+    said = [words for line in printed if len(words := words_of(line)) > 3]
+    return sum(line in there for line in said), len(said)
+
+
+def run(script: str, words: str, folder: str) -> tuple[int, list[str]]:
+    """Run a script, passing on what it prints: its exit code and its lines."""
+    command = [sys.executable, str(SCRIPTS / f"{script}.py"), *words.replace("{folder}", folder).split()]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+    printed: list[str] = []
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            print(line, end="", flush=True)
+            printed.append(line)
+    return process.returncode, printed
+
+
+def compared(folder: Path) -> tuple[int, str]:
+    """Whether the figures in a folder are those of the documentation, byte by byte."""
+    made = sorted(folder.glob("*.svg"))
+    other = [p.name for p in made if not (DOCS / "figures" / p.name).exists()
+             or p.read_bytes() != (DOCS / "figures" / p.name).read_bytes()]  # fmt: skip
+    said = f"; other bytes than in docs/figures: {', '.join(other)}" if other else ", all as in docs/figures"
+    return len(other), f"{len(made)} figures{said}"
+
+
+def reproduced(entry: Entry, quick: bool) -> bool:
+    """Run an entry and say what came of it; whether it went well."""
+    good, start, printed = True, time.monotonic(), list[str]()
+    with tempfile.TemporaryDirectory() as folder:
+        for words in (entry.quick,) if quick else entry.full:
+            print(f"== {entry.name}: scripts/{entry.script}.py {words}".rstrip(), flush=True)
+            code, lines = run(entry.script, words, folder)
+            good, printed = good and code == 0, printed + lines
+        told = [f"{time.monotonic() - start:.0f} s"]
+        if entry.figures and any(Path(folder).glob("*.svg")):
+            other, said = compared(Path(folder))
+            good, told = good and not other, [*told, said]
+    if printed and entry.pages:
+        found, count = standing(printed, entry.pages)
+        told.append(f"{found} of {count} lines stand in {', '.join(p.name for p in entry.pages)} as printed")
+    print(f"-- {entry.name}: {'' if good else 'FAILED: '}{'; '.join(told)}", flush=True)
+    return good
 
 
 def main(words: list[str]) -> int:
-    """Run what was asked for."""
-    known = makers()
-    if "--list" in words:
-        for name, told in known.items():
-            print(f"{name:<24} {'quick' if name in QUICK else 'long':<6} {told}")
-        return 0
-    wanted = [word for word in words if not word.startswith("-")]
-    unknown = [name for name in wanted if name not in known]
+    """List, or run what was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--list", action="store_true", help="what there is")
+    parser.add_argument("--quick", action="store_true", help="on less")
+    parser.add_argument("--all", action="store_true", help="all, as the pages have them")
+    options, known = parser.parse_args(words), entries()
+    unknown = [name for name in options.names if name not in known]
     if unknown:
-        print(f"no such script: {', '.join(unknown)}; --list lists them", file=sys.stderr)
+        print(f"no such entry: {', '.join(unknown)}; --list lists them", file=sys.stderr)
         return 2
-    failed = []
-    for name in wanted or (known if "--all" in words else [name for name in known if name in QUICK]):
-        print(f"== {name}: {known[name]}", flush=True)
-        start = time.monotonic()
-        if subprocess.run([sys.executable, SCRIPTS / f"{name}.py"], check=False).returncode:
-            failed.append(name)
-        print(f"-- {name}: {time.monotonic() - start:.0f} s", flush=True)
+    if options.list or not (options.names or options.quick or options.all):
+        for name, entry in known.items():
+            pages = ", ".join(page.name for page in entry.pages) or "-"
+            print(f"{name:<20} {pages:<28} {entry.says}")
+        return 0
+    failed = [name for name in options.names or known if not reproduced(known[name], options.quick)]
     if failed:
         print(f"failed: {', '.join(failed)}", file=sys.stderr)
     return int(bool(failed))

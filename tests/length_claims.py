@@ -20,7 +20,7 @@ from restrict.all_lengths.moore import Moore, moore
 from restrict.all_lengths.patterns import cheapest_pattern
 from restrict.all_lengths.recognise import recognise
 from restrict.all_lengths.stages import Built, build
-from restrict.all_lengths.wrong import _lengths, _settled, _system
+from restrict.all_lengths.wrong import equations_of, possible_lengths, settled_pair
 from restrict.languages.dfa import minimal
 from restrict.languages.regular import Regular
 from restrict.model.fileformat import loads
@@ -136,9 +136,9 @@ def lengths_claim(rng: Generator, subject: Subject, first: int) -> Document | No
         document = {"name": name, "alphabet": alphabet if rng.random() < 0.5 else alphabet[::-1]}
         if name == "dyck" and rng.random() < 0.3:
             document["depth"] = int(rng.integers(1, 3))
-    wrong = _system(moore(subject.built, merging=False), document)
-    settled, turn = _settled(wrong)
-    least, most = (_lengths(wrong, settled, turn, subject.markers, side).document() for side in (0, 1))
+    wrong = equations_of(moore(subject.built, merging=False), document)
+    settled, turn = settled_pair(wrong)
+    least, most = (possible_lengths(wrong, settled, turn, subject.markers, side).document() for side in (0, 1))
     claim: Document = {"kind": "lengths", "language": document, "settled": settled, "turn": turn}
     return claim | {"least": least, "most": most}
 

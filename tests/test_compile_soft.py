@@ -107,6 +107,19 @@ def test_parity_and_majority_at_length_300(how: str) -> None:
             assert not measure(compiled, words, kind).wrong.any()
 
 
+def test_float32_at_lengths_beyond_a_thousand() -> None:
+    """Ties broken by ``1/(j+1)`` at scales of a million, and counts compared, in float32."""
+    n = 1200
+    words = np.random.default_rng(4).integers(0, 2, (2, n))
+    words[1] = np.arange(n) == 3  # one key far away
+    for text, decoder in (("1 since 0", True), ("0 since 1", True), ("previous 1", True), ("#past 1 > #past 0", False)):
+        compiled = compile_soft(text, AB, decoder=decoder, at="every")
+        assert compiled.budget.safe_length("float32") > 10_000
+        found = measure(compiled, words, "float32")
+        assert not found.wrong.any()
+        assert found.deviation <= compiled.budget.deviation(n, "float32") < SAFE
+
+
 def test_a_model_that_is_not_sharp_enough_is_wrong() -> None:
     """The tests above can fail: with a tenth of the inverse temperature they do."""
     from dataclasses import replace

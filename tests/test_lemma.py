@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -14,9 +15,11 @@ import pytest
 
 from restrict.abstract.run import abstract_run, positions_of
 from restrict.cover.moser_tardos import moser_tardos
+from restrict.depth_reduction import streamed
 from restrict.depth_reduction.activations import Truth
 from restrict.depth_reduction.ctransformer import CTransformer
 from restrict.depth_reduction.forcing import forcing_cubes, minimal_cubes
+from restrict.depth_reduction.layers import collapsed, layer_traces
 from restrict.depth_reduction.lemma4 import reduce_layer
 from restrict.depth_reduction.neighbours import neighbour_graph, neighbours
 from restrict.depth_reduction.random_ctransformer import random_ctransformer
@@ -72,6 +75,47 @@ def test_collapsing_gives_the_abstract_run(block: int) -> None:
             for name, i in itertools.product(t.base, range(n)):
                 assert t.base[name].possible(i) == tuple(run.values(name, i)), (seed, name, i)
                 assert t.base[name].inputs(i) == positions_of(run.depends(name, i)), (seed, name, i)
+
+
+@pytest.mark.parametrize("block", heavy_after(range(3), 1))
+def test_streamed_heads_are_those_with_lists(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """V, D and the trace do not depend on whether lists are kept; refining streams anew."""
+    for seed in range(12 * block, 12 * block + 12):
+        rng = np.random.default_rng(seed)
+        symbols = (2, 5, 30)[seed // 3 % 3]  # the kernel scores positions of many key values in another way
+        document = random_program(rng) if seed % 3 else random_model(layers=1 + seed % 2, symbols=symbols, seed=seed)
+        n = random_length(rng, document) if seed % 3 else 7 + seed % 4
+        at = loads(dumps(document), "x").at(n)
+        rho = Restriction.of(at, random_restriction(rng, document, n))
+        fewer = Restriction(n, {i: s for i, s in rho.fixed.items() if rng.random() < 0.5}, rho.pinned)
+        kept = collapsed(at, rho)
+        monkeypatch.setattr(streamed, "KEPT", -1)
+        fresh, refined = collapsed(at, rho), collapsed(at, fewer)[-1].restrict(rho)
+        monkeypatch.undo()
+        for name, known in kept[-1].base.items():
+            for t in (fresh[-1], refined):
+                assert np.array_equal(t.base[name].depends, known.depends), (seed, name)
+                assert np.array_equal(t.base[name].values.flat, known.values.flat), (seed, name)
+                assert np.array_equal(t.base[name].values.ptr, known.values.ptr), (seed, name)
+        words = rng.integers(0, len(at.model.alphabet), (3, n))
+        words = np.where(kept[0].fixed >= 0, kept[0].fixed, words)
+        assert fresh[-1].output(words) == kept[-1].output(words)
+        for ours, theirs in zip(layer_traces(fresh, ()), layer_traces(kept, ()), strict=True):
+            assert ours.captured <= theirs.captured
+            assert replace(ours, captured=theirs.captured) == theirs
+
+
+def test_a_saturated_position_is_done_early() -> None:
+    """Thirty symbols, everything depends on everything: the abstract run says so, too."""
+    at = loads(dumps(random_model(layers=1, symbols=30, states=2, seed=1)), "x").at(24)
+    rho = Restriction.of(at, {0: "s3", 5: "s1"})
+    base = CTransformer.of_model(at, None, rho).base
+    found = streamed.streamed_activation(at, at.model.by_name["a1_0"], base)
+    run = abstract_run(at, rho, "all")
+    for i in range(24):
+        assert found.possible(i) == tuple(run.values("a1_0", i))
+        assert found.inputs(i) == positions_of(run.depends("a1_0", i))
+    assert found.degrees.max() == 22
 
 
 @pytest.mark.nojit

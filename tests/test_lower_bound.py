@@ -381,3 +381,12 @@ def test_a_model_without_a_file_is_checked_in_this_process() -> None:
     assert check(model, found.bound).endswith("unsigned")
     with pytest.raises(ModelError):
         check(load("contains-one"), found.bound)
+
+
+def test_a_search_without_time_still_proves_that_the_output_is_not_constant() -> None:
+    """Where making the first box small outlasts the time, words prove one position, for each label."""
+    model = load("random:layers=2,heads=2,states=4,symbols=26,seed=1")
+    found = lower_bound(model, 40, time=1e-9)
+    assert (found.stopped, found.at_least, found.disjoint) == ("time", 1, 1)
+    assert set(found.bound.labels) == {"accept", "reject"}
+    check(model, found.bound)

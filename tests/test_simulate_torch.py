@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from safetensors import safe_open
 
 from restrict.cli.main import cli
 from restrict.errors import ModelError, NotEstablished, UsageError
@@ -94,6 +95,25 @@ def test_the_state_without_the_library(tmp_path: Path) -> None:
     model.save(tmp_path / "soft")
     with pytest.raises(ModelError, match="restrict-torch/1"):
         load_module(tmp_path / "soft")
+
+
+def test_the_command_exports_any_model(tmp_path: Path) -> None:
+    compile_soft("odd(#past 1)", ["0", "1"]).model.save(tmp_path / "parity.safetensors")
+    for n, flags, warned in ((9, [], False), (500, [], True), (500, ["--float64"], False)):
+        words = [
+            "soft",
+            "export",
+            str(tmp_path / "parity.safetensors"),
+            "-n",
+            str(n),
+            "-o",
+            str(tmp_path / "t"),
+            *flags,
+        ]
+        found = CliRunner().invoke(cli, words)
+        assert (found.exit_code, "warning" in found.stderr) == (0, warned)
+        with safe_open(str(tmp_path / "t"), "numpy") as opened:
+            assert opened.get_tensor("position").dtype == (np.float64 if flags else np.float32)
 
 
 def test_the_command_writes_it(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -404,13 +405,16 @@ def test_kill_and_resume(tmp_path: Path) -> None:
 
 
 @pytest.mark.heavy
+@pytest.mark.parametrize("times", [1, 3])
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="signals")
-def test_ctrl_c_keeps_the_rows(tmp_path: Path) -> None:
+def test_ctrl_c_keeps_the_rows(tmp_path: Path, times: int) -> None:
     path, out = spec(tmp_path, MANY), tmp_path / "sweep.jsonl"
     process = start(path)
     wait_for(lambda: out.exists() and len(out.read_bytes().splitlines()) >= 2)
     workers = children(process.pid)
-    os.killpg(process.pid, signal.SIGINT)
+    for _ in range(times):
+        os.killpg(process.pid, signal.SIGINT)
+        time.sleep(0.05)
     _, error = process.communicate(timeout=60)
     assert process.returncode == 130
     assert error.count("\n") == 1
@@ -473,6 +477,37 @@ def test_dask_gives_the_same_rows_and_survives_a_killed_worker(tmp_path: Path) -
     found = dict(cluster_map(kill_on_three, list(range(8)), "local", 2))
     assert isinstance(found[3], Lost)
     assert [found[k] for k in range(8) if k != 3] == [k * k for k in range(8) if k != 3]
+
+
+@pytest.mark.heavy
+def test_a_dask_scheduler_that_dies_ends_the_sweep_in_one_line(tmp_path: Path) -> None:
+    """No item becomes a row with an error for it; the same command, here without a cluster, does the rest."""
+    pytest.importorskip("distributed")
+    address = f"tcp://127.0.0.1:{free_port()}"
+    here: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    module = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--no-dashboard", "--port"]
+    scheduler = subprocess.Popen([*module, address.rpartition(":")[2]], **here)
+    module = [sys.executable, "-m", "distributed.cli.dask_worker", "--no-dashboard", "--nthreads", "1", address]
+    worker = subprocess.Popen(module, **here)
+    path, out = spec(tmp_path, MANY.replace("19", "99")), tmp_path / "sweep.jsonl"
+    try:
+        process = start(path, "--dask", address)
+        wait_for(lambda: out.exists() and len(out.read_bytes().splitlines()) >= 5)
+        scheduler.kill()
+        text, error = process.communicate(timeout=60)
+    finally:
+        scheduler.kill()
+        worker.kill()
+    assert (process.returncode, text) == (2, "")
+    assert error == "restrict: --dask: the scheduler is gone; run the same command again when it is back\n"
+    assert all(row["ok"] for row in lines(out))
+
+
+def free_port() -> int:
+    """A port that nobody listens at."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
 
 
 @pytest.mark.heavy

@@ -16,7 +16,14 @@ from restrict.all_lengths.moore import Moore
 from restrict.all_lengths.program import UNDEFINED
 from restrict.all_lengths.verify import named, spelled
 from restrict.all_lengths.witness import wrong_word
-from restrict.all_lengths.wrong import Lengths, _lengths, _settled, _system, shortest_lengths, wrong_about_automaton
+from restrict.all_lengths.wrong import (
+    Lengths,
+    equations_of,
+    possible_lengths,
+    settled_pair,
+    shortest_lengths,
+    wrong_about_automaton,
+)
 from restrict.checker.account import Meter, Place, Reject
 from restrict.checker.equations import Rule, System
 from restrict.checker.lengths import Walked, check_lengths, wrong_lengths
@@ -68,9 +75,9 @@ def naive(automaton: Moore, language: Language, most: int) -> list[bool]:
 
 def claim_of(automaton: Moore, language: Language, markers: int) -> tuple[dict[str, Any], Lengths, Lengths]:
     """What is computed, as a claim."""
-    wrong = _system(automaton, spelled(language))
-    first, turn = _settled(wrong)
-    least, most = (_lengths(wrong, first, turn, markers, side) for side in (0, 1))
+    wrong = equations_of(automaton, spelled(language))
+    first, turn = settled_pair(wrong)
+    least, most = (possible_lengths(wrong, first, turn, markers, side) for side in (0, 1))
     claim = {"settled": first, "turn": turn, "least": least.document(), "most": most.document()}
     return claim, least, most
 
@@ -86,8 +93,8 @@ def checked(claim: dict[str, Any], automaton: Moore, language: Language, markers
 
 def wrong_words(automaton: Moore, language: Language, claim: dict[str, Any], markers: int, least: Lengths) -> None:
     """At every length of the set, also far out, a word is found on which both differ; at no other length."""
-    wrong = _system(automaton, spelled(language))
-    _settled(wrong)
+    wrong = equations_of(automaton, spelled(language))
+    settled_pair(wrong)
     for n in (*range(max(1, markers), 14), 40, 41):
         letters = wrong_word(wrong, claim["settled"], claim["turn"], n - markers)
         assert (letters is not None) == (n in least)

@@ -15,6 +15,7 @@ from restrict.errors import ResourceLimit
 from restrict.languages.quasilinear import NEVER, QuasiLinear, Settled, cheapest_walk, least_costs
 
 MAX_SETS = 20_000
+MAX_CELLS = 20_000_000
 FREE = "*"
 Set = frozenset[int]
 
@@ -146,5 +147,7 @@ def cheapest_restriction(automaton: Moore, label: str, symbols: int) -> tuple[st
         ResourceLimit: too many sets of states.
     """
     sets = Sets(automaton, label)
+    if len(sets.explore()) * symbols > MAX_CELLS:
+        raise ResourceLimit(f"a cheapest restriction of {symbols} symbols takes too much memory")
     walk = cheapest_walk(sets.after, sets.forced, symbols)
     return None if walk is None else tuple((FREE, *automaton.alphabet)[k] for k in walk)

@@ -197,22 +197,29 @@ def lengths_of(model: Model, language: Language, example: Counterexample) -> Wro
         where = wrong_about_automaton(one, language.dfa, markers)
         least = most = where
         try:
-            wrong = _system(raw, document)
-            settled = _settled(wrong)
+            wrong = equations_of(raw, document)
+            settled = settled_pair(wrong)
         except ResourceLimit as error:
             return WrongLengths(least, most, example, None, None, str(error))
     else:
-        wrong = _system(raw, document)
-        settled = _settled(wrong)
-        least, most = (_lengths(wrong, *settled, markers, side) for side in (0, 1))
+        wrong = equations_of(raw, document)
+        settled = settled_pair(wrong)
+        least, most = (possible_lengths(wrong, *settled, markers, side) for side in (0, 1))
     claim: dict[str, Any] = {"kind": "lengths", "language": document, "settled": settled[0]}
     claim |= {"turn": settled[1], "least": least.document(), "most": most.document()}
     proof = proved(model, example.automaton, claim)
     return WrongLengths(least, most, example, *proof, partial(wrong_word, wrong, *settled))
 
 
-def _system(automaton: Moore, document: dict[str, Any]) -> Wrong:
-    """The equations.
+def equations_of(automaton: Moore, document: dict[str, Any]) -> Wrong:
+    """The equations of the lengths of words on which an automaton and a language differ.
+
+    Args:
+        automaton: its labels are ``accept``, ``reject``, and others that are never wrong.
+        document: the language, as the checker reads it.
+
+    Returns:
+        The equations, not yet solved.
 
     Raises:
         ResourceLimit: too many, or not for this language.
@@ -233,8 +240,14 @@ def _too_large(automaton: Moore) -> str:
     return f"the set of lengths is not known: too many equations for an automaton of {automaton.states} states"
 
 
-def _settled(wrong: Wrong) -> tuple[int, int]:
-    """The first length, and the period, from which on all sets repeat.
+def settled_pair(wrong: Wrong) -> tuple[int, int]:
+    """The first length, and the period, from which on all sets repeat (Theorem E).
+
+    Args:
+        wrong: the equations; they are solved on the way.
+
+    Returns:
+        The first number, and the period.
 
     Raises:
         ResourceLimit: none was found.
@@ -259,8 +272,19 @@ def _repeats(system: System, turn: int, most: int) -> int:
     return max((((m ^ (m >> turn)) & window).bit_length() for m in system.members), default=0)
 
 
-def _lengths(wrong: Wrong, first: int, turn: int, markers: int, side: int) -> Lengths:
-    """The surely (``side`` 0) or possibly wrong lengths."""
+def possible_lengths(wrong: Wrong, first: int, turn: int, markers: int, side: int) -> Lengths:
+    """The lengths that are surely or possibly wrong.
+
+    Args:
+        wrong: the equations, solved.
+        first: from here on the sets repeat.
+        turn: their period.
+        markers: how many positions the model adds to a word.
+        side: 0 for those that surely are, 1 for those that can be.
+
+    Returns:
+        The set, markers counted.
+    """
     low = max(1, markers)
     found = [n >= low and wrong.at(n - markers, first, turn)[side] for n in range(max(first + markers, 1) + turn)]
     return shortest_lengths(found[:-turn], found[-turn:])

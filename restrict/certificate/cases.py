@@ -104,8 +104,8 @@ class _Reader:
         """The nodes to examine at a leaf."""
         if node.value == "all":
             return "all"
-        names = node.expect(dict, '"all" or an object')
-        found = {name: read_spans(spans, self.n) for name, spans in node.fields(names).items()}
+        node.expect(dict, '"all" or an object')
+        found = {name: read_spans(spans, self.n) for name, spans in node.members()}
         self.positions += sum(count for spans in found.values() for _, count in spans)
         check_expansion(self.positions, node.place)
         return {name: expanded(spans, node.place) for name, spans in found.items()}

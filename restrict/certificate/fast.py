@@ -8,6 +8,7 @@ package cannot read a model that the checker reads, the rows are scanned in Pyth
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Iterator
 
@@ -20,20 +21,23 @@ from restrict.abstract.run import mask_of
 from restrict.abstract.winners import winners
 from restrict.arrays import I64
 from restrict.checker.account import MEMORY
-from restrict.checker.formats import Cone, Fixed, Model, Values
-from restrict.checker.kernel import Candidates, Positions, Row, Run, State, at_least
+from restrict.checker.formats import Cone, Fixed, Map, Model, Values
+from restrict.checker.kernel import Candidates, Node, Positions, Row, Run, State, at_least
 from restrict.checker.read import Bounds, runs_of
 from restrict.errors import RestrictError
 from restrict.model.fileformat import loads
 from restrict.model.program import Instance
+from restrict.model.program import Map as PackageMap
 from restrict.restriction import Restriction
 
 FAST_LIMIT = 10**12
 """Steps; here a hundred of them take about a microsecond."""
-LONG = 30_000
+LONG = 4_000
 """Steps from which a row is scanned by a kernel."""
 MANY = 500
 """Positions from which a run of all nodes is made at all positions at once."""
+POINTS = 1 << 22
+"""Combinations of a map's arguments up to which they are evaluated at once."""
 EXCEPTIONS = 1 << 26
 PIECE = 48
 """Bytes that a visible position may take in the checker's own scan."""
@@ -53,6 +57,43 @@ class FastRun(Run):
             self.states = {model.output: Everywhere(model, self.instance, fixed)}
             return
         super().__init__(model, fixed, free, cone)
+
+    def examine_map(self, variable: Map, i: int) -> Node:
+        """A map node; where its arguments have many combinations these are evaluated at once, and charged alike.
+
+        Args:
+            variable: the map, as the trusted checker has it.
+            i: the position, 0..n - 1.
+
+        Returns:
+            V and D of the node.
+        """
+        sets = [self.states[arg].values(i) for arg in variable.args]
+        count = math.prod(map(len, sets))
+        if self.instance is None or not LONG < count <= POINTS:
+            return super().examine_map(variable, i)
+        self.meter.charge(count * (1 + variable.price) + len(sets))
+        self.meter.fits(100 * (min(count, variable.domain) + sum(map(len, sets))))
+        values = [sorted(values) for values in sets]
+        found, dependencies = self.instance.map_values(self.map_of(variable), i, values), 0
+        image = frozenset(np.unique(found).tolist())
+        for arg in variable.args if len(image) > 1 else ():
+            dependencies = self.joined(dependencies, self.states[arg].depends((i, i + 1)))
+        return image, dependencies
+
+    def map_of(self, variable: Map) -> PackageMap:
+        """The package's reading of a map.
+
+        Args:
+            variable: the map, as the trusted checker has it.
+
+        Returns:
+            The variable of that name.
+        """
+        assert self.instance is not None
+        found = self.instance.model.by_name[variable.name]
+        assert isinstance(found, PackageMap)
+        return found
 
     def candidates(self, row: Row) -> Candidates:
         """The candidates of a row, by a kernel where it is long.

@@ -247,8 +247,7 @@ def _box(node: Node, n: int) -> Box:
     both = next((p for p in only if p in never), None)
     if both is not None:
         node.fail(f"position {both} is in only and in never")
-    names = fields["cone"].expect(dict, "an object")
-    cone = {name: read_runs(runs, n) for name, runs in fields["cone"].fields(names).items()}
+    cone = {name: read_runs(runs, n) for name, runs in fields["cone"].members()}
     empty = next((name for name, positions in cone.items() if not positions), None)
     if empty is not None:
         fields["cone"].fail(f"the run list of {quote(empty)} is empty")

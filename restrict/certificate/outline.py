@@ -89,8 +89,8 @@ def read_outline(root: Node) -> Outline:
         target = fields["target"].integer(0, n - 1)
     cone: Literal["all"] | dict[str, tuple[Span, ...]] = "all"
     if fields["cone"].value != "all":
-        names = fields["cone"].expect(dict, '"all" or an object')
-        cone = {name: read_spans(node, n) for name, node in fields["cone"].fields(names).items()}
+        fields["cone"].expect(dict, '"all" or an object')
+        cone = {name: read_spans(node, n) for name, node in fields["cone"].members()}
     provenance = fields["provenance"].expect(dict, "an object") if "provenance" in fields else {}
     digest = None if model["sha256"].value is None else model["sha256"].text()
     fixed = read_symbol_spans(fields["fixed"], n)

@@ -319,7 +319,7 @@ class Run:
         if first is self.free or second is self.free:
             return self.free
         self.meter.charge(1 + max(first.bit_length(), second.bit_length()) // 2048)
-        return first | second
+        return self.free if (both := first | second) == self.free else both
 
     def examine_map(self, variable: Map, i: int) -> Node:
         """Rule 3."""
@@ -340,7 +340,7 @@ class Run:
         if low >= high:
             return frozenset((head.default,)), 0
         query, keys, value = self.states[head.query], self.states[head.key], self.states[head.value]
-        results, dependencies, before = set[Values](), 0, self.meter.held
+        results, dependencies, before = set[Values](), query.depends((i, i + 1)), self.meter.held
         for u in query.values(i):
             self.meter.charge(NODE + head.rule.size)
             row = Row(head, {"n": self.model.n, "i": i, "q": u}, low, high, keys)
@@ -358,9 +358,9 @@ class Run:
                 dependencies = self.joined(dependencies, value.depends(candidates.bounds))
                 if dependencies is not self.free:
                     dependencies = self.joined(dependencies, keys.depends(candidates.bounds))
+            if dependencies is self.free and len(found) == head.domain:
+                break  # No other row can add to V or D.
         values, self.meter.held = union(results, self.meter), before
-        if len(values) > 1:
-            dependencies = self.joined(dependencies, query.depends((i, i + 1)))
         return values, dependencies
 
     def expect(self, row: Row, bounds: Bounds) -> None:

@@ -13,7 +13,7 @@ import click
 from restrict.cli import common
 from restrict.cli.certificate_words import report
 from restrict.cli.common import check_writable, leave_interrupted, progress_on, result_folder, trusted_line
-from restrict.cli.every_length import STATES, certify_cost, certify_pattern
+from restrict.cli.every_length import STATES, certify_cost, certify_pattern, refuse_others
 from restrict.cli.everywhere import certify_everywhere
 from restrict.cli.terminal import echo
 from restrict.errors import UsageError
@@ -162,7 +162,8 @@ def certify(model: str, all_lengths: bool, states: int, label: str | None, cost:
     """Find a restriction under which MODEL's output depends on at most c inputs, and certify it.
 
     With --all-lengths: a pattern of fixed symbols that forces the label at the last position at every length, with a
-    proof; or with --cost the exact fewest positions that must be fixed for it, at every length, with a proof.
+    proof; or with --cost the exact fewest positions that must be fixed for it, at every length, with a proof; with
+    -n N also a restriction that costs no more at that length.
     """
     from restrict.errors import UsageError
     from restrict.model.source import load
@@ -172,8 +173,12 @@ def certify(model: str, all_lengths: bool, states: int, label: str | None, cost:
     if cost and label is None:
         raise UsageError("--cost needs --label: the label to force")
     if all_lengths:
-        which = certify_cost if cost else certify_pattern
-        which(load(model), label, states, options["output"], options["as_json"])
+        refuse_others(("model", "states", "label", "cost", "output", "as_json", *(("n",) if cost else ())))
+        chosen = (load(model), label, states, options["output"], options["as_json"])
+        if cost:
+            certify_cost(*chosen, options["n"])
+        else:
+            certify_pattern(*chosen)
         return
     wish = Wish(**options)
     wish.check()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from restrict.cli import common
 from restrict.cli.terminal import echo
@@ -68,6 +69,21 @@ def document(found: Proved | Counterexample | WrongLengths) -> dict[str, Any]:
     return out
 
 
+def refuse_others(allowed: tuple[str, ...]) -> None:
+    """Refuse options that mean nothing with --all-lengths.
+
+    Raises:
+        UsageError: with the option.
+    """
+    from restrict.errors import UsageError
+
+    context = click.get_current_context()
+    for option in context.command.params:
+        given = context.get_parameter_source(str(option.name)) is ParameterSource.COMMANDLINE
+        if given and isinstance(option, click.Option) and option.name not in ("all_lengths", *allowed):
+            raise UsageError(f"{option.opts[0]} is not for --all-lengths")
+
+
 def certify_pattern(program: Model, label: str | None, states: int, output: Path | None, as_json: bool) -> None:
     """The command `certify --all-lengths`."""
     from restrict.all_lengths.verify import certify_all_lengths
@@ -87,29 +103,39 @@ def certify_pattern(program: Model, label: str | None, states: int, output: Path
     echo(lines)
 
 
-def certify_cost(program: Model, label: str | None, states: int, output: Path | None, as_json: bool) -> None:
-    """The command `certify --all-lengths --cost`."""
+def certify_cost(
+    program: Model, label: str | None, states: int, output: Path | None, as_json: bool, n: int | None
+) -> None:
+    """The command `certify --all-lengths --cost`; with a length, a cheapest restriction there."""
     from restrict.all_lengths.verify import certify_costs
 
     common.check_writable(output)
     assert label is not None
     with stages_on(program.name[:40]) as tell:
         costs, found = certify_costs(program, label, states=states, progress=tell)
+    example = None if n is None else found.automaton.cheapest(label, n)
     lines = write_proof(output, found)
     if as_json:
-        click.echo(json.dumps(document(found) | {"cost": costs.claim()}))
+        content = document(found) | {"cost": costs.claim(), "n": n}
+        click.echo(json.dumps(content | {"restriction": None if example is None else list(example)}))
         return
     where = " at the last position" if found.automaton.every else ""
     echo(f"{program.name}: the fewest fixed positions that force {label!r}{where} (exact)")
     echo("\n".join(f"  {line}" for line in costs.table()))
+    if n is not None:
+        echo(f"  at n = {n}: {'no restriction forces it' if example is None else shown(example)}")
     echo(lines)
 
 
-def refute_everywhere(program: Model, spec: str, states: int, output: Path | None, as_json: bool) -> None:
-    """The command `refute --all-lengths`.
+def refute_everywhere(
+    program: Model, spec: str, states: int, output: Path | None, as_json: bool, n: int | None
+) -> None:
+    """The command `refute --all-lengths`; with a length, also a word of that length.
 
     Raises:
         NotEstablished: the model is right at every length.
+        UsageError: it is not known to be wrong at the length asked for.
+        ResourceLimit: a length was asked for, and the set of lengths is not known.
     """
     from restrict.all_lengths.verify import Proved, named, verify
     from restrict.all_lengths.wrong import lengths_of
@@ -130,6 +156,9 @@ def refute_everywhere(program: Model, spec: str, states: int, output: Path | Non
             text, reason = where.text(), ""
         except ResourceLimit as error:
             where, text, reason = None, f"wrong at n = {first}", str(error)
+    if n is not None and where is None:
+        raise ResourceLimit(reason)
+    word = None if n is None or where is None else where.word(n)
     answer = found if where is None or where.proof is None else where
     lines = write_proof(output, answer)
     if as_json:
@@ -140,6 +169,8 @@ def refute_everywhere(program: Model, spec: str, states: int, output: Path | Non
         }
         content["lengths"] = None if where is None else where.least.document()
         content["at_most"] = None if where is None else where.most.document()
+        if word is not None:
+            content["word_at"] = {"n": n, "word": list(word)}
         click.echo(json.dumps(content | {"reason": reason or None}))
         return
     member = "a member" if wrong.member else "not a member"
@@ -147,6 +178,8 @@ def refute_everywhere(program: Model, spec: str, states: int, output: Path | Non
     if reason:
         echo(f"  {reason}")
     echo(f"  shortest word: {shown(wrong.word)} (n = {wrong.n}): {member}, the model says {wrong.said!r}")
+    if word is not None:
+        echo(f"  at n = {n}: {shown(word)}")
     echo(lines)
 
 

@@ -10,7 +10,7 @@ import click
 
 from restrict.cli import common
 from restrict.cli.common import progress_on, trusted_line
-from restrict.cli.every_length import STATES, refute_everywhere
+from restrict.cli.every_length import STATES, refuse_others, refute_everywhere
 from restrict.cli.terminal import complete_language, echo
 
 if TYPE_CHECKING:
@@ -57,16 +57,19 @@ def refute(
     under it of which exactly one is in the language.
 
     Exit 0 where a refutation was found. Where there is none (immune), exit 3 and the reason; `proved` says whether that
-    is a proof. With --all-lengths: the exact set of lengths at which MODEL is wrong, and a shortest word.
+    is a proof. With --all-lengths: the exact set of lengths at which MODEL is wrong, with a proof, and a shortest word;
+    with -n N also a word of that length.
     """
     from restrict.certificate.refutation import Refutation
     from restrict.corollary2.refute import refute as run
     from restrict.errors import NotEstablished
     from restrict.model.source import load
 
+    if all_lengths:
+        refuse_others(("model", "spec", "states", "output", "as_json", "n"))
     program = load(model)
     if all_lengths:
-        refute_everywhere(program, spec, states, output, as_json)
+        refute_everywhere(program, spec, states, output, as_json, n)
         return
     with progress_on(f"{program.name[:40]}, n = {n}") as progress:
         found = run(program, spec, n, target=target, c=c, seed=seed, time=time, exact=exact, progress=progress)

@@ -363,6 +363,30 @@ def _warn(model: SoftModel, n: int, kind: str) -> None:
         say(f"warning: {model.name}: {where}; the labels may be wrong", 0)
 
 
+@soft.command("export")
+@MODEL
+@click.option("-n", "n", type=int, required=True, help="Length, markers included.")
+@output_option("the file", required=True)
+@click.option("--float64", is_flag=True, help="In double precision, instead of single.")
+@JSON
+def export_command(model: str, n: int, output: Path, float64: bool, as_json: bool) -> None:
+    """Write the weights of MODEL at one length as an nn.Module's (safetensors), for PyTorch.
+
+    restrict.simulate.torch_export.load_module reads the file; ReLU networks and dot-product scores only.
+    """
+    from restrict.simulate.torch_export import save
+    from restrict.soft.source import load
+
+    loaded, kind = load(model), "float64" if float64 else "float32"
+    save(loaded, n, output, kind)
+    if as_json:
+        found = {"file": str(output), "model": loaded.name, "n": n, "type": kind}
+        click.echo(json.dumps(found | {"beyond_certified": loaded.beyond(n, kind)}))
+    else:
+        echo(f"{loaded!r} at n = {n} in {kind}: {output}")
+    _warn(loaded, n, kind)
+
+
 @soft.command("write")
 @MODEL
 @output_option("the file", required=True)

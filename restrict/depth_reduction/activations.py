@@ -66,12 +66,17 @@ class Mapped:
 
 @dataclass(frozen=True, eq=False)
 class Attended:
-    """A collapsed head: ``lists`` are the candidates under the restriction at which it was collapsed."""
+    """A collapsed head: ``lists`` are the candidates under the restriction at which it was collapsed.
+
+    Where these were too many to be kept there are none, and ``captured`` (n,) says of which positions all rows were
+    seen to end at a key with one value.
+    """
 
     head: Head
     query: str | None
     key: str | None
-    lists: Lists
+    lists: Lists | None
+    captured: I64 | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,6 +299,7 @@ def attended_activation(instance: Instance, source: Attended, base: Mapping[str,
     """
     n, head, lists = instance.n, source.head, source.lists
     domain, value = instance.domains[head.name], base[head.value]
+    assert lists is not None
     if not lists.complete.all():
         raise ResourceLimit(f"head {head.name!r}: a truncated list cannot be collapsed")
     several, counts = np.zeros(lists.rows, np.int64), np.zeros(n, np.int64)

@@ -13,19 +13,24 @@ from typing import Literal
 
 import numpy as np
 
-from restrict.arrays import F64, I64
+from restrict.abstract.rows import Values
+from restrict.arrays import F64, I64, offsets
 from restrict.deadline import Deadline
 from restrict.depth_reduction.activations import possible_values
 from restrict.depth_reduction.ctransformer import CTransformer
 from restrict.depth_reduction.exchange import Exchange, Rows, exponential, walled
 from restrict.depth_reduction.forcing import Cubes, forcing_cubes
-from restrict.depth_reduction.lists import Lists
+from restrict.depth_reduction.lists import Lists, candidate_lists
 from restrict.kernels import force_keys as kernels
 from restrict.restriction import Restriction
 from restrict.task import Task
 
 LONGEST_LIST, MOST_PAIRS = 512, 24_000_000
 """Pairs of a row, and of a layer, that the search looks at."""
+MOST_WALKS = 2_000_000_000
+"""Pairs that all steps of an exchange would walk over, about, beyond which it would be too slow."""
+SAMPLE_PAIRS, SAMPLE_SCORES, SHORTEST = 2_000_000, 8_000_000_000, 16
+"""Pairs and scores of the sample of rows that is taken then, and pairs of a row."""
 
 
 BELOW = 8
@@ -72,7 +77,7 @@ def capture(
         budget: how many more inputs may be fixed.
         objective: what the exchange makes small.
         seed: same seed, same answer (where the deadline never comes).
-        steps: of the exchange.
+        steps: of the exchange; none where the lists are too long for it.
         rounds: of the greedy forcing.
         power: of the greedy forcing, which makes the sum over the positions of (dependencies)^power small.
 
@@ -86,14 +91,38 @@ def capture(
         return t.restriction
     cubes = forcing_cubes(t)
     rows = len(t.heads) * t.n * widest_query(t)
-    enough = 1.3 * np.log(rows + 2) * len(t.symbols) * t.restriction.free / budget
-    limit = int(max(16, min(enough, LONGEST_LIST, MOST_PAIRS // rows)))
-    lists = [t.lists(head, limit) for head in t.heads]
+    length = len(t.symbols) * t.restriction.free / budget
+    limit = int(max(SHORTEST, min(1.3 * np.log(rows + 2) * length, LONGEST_LIST, MOST_PAIRS // rows)))
+    long = steps * rows * limit * min(length, limit) > MOST_WALKS * t.n  # a step changes rows * limit / n of them
     task.tell("capturing")
+    lists = sampled_lists(t, np.random.default_rng(seed)) if long else [t.lists(head, limit) for head in t.heads]
     if all(single(t, cubes, lists)):
-        symbols = _exchange(t, cubes, lists, budget, objective, seed, steps, task.deadline)
+        symbols = _exchange(t, cubes, lists, budget, objective, seed, 0 if long else steps, task.deadline)
         return refined(t, symbols)
     return _forcing(t, lists, budget, rounds, power, task.deadline)
+
+
+def sampled_lists(t: CTransformer, rng: np.random.Generator) -> list[Lists]:
+    """The first pairs of a random sample of the rows of every head of layer 1.
+
+    Args:
+        t: the c-transformer.
+        rng: draws the sample.
+
+    Returns:
+        Lists of at most :data:`SHORTEST` pairs, of so few rows that they are quickly made.
+    """
+    out = []
+    for head in t.heads:
+        query, key = (possible_values(t.instance, name(head), t.base) for name in (t.instance.query, t.instance.key))
+        most = len(t.heads) * max(1, len(key.flat))
+        count = max(1, min(len(query.flat), SAMPLE_PAIRS // SHORTEST // len(t.heads), SAMPLE_SCORES // most))
+        kept = np.sort(rng.choice(len(query.flat), count, False))
+        owner = np.repeat(np.arange(t.n), np.diff(query.ptr))[kept]
+        ptr = offsets(np.bincount(owner, minlength=t.n))
+        thin = Values(query.domain, query.positions, ptr, query.flat[kept])
+        out.append(candidate_lists(t.instance, head, thin, key, SHORTEST))
+    return out
 
 
 def widest_query(t: CTransformer) -> int:
@@ -137,14 +166,25 @@ def _exchange(
     rng = np.random.default_rng(seed)
     share = budget / max(1, t.restriction.free) / len(t.symbols)
     k = max(2, int(np.log(max(2, rows.count)) / 4 / max(share, 1e-3)))
+    start = rows.start(budget, k, rng)
+    if steps == 0:
+        return _filled(t, start, budget, rng)
     search = Exchange(rows, budget, rng)
-    search.load(rows.start(budget, k, rng))
+    search.load(start)
     size = rows.longest + 2
     if objective.kind != "long":
         return search.run(objective.phi(size), steps, deadline)
     # First the maximum is made small; then the mean, under a wall a little below the maximum that was reached.
     search.load(search.run(objective.phi(size), steps // 2, deadline))
     return search.run(walled(int(search.total.max()) - BELOW, size), steps - steps // 2, deadline)
+
+
+def _filled(t: CTransformer, symbols: I64, budget: int, rng: np.random.Generator) -> I64:
+    """The assignment with as many more free inputs set, at random, as the budget allows."""
+    left = np.setdiff1d(t.instance.unpinned, np.flatnonzero((symbols >= 0) | (t.fixed >= 0)))
+    more = rng.permutation(left)[: max(0, budget - int((symbols >= 0).sum()))]
+    symbols[more] = rng.integers(0, len(t.symbols), len(more))
+    return symbols
 
 
 def _literals(cubes: Cubes) -> I64:

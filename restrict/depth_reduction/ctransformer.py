@@ -32,6 +32,7 @@ from restrict.depth_reduction.activations import (
 )
 from restrict.depth_reduction.evaluation import attend, decided, mapped, tabulated
 from restrict.depth_reduction.lists import Lists, candidate_lists
+from restrict.depth_reduction.streamed import keeps_lists, streamed_activation
 from restrict.errors import ResourceLimit, UsageError
 from restrict.model.program import Head, Instance, Map, Model, Variable
 from restrict.model.variables import references
@@ -219,7 +220,10 @@ class CTransformer:
                 return truth_activation(self.instance, old.name, old.source, len(self.symbols), self.fixed)
             case Mapped(variable):
                 return map_activation(self.instance, variable, base)
+            case Attended(head, _, _, None):
+                return streamed_activation(self.instance, head, base)
             case Attended(head, query, key, lists):
+                assert lists is not None
                 keys = possible_values(self.instance, key, base)
                 lists = lists.under(possible_values(self.instance, query, base), keys)
                 return attended_activation(self.instance, Attended(head, query, key, lists), base)
@@ -254,15 +258,16 @@ class CTransformer:
 
         Returns:
             A c'-transformer of one layer less that equals this one on every input that agrees with the restriction; its
-            ``c`` says how large c' is. Cost: one score per row and possible pair.
-
-        Raises:
-            ResourceLimit: the candidate lists hold too many pairs: fix more inputs first.
+            ``c`` says how large c' is. Cost: one score per row and possible pair. Where the candidate lists would be
+            too many to be kept they are streamed (:mod:`restrict.depth_reduction.streamed`).
         """
         base = dict(self.base)
         for head in self.heads:
-            source = Attended(head, self.instance.query(head), self.instance.key(head), self.lists(head))
-            base[head.name] = attended_activation(self.instance, source, base)
+            if keeps_lists(self.instance, head, base):
+                source = Attended(head, self.instance.query(head), self.instance.key(head), self.lists(head))
+                base[head.name] = attended_activation(self.instance, source, base)
+            else:
+                base[head.name] = streamed_activation(self.instance, head, base)
         return CTransformer(self.instance, self.symbols, self.restriction, base)._settled()
 
     # ------------------------------------------------------------ evaluating

@@ -63,7 +63,7 @@ def mapped(instance: Instance, variable: Map, known: Mapping[str, I64]) -> I64:
 
 
 def decided(instance: Instance, source: Attended, known: Mapping[str, I64], count: int) -> I64:
-    """A collapsed head: the first pair of the list that holds is attended to.
+    """A collapsed head: the first pair of the list that holds is attended to; without lists, by its definition.
 
     Args:
         instance: the program at its length n.
@@ -78,6 +78,8 @@ def decided(instance: Instance, source: Attended, known: Mapping[str, I64], coun
         UsageError: no pair of a list holds: the input does not agree with the restriction.
     """
     head, lists = source.head, source.lists
+    if lists is None:
+        return attend(instance, head, known)
     out = np.full((count, instance.n), head.default, np.int64)
     for r, (i, u) in enumerate(zip(lists.row_i.tolist(), lists.row_u.tolist(), strict=True)):
         open_ = known[source.query][:, i] == u if source.query else np.ones(count, bool)

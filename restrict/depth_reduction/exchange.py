@@ -28,6 +28,8 @@ from restrict.kernels.cover_state import Literals
 TRY_PUT, TRY_DROP, TABU = 48, 128, 10
 """Literals and set inputs sampled in a step, and the steps for which an exchanged input rests (fewer for small
 budgets)."""
+LONGEST_OF = 12
+"""A step shortens the longest of so many groups, where it does not take the longest of all."""
 BLOCK = 250
 CLIFF = 1e200
 
@@ -160,13 +162,14 @@ class Exchange:
         search.state[:] = len(fixed), 0, 0
         kernels.begin(self.arrays, search)
 
-    def run(self, phi: F64, steps: int, deadline: Deadline = NEVER) -> I64:
+    def run(self, phi: F64, steps: int, deadline: Deadline = NEVER, groups: int = LONGEST_OF) -> I64:
         """Exchange for a number of steps.
 
         Args:
             phi: the objective of a group by its length, shape (longest + 2,).
             steps: how many; in blocks of :data:`BLOCK`, at least one.
             deadline: ends it after a block.
+            groups: of so many (1 .. 12) the one with the most dependencies is shortened, three times in four.
 
         Returns:
             The best assignment under ``phi``: the symbol of each input, -1 = free.
@@ -176,7 +179,7 @@ class Exchange:
         best[held // rows.symbols] = held % rows.symbols
         value = float(phi[self.total].sum())
         values = np.array([value, value if len(held) <= self.budget else np.inf])
-        limits = kernels.Limits(self.budget, TRY_PUT, TRY_DROP, min(TABU, self.budget // 4))
+        limits = kernels.Limits(self.budget, TRY_PUT, TRY_DROP, min(TABU, self.budget // 4), groups)
         for _ in range(max(1, steps // BLOCK)):
             random = self.rng.integers(0, 1 << 62, BLOCK * (2 + TRY_PUT))
             kernels.exchange(self.arrays, self.search, phi, limits, random, best, values)

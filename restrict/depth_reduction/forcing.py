@@ -17,6 +17,7 @@ import numpy as np
 from restrict.arrays import I32, I64, offsets
 from restrict.depth_reduction.activations import Activation, Attended, Mapped, Truth, full_table
 from restrict.depth_reduction.ctransformer import CTransformer
+from restrict.depth_reduction.lists import Lists
 from restrict.kernels import forcing as kernels
 from restrict.kernels.rowlists import SetArrays
 
@@ -142,8 +143,8 @@ def _cubes(t: CTransformer, activation: Activation, found: dict[str, Cubes]) -> 
         _truth(t, activation, source, cubes)
     elif isinstance(source, Mapped):
         _map(t, source, found, cubes)
-    elif all(found[a].length.shape[1] == t.base[a].values.domain for a in _read(source)):
-        _head(t, activation, source, found, cubes)
+    elif source.lists is not None and all(found[a].length.shape[1] == t.base[a].values.domain for a in _read(source)):
+        _head(t, activation, source, source.lists, found, cubes)
     kernels.constants(values.ptr, values.flat, cubes.length)
     kernels.possible_only(values.ptr, values.flat, cubes.length)
     return cubes
@@ -194,14 +195,16 @@ def _map(t: CTransformer, source: Mapped, found: dict[str, Cubes], cubes: Cubes)
     search(arrays, cubes.arrays)
 
 
-def _head(t: CTransformer, activation: Activation, source: Attended, found: dict[str, Cubes], cubes: Cubes) -> None:
+def _head(
+    t: CTransformer, activation: Activation, source: Attended, lists: Lists, found: dict[str, Cubes], cubes: Cubes
+) -> None:
     """Cubes of a collapsed head."""
     none = Cubes(np.zeros((0, 1, LONGEST), np.int32), np.zeros((0, 1), np.int64))
     key = found[source.key] if source.key else none
     query = found[source.query] if source.query else none
     keys = t.base[source.key].values if source.key else activation.values
     head = kernels.HeadArrays(
-        source.lists.arrays, int(source.head.value == source.key), int(source.head.value == source.query),
+        lists.arrays, int(source.head.value == source.key), int(source.head.value == source.query),
         len(t.symbols), SetArrays(keys.ptr, keys.flat), key.arrays, found[source.head.value].arrays, query.arrays,
         DEPTH,
     )  # fmt: skip

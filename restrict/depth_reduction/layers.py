@@ -101,6 +101,9 @@ def _captured(below: CTransformer, above: CTransformer, name: str) -> I64:
     lists = source.lists
     if source.key is None:
         return np.ones(below.n, np.int64)
+    if lists is None:
+        assert source.captured is not None
+        return source.captured
     sizes = below.base[source.key].sizes
     last = np.where(lists.stop > lists.start, lists.j[np.maximum(lists.stop - 1, 0)], 0)
     ends = (sizes[last] == 1) | (lists.own_j == last)

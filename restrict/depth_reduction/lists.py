@@ -93,6 +93,49 @@ class Lists:
         )  # fmt: skip
 
 
+@dataclass(frozen=True, eq=False)
+class RowsOfHead:
+    """The rows of a head: position ``i`` has the rows ``row_ptr[i] .. row_ptr[i+1]``, row ``r`` the query ``row_u[r]``.
+
+    ``low``, ``high``: what each position sees. ``same``: query and key are one variable. ``shared``: rows of different
+    positions with one query value cannot differ.
+    """
+
+    row_ptr: I64
+    row_u: I64
+    low: I64
+    high: I64
+    same: bool
+    shared: bool
+
+    @property
+    def row_i(self) -> I64:
+        """The position of each row."""
+        return np.repeat(np.arange(len(self.low)), np.diff(self.row_ptr))
+
+
+def rows_of(instance: Instance, head: Head, queries: Values) -> RowsOfHead:
+    """The rows of a head.
+
+    Args:
+        instance: the model at one length.
+        head: the head.
+        queries: possible values of its query at all n positions (one value 0 where it reads none).
+
+    Returns:
+        The rows; a position that sees nothing has none. Cost linear in them.
+    """
+    n = instance.n
+    visible = np.array([instance.visible(head, i) for i in range(n)]).reshape(n, 2)
+    sees = visible[:, 0] < visible[:, 1]
+    counts = np.where(sees, np.diff(queries.ptr), 0)
+    row_u = queries.flat[np.repeat(sees, np.diff(queries.ptr))]
+    same = _asks_for_itself(instance, head)
+    shared = head.mask == "none" and "i" not in mentions(head) and not same and head.value != instance.query(head)
+    low, high = (np.ascontiguousarray(visible[:, side]) for side in (0, 1))
+    return RowsOfHead(offsets(counts), row_u, low, high, same, shared)
+
+
 def candidate_lists(instance: Instance, head: Head, queries: Values, keys: Values, limit: int = 0) -> Lists:
     """The lists of all rows of a head.
 
@@ -108,23 +151,17 @@ def candidate_lists(instance: Instance, head: Head, queries: Values, keys: Value
     Raises:
         ResourceLimit: more than :data:`MOST_PAIRS` pairs.
     """
-    n = instance.n
-    sees = np.array([first < stop for first, stop in (instance.visible(head, i) for i in range(n))])
-    counts = np.where(sees, np.diff(queries.ptr), 0)
-    row_i = np.repeat(np.arange(n), counts)
-    row_u = queries.flat[np.repeat(sees, np.diff(queries.ptr))]
-    row_ptr = offsets(counts)
-    same = _asks_for_itself(instance, head)
-    shared = head.mask == "none" and "i" not in mentions(head) and not same and head.value != instance.query(head)
-    own_j, own_w = np.where(same, row_i, -1), row_u
-    if shared:
-        row_list, parts = _each(instance, head, row_i, row_u, keys, limit, shared)
+    rows = rows_of(instance, head, queries)
+    row_i, row_u = rows.row_i, rows.row_u
+    own_j, own_w = np.where(rows.same, row_i, -1), row_u
+    if rows.shared:
+        row_list, parts = _each(instance, head, row_i, row_u, keys, limit, True)
         own_j, own_w = np.full(len(parts[1]), -1), np.zeros(len(parts[1]), np.int64)
     else:
         row_list, parts = np.arange(len(row_u)), _spread(instance, head, row_i, row_u, keys, limit)
     pairs, ends, complete = parts
     start = np.append(0, ends)[:-1]
-    return Lists(row_ptr, row_u, row_list, start, ends, pairs[0], pairs[1], own_j, own_w, complete)
+    return Lists(rows.row_ptr, row_u, row_list, start, ends, pairs[0], pairs[1], own_j, own_w, complete)
 
 
 def _asks_for_itself(instance: Instance, head: Head) -> bool:
@@ -183,7 +220,7 @@ def rows_block(work: RowsWork, part: tuple[I64, I64]) -> Parts:
 
 def _rows(instance: Instance, head: Head, row_i: I64, row_u: I64, keys: Values, limit: int) -> Parts:
     """The lists of some rows, each row its own."""
-    seeds = _seeds(instance, head, row_i, row_u)
+    seeds = hash_states(instance, head, row_i, row_u)
     if seeds is None:
         return _each(instance, head, row_i, row_u, keys, limit, False)[1]
     visible = np.array([instance.visible(head, i) for i in range(instance.n)], dtype=np.int64)
@@ -191,8 +228,17 @@ def _rows(instance: Instance, head: Head, row_i: I64, row_u: I64, keys: Values, 
     return _hashed(seeds, row_i, row_u, bounds, same, head.ties == "right", limit, keys)
 
 
-def _seeds(instance: Instance, head: Head, row_i: I64, row_u: I64) -> I64 | None:
-    """The hash state before ``j`` of every row, where the score is ``hash(..., j, k)``."""
+def hash_states(instance: Instance, head: Head, row_i: I64, row_u: I64) -> I64 | None:
+    """The hash state before ``j`` of every row, where the score is ``hash(..., j, k)``.
+
+    Args:
+        instance: the model at one length.
+        head: the head.
+        row_i, row_u: position and query value of each row.
+
+    Returns:
+        int64, one a row; ``None`` for any other score.
+    """
     if not isinstance(head.score, Formula) or instance.key(head) is None:
         return None
     match bind(head.score.folded, n=instance.n):

@@ -62,12 +62,14 @@ class Search(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """Set inputs at most; literals and set inputs sampled in a step; steps for which an exchanged input rests."""
+    """Set inputs at most; literals and set inputs sampled in a step; steps for which an exchanged input rests; groups
+    of which the longest is shortened, three times in four."""
 
     budget: int
     try_put: int
     try_drop: int
     tabu: int
+    groups: int
 
 
 @kernel
@@ -204,13 +206,13 @@ def change(l: int, put: int, a: RowArrays, s: Search, phi: F64) -> float:
 
 
 @kernel
-def long_group(random: I64, total: I64) -> int:
-    """One time in four the longest group, else the longest of twelve."""
+def long_group(random: I64, total: I64, tried: int) -> int:
+    """One time in four the longest group, else the longest of so many (1 .. 12)."""
     groups = total.shape[0]
     if random[0] & 3 == 0:
         return int(np.argmax(total))
     g = random[0] % groups
-    for t in range(1, 12):
+    for t in range(1, tried):
         other = (random[1] >> (t * 4)) % groups
         if total[other] > total[g]:
             g = other
@@ -279,7 +281,7 @@ def exchange(a: RowArrays, s: Search, phi: F64, limits: Limits, random: I64, bes
     for step in range(random.shape[0] // width):
         numbers = random[step * width : (step + 1) * width]
         s.state[STEP] += 1
-        size = fill_pool(long_group(numbers, s.total), a, s, pool)
+        size = fill_pool(long_group(numbers, s.total, limits.groups), a, s, pool)
         chosen = best_put(size, a, s, phi, limits, numbers, pool)
         if chosen >= 0:
             values[0] += change(chosen, 1, a, s, phi)

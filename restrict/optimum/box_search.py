@@ -192,6 +192,18 @@ class BoxSearch:
             return None
         return self.finished(self._widened(self._small(box, {}, accepts), accepts))
 
+    def word_without(self, label: str) -> FoundBox | None:
+        """What the output reads on a random word that does not have the label, as a box that is not made small.
+
+        Args:
+            label: to be excluded.
+
+        Returns:
+            The box, or ``None`` where no word that was drawn is without the label. Cost: a run on demand a word.
+        """
+        found = next(self._by_words({}, lambda labels: label not in labels), None)
+        return None if found is None else self.finished(found)
+
     def forced(self, node: Open, label: str) -> Symbols | None:
         """Symbols for the node's positions that force the label, by the abstract run.
 

@@ -249,6 +249,19 @@ class _Search:
 
     # ------------------------------------------------------------ the certificate
 
+    def _disjoint_levels(self) -> None:
+        """What disjoint boxes prove, where the search ended early; a label without a box gets one from a word."""
+        for label in () if self.many else self._labels():
+            if label in self.proved:
+                continue
+            if all(label in box.labels for box in self.boxes):
+                word = BoxSearch(self.instance, self.position, self.task.seed).word_without(str(label))
+                if word is None:
+                    continue
+                self._add(word)
+            apart = disjoint(b for b, box in zip(self.bits, self.boxes, strict=True) if label not in box.labels)
+            self.proved[label] = min(apart - 1, self.letters)
+
     def _harvest(self) -> None:
         """What the boxes at hand prove beyond the levels that were finished."""
         for label, level in self.proved.items():
@@ -263,6 +276,7 @@ class _Search:
 
     def result(self, stopped: Stopped) -> Bounds:
         """The bound with the boxes that it needs, checked."""
+        self._disjoint_levels()
         self._harvest()
         kept: dict[int, None] = {}
         apart = []

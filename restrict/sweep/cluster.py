@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Generator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any, TypeVar
 
 from restrict.errors import UsageError
@@ -108,6 +108,7 @@ def _client(address: str, jobs: int, opened: ExitStack) -> Any:
         from distributed import Client, LocalCluster
     except ImportError:
         raise UsageError("--dask needs Dask: pip install 'restrict[sweep]'") from None
+    opened.enter_context(_quiet())
     if address == "local":
         opened.enter_context(dask.config.set({"distributed.scheduler.allowed-failures": ALLOWED_FAILURES}))
         with deaf():  # the thread that starts the workers comes from here
@@ -125,6 +126,20 @@ def _client(address: str, jobs: int, opened: ExitStack) -> Any:
         return opened.enter_context(Client(address, timeout=CONNECT_SECONDS, set_as_default=False))
     except (OSError, ValueError, TimeoutError) as error:
         raise UsageError(f"--dask {address}: no scheduler answers: {' '.join(str(error).split())}") from None
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Dask's own log, with its tracebacks, says nothing: what matters is said in one line by this package."""
+    loggers = [logging.getLogger(name) for name in logging.root.manager.loggerDict if name.startswith("distributed")]
+    before = [(logger, logger.level) for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for logger, level in before:
+            logger.setLevel(level)
 
 
 def _warmed(client: Any, warm: Callable[[], object] | None) -> None:

@@ -90,10 +90,9 @@ class Pool:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         with self._open:
-            vain = kind is not None or self.abandoned  # nobody waits for what is still under way
-            if vain:
+            if kind is not None or self.abandoned:  # nobody waits for what is still under way
                 self._kill()
-            self.executor.shutdown(wait=not vain, cancel_futures=True)
+            self.executor.shutdown()
 
     def submit(self, work: Callable[..., Any], *given: Any) -> Future[Any]:
         """Hand something to a process.
@@ -112,8 +111,9 @@ class Pool:
             return self.executor.submit(work, *given)
 
     def restart(self) -> None:
-        """New processes after one was killed."""
-        self.executor.shutdown(wait=False, cancel_futures=True)
+        """New processes after one was killed, or where the old ones do what nobody waits for."""
+        self._kill()
+        self.abandoned = False
         self.executor = self._start()
 
     def map(
@@ -147,8 +147,10 @@ class Pool:
         return executor
 
     def _kill(self) -> None:
-        """End the workers at once."""
-        for process in list((self.executor._processes or {}).values()):
+        """End the workers at once. Futures are cancelled by the executor alone, which complains of others' doing so."""
+        processes = list((self.executor._processes or {}).values())
+        self.executor.shutdown(wait=False, cancel_futures=True)
+        for process in processes:
             process.terminate()
 
 
@@ -165,6 +167,8 @@ class _Round:
     def run(self) -> Generator[tuple[int, Any], None, None]:
         """The results as they come."""
         try:
+            if self.pool.abandoned:
+                self.pool.restart()
             while self.waiting or self.suspects or self.flight:
                 broken: list[int] = []
                 self._fill(broken)
@@ -183,8 +187,6 @@ class _Round:
                     yield from self._mend(broken)
         finally:
             self.pool.abandoned |= bool(self.flight)
-            for future in self.flight:
-                future.cancel()
 
     def _fill(self, broken: list[int]) -> None:
         """Keep the workers busy; a suspect is alone."""

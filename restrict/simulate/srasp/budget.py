@@ -57,13 +57,22 @@ class Spread:
         Returns:
             A certified bound. A form of exact parts is exact: they are integers. Infinite where they are too large.
         """
-        most = self.size[0] * n + self.size[1]
-        if unit * most > 2.0**-6:
+        if unit * (self.size[0] * n + self.size[1]) > 2.0**-6:
             return math.inf
         carried = sum(weight * known.get(at, 0.0) for at, weight in self.weights)
-        if carried == 0:
-            return 0.0
-        return (carried + (len(self.weights) + 4) * unit * most) * SLACK
+        return 0.0 if carried == 0 else (carried + self.rounding(n, unit)) * SLACK
+
+    def rounding(self, n: int, unit: float) -> float:
+        """What the sum's own rounding adds.
+
+        Args:
+            n: the length.
+            unit: unit roundoff.
+
+        Returns:
+            A certified bound.
+        """
+        return (len(self.weights) + 4) * unit * (self.size[0] * n + self.size[1])
 
 
 @dataclass(frozen=True)
@@ -80,7 +89,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Carried:
-    """A ReLU of an integer form."""
+    """A ReLU of an integer form; at ``~at`` stands what its own rounding adds, without what it carries."""
 
     at: int
     form: Spread
@@ -91,7 +100,9 @@ class Carried:
         Args:
             run: the run.
         """
-        run.known[self.at] = self.form.error(run.known, run.n, run.unit)
+        found = self.form.error(run.known, run.n, run.unit)
+        run.known[self.at] = found
+        run.known[~self.at] = 0.0 if found == 0 else self.form.rounding(run.n, run.unit)
 
 
 @dataclass(frozen=True)

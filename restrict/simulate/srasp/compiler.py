@@ -235,6 +235,7 @@ class _Compiler:
         most: dict[int, float] = {}
         for d, w in (*a.known, *b.known):  # the greater of two numbers moves no more than one of them
             most[d] = max(most.get(d, 0.0), w)
+        most.update({~d: 1.0 for d, _ in over.row})  # its own rounding
         found = a.plus(over.scaled(-1)) if op == "min" else b.plus(over)
         if op == "min":
             high = b.high if below(b.high, a.high) else a.high

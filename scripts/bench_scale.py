@@ -1,0 +1,178 @@
+"""How time and memory grow with n, and what more processes bring to one large certificate (docs/scale.md).
+
+    python scripts/bench_scale.py [--quick] [--only SECTION ...] [--limit SECONDS] [-o FILE.jsonl]
+
+Sections: last (one position), all (every position), repeating (every position, scores without the query's position),
+workers (one certificate on one process and on two). Every row is a fresh process after one that filled numba's cache:
+seconds of `certify` alone (measured), the most memory that the process ever had (measured), fixed positions and c
+(certified). The last column is the exponent of the seconds' growth since the row above. With ``-o`` rows go to a file
+as they come, and those that are there are not measured again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+GROWTH: dict[str, list[tuple[str, dict[str, Any], tuple[int, ...]]]] = {
+    "last": [
+        ("random:layers=1,heads=2,states=2,seed=1", {}, (10**4, 10**5, 10**6, 10**7)),
+        ("random:layers=2,heads=2,states=2,seed=1", {}, (10**4, 10**5, 10**6, 10**7)),
+        ("random:layers=2,heads=8,states=64,seed=1", {}, (10**3, 10**4, 10**5)),
+        ("random:layers=1,heads=2,states=4,symbols=1000,seed=1", {}, (10**4, 10**5, 10**6)),
+    ],
+    "all": [
+        ("random:layers=1,heads=2,states=2,seed=1,every=1", {"free": 0.9}, (1000, 2000, 4000, 8000)),
+        ("random:layers=2,heads=2,states=2,seed=1,every=1", {"free": 0.6}, (500, 1000, 2000, 4000)),
+        ("random:layers=1,heads=4,states=16,seed=1,every=1", {"free": 0.6}, (500, 1000, 2000)),
+    ],
+    "repeating": [("since", {"free": 0.9}, (10**4, 10**5, 10**6, 10**7))],
+}
+WORKERS = [
+    ("random:layers=2,heads=2,states=2,seed=1,every=1", {"free": 0.6}, 2000),
+    ("near", {"free": 0.8}, 2000),
+]
+QUICK = 10**4
+NEAR = {
+    "format": "restrict-model/1", "name": "near", "alphabet": ["0", "1"],
+    "variables": [
+        {"kind": "head", "name": f"h{h}", "value": "token", "key": "token",
+         "score": f"({31 + h} * i + 17 * j + 53 * k + i * j) % 1009"}
+        for h in range(2)
+    ] + [{"kind": "map", "name": "out", "args": ["h0", "h1"], "domain": 2, "map": "(h0 + h1) % 2"}],
+    "output": {"variable": "out", "position": "every", "accept": [1]},
+}  # fmt: skip
+"""Two heads whose scores are no hash, so that every row goes through the register machine."""
+
+CHILD = r"""
+import json, resource, sys, time
+sys.path.insert(0, ROOT)
+def main():
+    import restrict
+    from scripts.bench_scale import model_of
+    spec, n, wish, jobs = json.loads(sys.argv[1])
+    model = model_of(spec)
+    target = "all" if "free" in wish else "last"
+    restrict.certify(model, 40, target=target, **wish)
+    def run():
+        start = time.perf_counter()
+        found = restrict.certify(model, n, target=target, **wish)
+        return found, time.perf_counter() - start
+    if jobs:
+        with restrict.workers(jobs):
+            restrict.certify(model, 1500, target=target, **wish)  # the workers' kernels are there, too
+            found, seconds = run()
+    else:
+        found, seconds = run()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    import hashlib
+    print(json.dumps({"seconds": round(seconds, 2), "mib": round(peak), "fixed": len(found.restriction.fixed),
+                      "c": found.c, "digest": hashlib.sha256(found.to_bytes()).hexdigest()[:12]}))
+if __name__ == "__main__":
+    main()
+"""
+
+
+def model_of(spec: str) -> Any:
+    """The model of a row."""
+    import restrict
+    from restrict.model.fileformat import loads
+
+    if spec == "near":
+        return loads(json.dumps(NEAR).encode())
+    if spec == "since":
+        return restrict.compile_formula("a since b", alphabet=("a", "b", "c"))
+    return restrict.load(spec)
+
+
+def measured(key: list[Any], limit: float, child: Path) -> dict[str, Any]:
+    """One row, in a process of its own."""
+    try:
+        done = subprocess.run(
+            [sys.executable, child, json.dumps(key)], capture_output=True, text=True, timeout=limit, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return {"error": f"over {limit:.0f} s"}
+    if done.returncode:
+        return {"error": done.stderr.strip().splitlines()[-1][:100]}
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+class Book:
+    """Rows that are known, by what they are about."""
+
+    def __init__(self, path: Path | None, limit: float, folder: Path) -> None:
+        self.path, self.limit, self.rows = path, limit, dict[str, dict[str, Any]]()
+        self.child = folder / "child.py"
+        self.child.write_text(f"ROOT = {str(Path(__file__).resolve().parent.parent)!r}\n{CHILD}")
+        if path is not None and path.exists():
+            self.rows = {row["key"]: row for row in map(json.loads, path.read_text().splitlines())}
+
+    def row(self, spec: str, n: int, wish: dict[str, Any], jobs: int = 0) -> dict[str, Any]:
+        """Look up or measure."""
+        key = json.dumps([spec, n, wish, jobs])
+        if key not in self.rows:
+            self.rows[key] = {"key": key, **measured(json.loads(key), self.limit, self.child)}
+            if self.path is not None:
+                with self.path.open("a") as file:
+                    file.write(json.dumps(self.rows[key]) + "\n")
+        return self.rows[key]
+
+
+def growth(book: Book, section: str, quick: bool) -> None:
+    """The table of a section."""
+    print(f"{section:<52}  {'n':>9}  {'seconds':>8}  {'MiB':>6}  {'fixed':>6}  {'c':>5}  exponent")
+    for spec, wish, lengths in GROWTH[section]:
+        before: tuple[int, float] | None = None
+        for n in lengths:
+            if quick and n > (QUICK if section == "last" else 1000):
+                continue
+            row = book.row(spec, n, wish)
+            if "error" in row:
+                print(f"{spec:<52}  {n:>9}  {row['error']}", flush=True)
+                continue
+            power = "" if before is None else f"{math.log(row['seconds'] / before[1]) / math.log(n / before[0]):.2f}"
+            print(f"{spec:<52}  {n:>9}  {row['seconds']:>8.2f}  {row['mib']:>6}  {row['fixed']:>6}  {row['c']:>5}"
+                  f"  {power}", flush=True)  # fmt: skip
+            before = n, max(row["seconds"], 0.01)
+
+
+def shared_out(book: Book, quick: bool) -> None:
+    """One certificate on one process and on two."""
+    print(f"{'workers':<52}  {'n':>9}  1 process  2 processes  times  same bytes")
+    for spec, wish, n in WORKERS:
+        one, two = (book.row(spec, 1600 if quick else n, wish, jobs) for jobs in (1, 2))
+        if "error" in one or "error" in two:
+            print(f"{spec:<52}  {n:>9}  {one.get('error', '')} {two.get('error', '')}")
+            continue
+        ratio, same = one["seconds"] / two["seconds"], one["digest"] == two["digest"]
+        print(f"{spec:<52}  {n:>9}  {one['seconds']:>7.2f} s  {two['seconds']:>9.2f} s  {ratio:>5.2f}  {same}")
+
+
+def main() -> None:
+    """Measure and print."""
+    import tempfile
+
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="small n only")
+    parser.add_argument("--only", nargs="+", choices=[*GROWTH, "workers"], default=[*GROWTH, "workers"])
+    parser.add_argument("--limit", type=float, default=120.0, help="seconds of a row at most")
+    parser.add_argument("-o", "--output", type=Path)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        book = Book(options.output, options.limit, Path(folder))
+        for section in options.only:
+            if section == "workers":
+                shared_out(book, options.quick)
+            else:
+                growth(book, section, options.quick)
+
+
+if __name__ == "__main__":
+    main()
