@@ -151,7 +151,7 @@ CODE = re.compile("^>>>| = |  ")
 """In lines that are no prose."""
 
 
-def broken(lines: list[str], width: int = 105) -> Iterator[int]:
+def broken(lines: list[str], width: int = 100) -> Iterator[int]:
     """The lines of prose that end long before the margin although the next word of the sentence would fit."""
     for at, (line, after) in enumerate(pairwise(lines)):
         word = re.match(r"``[^`]*``\S*|[a-z:(]\S*", after)
@@ -169,7 +169,7 @@ def test_no_paragraph_of_a_docstring_is_broken_in_the_middle_of_a_line() -> None
             text, indent = ast.get_docstring(node) or "", getattr(node, "col_offset", -4) + 4
             lines = text.splitlines()
             seen += 1
-            wrong += [f"{path.relative_to(ROOT)}: {lines[at]}" for at in broken(lines, 105 - indent)]
+            wrong += [f"{path.relative_to(ROOT)}: {lines[at]}" for at in broken(lines, 100 - indent)]
     assert seen > 1500
     assert wrong == []
 
@@ -179,7 +179,7 @@ def test_no_paragraph_of_a_docstring_is_broken_in_the_middle_of_a_line() -> None
     [
         (["A line that ends", "too early."], [0]),
         (["A sentence.", "another"], []),
-        (["x" * 101, "fits"], []),
+        (["x" * 96, "fits"], []),
         (["Args:", "  n: the length", "  model: it"], []),
         (["x", "", "y"], []),
     ],

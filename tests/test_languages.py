@@ -508,7 +508,7 @@ def test_bad_expressions(spec: str, message: str) -> None:
             {"alphabet": ["0", "*"]},
             r"alphabet\[1\]: the symbol '\*' means a free position; give it another name, such as 'times'",
         ),
-        ({"alphabet": ["0", "0"]}, r"alphabet\[0\]: the symbol '0' occurs twice"),
+        ({"alphabet": ["0", "0"]}, r"alphabet\[1\]: the symbol '0' occurs twice"),
         ({"alphabet": ["0", "a b"]}, r"alphabet\[1\]: 'a b' is not a symbol"),
         ({"transitions": [[0], [1, 0]]}, r"transitions\[0\]: expected 2 successors"),
         ({"transitions": []}, "at least one state"),
