@@ -15,7 +15,7 @@ release = __version__
 version = release
 
 sys.path.insert(0, str(ROOT / "docs" / "_extensions"))
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "offline_math"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "offline_math", "notebook"]
 html_math_renderer = "mathml"
 exclude_patterns = ["_build", "_extensions"]
 myst_enable_extensions = ["dollarmath"]
@@ -31,3 +31,5 @@ autodoc_typehints_description_target = "documented"
 html_theme = "furo"
 html_title = f"restrict {release}"
 html_extra_path = ["schema"]
+html_static_path = ["_static"]
+html_css_files = ["notebook.css"]

@@ -15,6 +15,9 @@ from restrict.arguments import least_free, the_integer, the_share
 from restrict.certificate.certificate import Certificate, certified
 from restrict.deadline import OutOfTime, Progress
 from restrict.errors import InternalError, NotEstablished, ResourceLimit, UsageError, quote
+from restrict.force.cases import confirm
+from restrict.force.image import is_wide
+from restrict.force.inputs import by_inputs
 from restrict.force.release import relax
 from restrict.force.search import Best, Search
 from restrict.model.alike import kinds_of
@@ -26,6 +29,12 @@ from restrict.task import Target, Task
 
 if TYPE_CHECKING:
     from restrict.depth_reduction.theorem1 import Method
+
+MANY_VARIABLES = 48
+"""Programs of more variables are run on every word before they are searched, where the words are few: their searches
+take longest (imported ones have hundreds), and the optimum is then known."""
+MOST_FIXED = 2**30
+"""More positions than any instance has."""
 
 
 def certify(
@@ -133,7 +142,16 @@ def force_output(task: Task) -> Certificate:
         ResourceLimit: the model is too deep for the search.
         InternalError: the abstract run does not confirm what the search found.
     """
-    best, stopped = _searched(task)
+    known = _without_a_search(task)
+    if known is not None and ("optimum" in known.provenance or is_wide(task.instance)):
+        return known if "optimum" in known.provenance else _compared(task, known)
+    try:
+        best, stopped = _searched(task)
+    except (NotEstablished, ResourceLimit, KeyboardInterrupt) as error:
+        if known is None:
+            raise
+        stopped = "interrupted" if isinstance(error, KeyboardInterrupt) else "budget"
+        return replace(known, provenance={**known.provenance, "stopped": stopped})
     assert best.fixed is not None
     task = task.noting(strategy="goal", stopped=stopped)
     task.tell("confirming", best.count)
@@ -142,9 +160,34 @@ def force_output(task: Task) -> Certificate:
         raise InternalError(
             f"internal disagreement: the abstract run gives c = {found.c}, the search found 0; please report the model"
         )
+    if known is not None and len(known.restriction.fixed) < len(best.fixed):
+        found = replace(known, provenance={**known.provenance, "stopped": stopped})
     if stopped != "interrupted" and best.fixed:
         found = _compared(task, found)
     return found
+
+
+def _without_a_search(task: Task) -> Certificate | None:
+    """For programs of many variables: the optimum by running every word, where these are few and the checker can
+    confirm it; else what random inputs give."""
+    if len(task.instance.model.variables) <= MANY_VARIABLES:
+        return None
+    found = _enumerated(task) if few_restrictions(task.instance) else None
+    if found is None and (cube := by_inputs(task)) is not None:
+        found = confirm(task.noting(strategy="inputs", stopped="budget"), cube)
+    return found
+
+
+def _enumerated(task: Task) -> Certificate | None:
+    """The optimum by running every word, where the checker can confirm it; ``None`` where it cannot, or in time."""
+    task.tell("enumeration", len(task.instance.unpinned))
+    try:
+        optimum, found = by_enumeration(task.noting(strategy="enumeration", stopped="optimum"), MOST_FIXED)
+    except OutOfTime:
+        return None
+    if found is None:
+        return None
+    return replace(found, provenance={**found.provenance, "optimum": optimum, "optimum_by": "enumeration"})
 
 
 def _compared(task: Task, found: Certificate) -> Certificate:

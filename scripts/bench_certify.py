@@ -287,7 +287,7 @@ def peers(quick: bool) -> tuple[list[Row], list[str]]:
     rows: list[Row] = []
     alive = set(PEERS)
     for n in sizes:
-        for seed in range(1 if quick or n > 100 else 3):
+        for seed in range(1 if quick or n > 200 else 3):
             row: Row = {"n": n, "seed": seed}
             for name in PEERS:
                 if name in alive:

@@ -9,16 +9,20 @@ of Figure 3 by Stage 2 of the Depth Reduction Lemma. The same bytes each time.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 import restrict
 from restrict.abstract.rows import Row
+from restrict.abstract.run import abstract_run, positions_of
 from restrict.certificate.certificate import Certificate, certificate_of
 from restrict.certificate.outline import read_outline
 from restrict.depth_reduction.activations import Truth, possible_values
 from restrict.depth_reduction.ctransformer import CTransformer
 from restrict.depth_reduction.selection import selection
+from restrict.model.program import Instance
 from restrict.report.drawing import Drawing, Group, Shape, save
 from restrict.report.picture import Picture, draw_nodes
 from restrict.report.scene import scene
@@ -63,17 +67,65 @@ def keeping(drawing: Drawing, after: Sequence[int], before: Sequence[int]) -> Dr
 
 
 def figure_1() -> Drawing:
-    """Two layers: nothing fixed, the first layer captured, both, and what each output depends on in the end."""
+    """Two layers: nothing fixed, the first layer captured, the second one, and the first one removed."""
     model = restrict.load("random:layers=2,heads=1,states=2,seed=1,every=1")
     found = restrict.certify_all(model, 12, free=0.6).certificate
-    nothing = certificate_of(model.at(12), Restriction.of(model.at(12)), "all", "all")
-    empty, full = scene(picture_of(nothing), "nothing fixed"), scene(picture_of(found), "restricted")
+    first = first_step(model.at(12), found)
+    pictures = [picture_of(under(model.at(12), fixed)) for fixed in ({}, first)] + [picture_of(found)]
+    empty, half, full = (scene(picture, "a transformer of two layers") for picture in pictures)
+    more = len(found.restriction.fixed) - len(first)
+    removed = scene(without_layer_1(pictures[2], found), "one layer left")
     panels = [
         ("(a) nothing fixed: what each head may attend to", keeping(empty, (), (1, 2))),
-        ("(b) a few inputs fixed: layer 1 captured", keeping(full, (1,), (2,))),
-        ("(c) layer 2 under the same restriction", keeping(full, (1, 2), ())),
+        (
+            f"(b) {len(first)} inputs fixed: they attract layer 1; its skip connections are dotted",
+            keeping(half, (1,), (2,)),
+        ),
+        (f"(c) {more} more inputs fixed: they attract layer 2", keeping(full, (1, 2), ())),
+        ("(d) layer 1 removed: y1 is a function of few inputs", keeping(removed, (0, 2), ())),
     ]
-    return stacked(panels, "Figure 1: layers lose their attention under a restriction")
+    return stacked(panels, "Figure 1: layers lose their attention under a restriction, and are removed")
+
+
+def under(instance: Instance, fixed: Mapping[int, str]) -> Certificate:
+    """What is true of every node under a restriction."""
+    return certificate_of(instance, Restriction.of(instance, fixed), "all", "all")
+
+
+def first_step(instance: Instance, found: Certificate) -> dict[int, str]:
+    """The half of the fixed inputs that leaves the heads of layer 1 the fewest positions, of all halves."""
+    fixed = found.restriction.fixed
+
+    def left(chosen: tuple[int, ...]) -> int:
+        track = picture_of(under(instance, {i: fixed[i] for i in chosen})).tracks[1]
+        return sum(count for spot in track.spots for _, _, count in spot.after)
+
+    best = min(combinations(sorted(fixed), len(fixed) // 2), key=left)
+    return {i: fixed[i] for i in best}
+
+
+def without_layer_1(picture: Picture, found: Certificate) -> Picture:
+    """The rows of the heads of layer 1 are gone; each of its activations is joined to the inputs that it depends on."""
+    instance = restrict.load(found.model_name).at(found.n)
+    run = abstract_run(instance, Restriction.of(instance, found.restriction.fixed), "all")
+    inputs, head, *above = picture.tracks
+    assert (head.kind, head.layer) == ("head", 1)
+    tracks = [inputs]
+    for row, track in enumerate(above, 1):
+        spots = [
+            replace(
+                spot, after=tuple((0, int(i), 1) for i in positions_of(run.facts[track.name][spot.cell][1])), reads=()
+            )
+            if row == 1
+            else replace(
+                spot,
+                after=tuple((below - 1, start, count) for below, start, count in spot.after),
+                reads=tuple(below - 1 for below in spot.reads if below != 1),
+            )
+            for spot in track.spots
+        ]
+        tracks.append(replace(track, layer=track.layer if row > 1 else 0, spots=spots))
+    return Picture(picture.axis, tracks)
 
 
 def figure_2() -> Drawing:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from scripts.docs_commands import blocks, pages, printed
+from scripts.make_notebook import NOTEBOOK, differences, dumped, executed
 
 ROOT = Path(__file__).parent.parent
 
@@ -67,6 +68,31 @@ def test_links_between_pages_lead_somewhere() -> None:
             assert there or target.startswith("schema/"), (page.name, target)
             links += 1
     assert links >= 50
+
+
+@pytest.mark.heavy
+def test_the_notebook_gives_what_it_shows() -> None:
+    stored = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
+    assert differences(stored, executed(stored)) == []
+    assert dumped(stored) == NOTEBOOK.read_text(encoding="utf-8"), "run scripts/make_notebook.py --write"
+    shown = [output["data"] for cell in stored["cells"] for output in cell.get("outputs", ()) if "data" in output]
+    kinds = {data["text/plain"][0].partition("(")[0] for data in shown if "text/html" in data}
+    assert kinds == {"Model", "Certificate", "Refutation", "Automaton", "SweepResult"}
+
+
+def test_a_wrong_output_of_the_notebook_is_noticed() -> None:
+    def cell(source: str, given: str, *tags: str) -> dict[str, object]:
+        output = {"name": "stdout", "output_type": "stream", "text": [given]}
+        return {"cell_type": "code", "source": [source], "outputs": [output], "metadata": {"tags": list(tags)}}
+
+    for source, given, tags, right in (
+        ("print(1)", "1\n", (), True),
+        ("print(1)", "2\n", (), False),
+        ("print(1.5)", "2\n", ("times",), True),
+        ("print('a 1')", "b 1\n", ("times",), False),
+    ):
+        document = {"cells": [cell(source, given, *tags)]}
+        assert (differences(document, executed(document)) == []) is right
 
 
 WIDTH = 100

@@ -21,6 +21,7 @@ from restrict.importers.tp_parse import parse_program
 from restrict.importers.tp_reference import predict
 from restrict.importers.tp_tree import Attention
 from restrict.importers.tp_weights import read_weights
+from restrict.importers.transformer_program import with_embeddings
 from restrict.model.program import Model
 from restrict.model.trace import run_batch
 from scripts.make_imports import INSTANCES
@@ -43,6 +44,8 @@ def agree(path: Path, weights: Path, rule: str, longest: int) -> None:
     """The model, the reference and the program as Python runs it, on all inputs up to a length."""
     model, run = import_transformer_program(path, weights, self_rule=rule).model, answers(path, weights, rule)
     program, rows = parse_program(path), read_weights(weights)
+    if program.embeddings is not None:
+        program = with_embeddings(program, path.with_name(f"{path.stem}_embeddings.csv"))
     before = [model.start_marker] if model.start_marker else []
     after = [model.end_marker] if model.end_marker else []
     for n in range(max(1, len(model.markers)), longest + 1):
@@ -145,17 +148,92 @@ def test_argmax_says_when_it_is_too_large() -> None:
         argmax([], [Fraction(0)] * 257, "o_", 4000)
 
 
-@pytest.mark.parametrize(
-    ("ending", "reason"),
-    [
-        ("pooled = logits.mean(0)", r":4: the logits of all positions are averaged \(pooled\): .*Theorem 1"),
-        ("return logits", r":1: the words are read through an embedding module \(words_embeddings\), a variant"),
-    ],
-)
-def test_the_variant_with_embeddings_is_declined_for_what_it_is(tmp_path: Path, ending: str, reason: str) -> None:
+def test_pooled_logits_are_declined_for_what_they_are(tmp_path: Path) -> None:
     path = tmp_path / "words.py"
-    path.write_text(f"from words_embeddings import Emb0\ndef run(tokens):\n    logits = tokens\n    {ending}\n")
-    with pytest.raises(ModelError, match=reason):
+    path.write_text("from words import Emb0\ndef run(tokens):\n    logits = tokens\n    pooled = logits.mean(0)\n")
+    with pytest.raises(ModelError, match=r":4: the logits of all positions are averaged \(pooled\): .*Theorem 1"):
+        import_transformer_program(path)
+
+
+# ---------------------------------------------------------------- embeddings of words
+
+
+@pytest.mark.parametrize("part", heavy_after(range(5), 1))
+def test_programs_that_embed_words_equal_themselves_when_run(part: int, tmp_path: Path) -> None:
+    for seed in range(5 * part, 5 * part + 5):
+        rng = np.random.default_rng(seed)
+        path, weights = write_program(tmp_path, rng, embedded=1 + seed % 3, letters=2 + seed % 2, classes=1 + seed % 4)
+        agree(path, weights, "trained", 4)
+
+
+def embedded(tmp_path: Path, examples: str = "[]") -> tuple[Path, Path]:
+    """A program with two embeddings, and their table."""
+    path, _ = write_program(tmp_path, np.random.default_rng(3), embedded=2, markers=False, examples=examples)
+    return path, path.with_name(path.stem + "_embeddings.csv")
+
+
+def test_the_table_of_embeddings_can_stand_elsewhere(tmp_path: Path) -> None:
+    path, table = embedded(tmp_path, '[(["a", "b"], ["C0", "C1"]), (["a", "zebra"], ["C0", "C0"])]')
+    found = import_transformer_program(path)
+    assert found.model.alphabet == ("a", "b")
+    assert found.notes[1].startswith("examples: 1, 2 outputs; the model equals the program (trained rule) at 2")
+    assert found.notes[1].endswith("; 1 more examples are outside the model")
+    other = tmp_path / "other.csv"
+    table.rename(other)
+    assert import_transformer_program(path, embeddings=other).model.content == found.model.content
+    with pytest.raises(UsageError, match=r"_embeddings\.csv: cannot read"):
+        import_transformer_program(path)
+    with pytest.raises(UsageError, match="reads no embeddings of words; leave out the embeddings file"):
+        import_transformer_program(EXAMPLE, embeddings=other)
+
+
+def test_words_that_pandas_cannot_look_up_are_left_out(tmp_path: Path) -> None:
+    path, table = embedded(tmp_path)
+    alphabet = import_transformer_program(path).model.alphabet
+    table.write_text(table.read_text() + "NA,0,0\nnull,1,1\n,1,1\n")
+    assert import_transformer_program(path).model.alphabet == alphabet
+
+
+TABLES = [
+    ("word,", "token,", ":1: expected one column 'word' in the header"),
+    ("var1_embeddings", "var2_embeddings", ":1: expected one column 'var1_embeddings' in the header"),
+    ("\nb,", "\na,", ":3: the word 'a' has two rows"),
+    ("\nb,", "\nb,7,", ":3: 4 fields, not 3"),
+    ("\nb,", "\nb,-", "' is not the number of an embedding"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "message"), TABLES)
+def test_bad_tables_of_embeddings(old: str, new: str, message: str, tmp_path: Path) -> None:
+    path, table = embedded(tmp_path)
+    assert old in table.read_text()
+    table.write_text(table.read_text().replace(old, new))
+    with pytest.raises(ModelError, match=re.escape(message)):
+        import_transformer_program(path)
+
+
+LINES = [
+    ("    embed_df = pd", "    other = pd", "is not part of a generated Transformer Program"),
+    ("    embeddings = embed_df.loc[tokens]\n", "", "the embeddings of the tokens are not looked up before this line"),
+    (
+        "from words import Emb0, Emb1",
+        "from words import Emb0",
+        "'Emb1' is not imported as an enumeration of embeddings",
+    ),
+    ("from words import Emb0, Emb1", "from words import Emb0, Emb1 as E", "is not part of a generated"),
+    ("from words import Emb0, Emb1", "from .words import Emb0, Emb1", "is not part of a generated"),
+    ("from words import Emb0, Emb1", "from words import Emb0, Emb1, run", "is not part of a generated"),
+    ("== Emb", '== "Emb0.V00" == Emb', "a branch must return"),
+    ("== Emb0.V0", '== "Emb0.V00" #', "the string 'Emb0.V00' is no member of an enumeration"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "message"), LINES)
+def test_other_ways_to_embed_are_refused(old: str, new: str, message: str, tmp_path: Path) -> None:
+    path, _ = embedded(tmp_path)
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.raises(ModelError, match=re.escape(message)):
         import_transformer_program(path)
 
 

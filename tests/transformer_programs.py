@@ -7,7 +7,9 @@ exact fractions. It shares nothing with the importer.
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Sequence
+from enum import Enum
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
@@ -72,6 +74,20 @@ for x, y in examples:
 TRAINED = "len(matches) if j == i else abs(i - j)"
 
 
+TOKEN_SCORES = """    token_scores = classifier_weights.loc[[("tokens", str(v)) for v in tokens]]
+
+"""
+EMBEDDED = """    embed_df = pd.read_csv("some/folder/NAME_embeddings.csv").set_index("word")
+    embeddings = embed_df.loc[tokens]
+"""
+
+
+class Member(str):
+    """The name of a member of an enumeration, which stands in the text without quotes."""
+
+    __repr__ = str.__str__
+
+
 class Rows(list[list[Fraction]]):
     """A frame of weights, one row a position."""
 
@@ -113,7 +129,26 @@ def pandas(path: Path) -> SimpleNamespace:
 
     columns = SimpleNamespace(to_numpy=lambda: Classes(header[2:]))
     frame = SimpleNamespace(loc=Loc(), columns=columns)
-    return SimpleNamespace(read_csv=lambda *_, **__: frame, concat=concat)
+
+    def read_csv(*_: Any, index_col: Any = None, **__: Any) -> SimpleNamespace:
+        return frame if index_col is not None else SimpleNamespace(set_index=lambda _: SimpleNamespace(loc=words))
+
+    words = Words(path.with_name(path.name.replace("_weights", "_embeddings")))
+    return SimpleNamespace(read_csv=read_csv, concat=concat)
+
+
+class Words:
+    """The rows of a table of embeddings, by word."""
+
+    def __init__(self, path: Path) -> None:
+        self.rows: dict[str, dict[str, str]] = {}
+        if path.exists():
+            with path.open() as file:
+                self.rows = {row["word"]: row for row in csv.DictReader(file)}
+
+    def __getitem__(self, tokens: list[str]) -> Any:
+        rows = [self.rows[token] for token in tokens]
+        return {name: [int(row[name]) for row in rows] for name in rows[0] if name != "word"}
 
 
 def answers(path: Path, weights: Path, rule: str) -> Any:
@@ -123,9 +158,18 @@ def answers(path: Path, weights: Path, rule: str) -> Any:
         assert TRAINED in text
         text = text.replace(TRAINED, "len(keys) if j == i else abs(i - j)")
     space: dict[str, Any] = {}
+    for name in re.findall(r"^from words import (.*)$", text, re.MULTILINE):
+        for enum in name.split(", "):
+            space[enum] = _enumeration(enum)
+    text = re.sub(r"^from words import .*\n", "", text, flags=re.MULTILINE)
     exec(text.replace("import numpy as np\nimport pandas as pd\n", ""), space)
     space["pd"] = pandas(weights)
     return space["run"]
+
+
+def _enumeration(name: str) -> Any:
+    """An enumeration whose members print as they are named in the weights."""
+    return Enum(name, {f"V{t:02}": t for t in range(40)})
 
 
 def write_program(
@@ -141,8 +185,10 @@ def write_program(
     markers: bool | None = None,
     digits: int = 3,
     examples: str = "[]",
+    embedded: int = 0,
 ) -> tuple[Path, Path]:
-    """A random program and its weights; every choice that is not given is random."""
+    """A random program and its weights; every choice that is not given is random. With ``embedded`` tables, words are
+    read through a CSV of embeddings only, ``NAME_embeddings.csv``."""
 
     def below(m: int) -> int:
         return int(rng.integers(m))
@@ -155,6 +201,20 @@ def write_program(
     tokens = [*"abcdef"[:letters], *(["</s>", "<pad>", "<s>"] if markers else ["<pad>"])]
     values: dict[str, list[Any]] = {"tokens": tokens, "positions": list(range(longest))}
     parts = [HEAD.replace("SEEN", "keys[: i + 1]" if causal else "keys")]
+    names, columns = [f"Emb{t}" for t in range(embedded)], dict[str, list[int]]()
+    if embedded:
+        del values["tokens"]
+        start = parts[0].replace(TOKEN_SCORES, "")
+        parts[0] = start.replace(
+            "import pandas as pd\n", f"import pandas as pd\nfrom words import {', '.join(names)}\n"
+        )
+        parts.append(EMBEDDED)
+    for t, enum in enumerate(names):
+        name = f"var{t}_embeddings"
+        columns[name] = [below(3) for _ in tokens]
+        values[name] = [Member(f"{enum}.V{v:02}") for v in sorted(set(columns[name]))]
+        parts.append(f'    {name} = [{enum}[f"V{{i:02}}"] for i in embeddings["{name}"]]\n')
+        parts.append(f'    {name[:-1]}_scores = classifier_weights.loc[[("{name}", str(v)) for v in {name}]]\n')
     kinds = rng.permutation([0] * heads + [1] * mlps).tolist()
     for at, kind in enumerate(kinds):
         if kind == 0:
@@ -197,7 +257,7 @@ def write_program(
         parts.append(
             f'    {name[:-1]}_scores = classifier_weights.loc[\n        [("{name}", str(v)) for v in {name}]\n    ]\n'
         )
-    frames = ["token_scores", "position_scores", *(f"{n[:-1]}_scores" for n in list(values)[2:]), "one_scores"]
+    frames = [f"{n[:-1]}_scores" for n in values] + ["one_scores"]
     parts.append(
         "\n    feature_logits = pd.concat(\n        [\n            df.reset_index()\n            for df in [\n"
     )
@@ -206,6 +266,9 @@ def write_program(
     text = "".join(parts) + TAIL
     path, weights = folder / f"{name}.py", folder / f"{name}_weights.csv"
     path.write_text(text.replace("NAME", name).replace("EXAMPLES", examples))
+    if embedded:
+        rows = [",".join(map(str, row)) for row in zip(tokens, *columns.values(), strict=True)]
+        (folder / f"{name}_embeddings.csv").write_text("\n".join([f"word,{','.join(columns)}", *rows]) + "\n")
     lines = ["feature,value," + ",".join(f"C{c}" for c in range(classes))]
     for feature, domain in [*values.items(), ("ones", ["_"])]:
         lines += [f"{feature},{v},{','.join(number(rng, digits) for _ in range(classes))}" for v in domain]

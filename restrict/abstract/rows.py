@@ -62,6 +62,11 @@ class Values:
         flat = np.array([w for j in order for w in exceptions[j]], dtype=np.int64)
         return Values(domain, np.array(order, dtype=np.int64), ptr, flat)
 
+    @cached_property
+    def signature(self) -> tuple[bytes, bytes, bytes]:
+        """The same for the same values, of one variable, and no others."""
+        return self.positions.tobytes(), self.ptr.tobytes(), self.flat.tobytes()
+
 
 CONSTANT = Values.make(1, {})
 """The dummy key of a score that does not mention one."""

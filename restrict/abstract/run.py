@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from restrict.abstract.rows import CONSTANT, Values
 from restrict.abstract.winners import winners
 from restrict.arrays import I64
 from restrict.blocks import cuts, each, width
-from restrict.model.program import Head, Instance, Map, Variable
+from restrict.model.program import Head, Instance, Map, Variable, mentions
 from restrict.model.shipped import Shipped
 from restrict.restriction import Restriction
 
@@ -25,6 +25,8 @@ Cone = Literal["all"] | Mapping[str, Sequence[int]]
 Node = tuple[str, int]
 Fact = tuple[tuple[int, ...], int]
 """V as a sorted tuple, D as a bit mask."""
+SHARED, MOST_SHARED = 2**12, 2**15
+"""Points of an image, or pairs of a row, up to which what was found is kept for other runs; and how many are kept."""
 
 
 def mask_of(positions: Iterable[int]) -> int:
@@ -57,6 +59,15 @@ def positions_of(mask: int) -> tuple[int, ...]:
     return tuple(int(p) for p in np.flatnonzero(np.unpackbits(raw, bitorder="little")))
 
 
+class Found(NamedTuple):
+    """What several runs of one instance may share, since it does not depend on the restriction: the images of maps by
+    name, position (-1 for all) and the arguments' values; and the candidates of rows by head, position, query value
+    and the keys' values."""
+
+    images: dict[tuple[str, int, tuple[tuple[int, ...], ...]], tuple[int, ...]]
+    candidates: dict[tuple[str, int, int, tuple[bytes, bytes, bytes]], tuple[I64, I64]]
+
+
 @dataclass(eq=False)
 class AbstractRun:
     """What is known of every node; nodes that were not examined have their whole domain and depend on every free
@@ -65,6 +76,7 @@ class AbstractRun:
     instance: Instance
     restriction: Restriction
     facts: dict[str, dict[int, Fact]] = field(default_factory=dict)
+    found: Found = field(default_factory=lambda: Found({}, {}))
 
     def __post_init__(self) -> None:
         self.tokens = {
@@ -173,11 +185,33 @@ class AbstractRun:
 
     def _map(self, variable: Map, i: int) -> Fact:
         sets = [self.values(a, i) for a in variable.args]
-        image = np.unique(self.instance.map_values(variable, i, sets))
+        image = self._image(variable, i, sets)
         depends = 0
         for a in variable.args:
             depends |= self.depends(a, i)
-        return tuple(int(v) for v in image), depends
+        return image, depends
+
+    def _image(self, variable: Map, i: int, sets: list[Sequence[int]]) -> tuple[int, ...]:
+        """The values of a map on a product; small ones are kept."""
+        if prod(map(len, sets)) > SHARED:
+            return tuple(np.unique(self.instance.map_values(variable, i, sets)).tolist())
+        slot = (variable.name, i if "i" in mentions(variable) else -1, tuple(map(tuple, sets)))
+        if slot not in self.found.images:
+            if len(self.found.images) == MOST_SHARED:
+                self.found.images.clear()
+            self.found.images[slot] = tuple(np.unique(self.instance.map_values(variable, i, sets)).tolist())
+        return self.found.images[slot]
+
+    def _winners(self, head: Head, i: int, u: int, keys: Values) -> tuple[I64, I64]:
+        """Where the candidates of a row are, and their key values; those of short rows are kept."""
+        if self.instance.n * keys.domain > SHARED:
+            return winners(self.instance, head, i, u, keys)
+        slot = (head.name, i, u, keys.signature)
+        if slot not in self.found.candidates:
+            if len(self.found.candidates) == MOST_SHARED:
+                self.found.candidates.clear()
+            self.found.candidates[slot] = winners(self.instance, head, i, u, keys)
+        return self.found.candidates[slot]
 
     def _head(self, head: Head, i: int) -> Fact:
         first, stop = self.instance.visible(head, i)
@@ -188,7 +222,7 @@ class AbstractRun:
         seen: set[int] = set()
         depends = self.depends(query, i) if query else 0
         for u in self.values(query, i) if query else (0,):
-            where, w = winners(self.instance, head, i, u, keys)
+            where, w = self._winners(head, i, u, keys)
             found = self._found(head, i, u, where, w)
             seen |= found
             if len(found) > 1:
@@ -245,8 +279,9 @@ class AbstractRun:
 
 
 def abstract_run(
-    instance: Instance, restriction: Restriction, cone: Cone, progress: Callable[[int], None] | None = None
-) -> AbstractRun:
+    instance: Instance, restriction: Restriction, cone: Cone, progress: Callable[[int], None] | None = None,
+    found: Found | None = None,
+) -> AbstractRun:  # fmt: skip
     """Examine every node of the cone, in program order.
 
     Cost: one row scan of at most n * domain scores per examined head node and query value; memory O(cone * n / 64
@@ -257,6 +292,7 @@ def abstract_run(
         restriction: what is fixed.
         cone: the nodes to examine: positions by variable, or ``"all"``.
         progress: called with 1 after each node; ``None``: nothing is called.
+        found: what other runs of the same instance have found; it is added to.
 
     Returns:
         The run, with the facts of all nodes examined (docs/trusted-base.md, rules 1-4).
@@ -264,7 +300,7 @@ def abstract_run(
     Raises:
         ResourceLimit: a row has too many pairs.
     """
-    run = AbstractRun(instance, restriction)
+    run = AbstractRun(instance, restriction, found=found or Found({}, {}))
     for variable in instance.model.variables:
         positions = range(instance.n) if cone == "all" else cone.get(variable.name, ())
         if isinstance(variable, Head) and width() > 1 and len(positions) * instance.n >= LEAST_SPREAD:

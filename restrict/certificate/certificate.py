@@ -10,7 +10,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from restrict.abstract.run import AbstractRun, Cone, abstract_run, all_but_wide, positions_of
+from restrict.abstract.run import AbstractRun, Cone, Found, abstract_run, all_but_wide, positions_of
 from restrict.certificate.cases import Case, Leaf, cases_to_json, leaves, read_cases
 from restrict.certificate.outline import FORMAT, read_outline
 from restrict.checker.account import Meter, Place, Reject
@@ -180,8 +180,13 @@ def _claim_by_cases(
     case, of what it depends on there."""
     values: set[int] = set()
     depends: set[int] = set()
+    shared = Found({}, {})
     for path, cone in cases:
-        found = claim_under(instance, restriction | Restriction.of(instance, dict(path)), cone, target)
+        under = restriction | Restriction.of(instance, dict(path))
+        if cone == "all":
+            found = claim_under(instance, under, cone, target)
+        else:
+            found = claim_of(abstract_run(instance, under, cone, found=shared), target)
         assert found.values is not None
         assert found.dependencies is not None
         values.update(found.values)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 KINDS = ("transformer-program", "b-rasp", "weights")
 OPTIONS = {
     "weights": "transformer-program",
+    "embeddings": "transformer-program",
     "self_rule": "transformer-program",
     "position": "transformer-program",
     "limit": "weights",
@@ -33,6 +34,12 @@ OPTIONS = {
     type=click.Path(path_type=Path),
     default=None,
     help="transformer-program: the CSV of output weights.  [default: beside FILE]",
+)
+@click.option(
+    "--embeddings",
+    type=click.Path(path_type=Path),
+    default=None,
+    help="transformer-program: the CSV of embeddings of words, where FILE reads one.  [default: beside FILE]",
 )
 @click.option(
     "--self",

@@ -76,11 +76,18 @@ def main() -> NoReturn:
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")  # a locale without a letter must not lose the answer
     before = signal.signal(signal.SIGINT, on_interrupt)
+    sys.unraisablehook = _unraisable
     try:
         code = _run(sys.argv[1:])
     finally:
         signal.signal(signal.SIGINT, before)
     sys.exit(code)
+
+
+def _unraisable(what: sys.UnraisableHookArgs) -> None:
+    """Ctrl-C in a library's callback is noted by its handler and raised later: no other line is wanted for it."""
+    if not issubclass(what.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(what)
 
 
 def _run(words: list[str]) -> int:

@@ -137,13 +137,16 @@ def differences(found: Refutation) -> int:
 
 
 def immune_document(found: Immune | NoRefutation) -> dict[str, Any]:
-    """An immune answer as JSON."""
+    """An immune answer as JSON; ``most``: proved is that a refutation leaves at most so many positions free."""
+    from restrict.corollary2.verdict import NoRefutation
+
     return {
         "immune": True,
         "language": found.language,
         "n": found.n,
         "proved": found.proved,
         "exact": found.exact,
+        "most": found.most if isinstance(found, NoRefutation) else None,
         "reason": found.reason,
         "example": None if found.example is None else json.loads(found.example.to_bytes()),
     }

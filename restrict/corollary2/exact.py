@@ -19,7 +19,6 @@ import numpy.typing as npt
 from restrict.certificate.certificate import Certificate
 from restrict.corollary2.verdict import Immune
 from restrict.deadline import NEVER, Deadline, OutOfTime
-from restrict.errors import NotEstablished
 from restrict.force.cases import confirm
 from restrict.languages.protocol import Language
 from restrict.languages.regular import Regular
@@ -39,11 +38,14 @@ Found = tuple[Certificate, int, bool]
 
 
 class Unfinished(OutOfTime):
-    """The time was over; no restriction of the kind wanted has more than ``most`` free positions."""
+    """There is no certificate yet; no restriction of the kind wanted has more than ``most`` free positions.
 
-    def __init__(self, most: int) -> None:
+    ``exact``: there is one with so many, but no certificate of it is within the limits; else the time was over.
+    """
+
+    def __init__(self, most: int, exact: bool = False) -> None:
         super().__init__(f"at most {most} free positions")
-        self.most = most
+        self.most, self.exact = most, exact
 
 
 def refute_exact(task: Task, language: Language) -> Found | Immune:
@@ -62,8 +64,8 @@ def refute_exact(task: Task, language: Language) -> Found | Immune:
         :class:`Immune`, which is proved.
 
     Raises:
-        NotEstablished: the abstract run confirms no restriction at all.
-        Unfinished: the task's deadline has passed; with the bound so far.
+        Unfinished: the task's deadline has passed, with the bound so far; or the optimum is known, but no certificate
+            of it is confirmed.
         OutOfTime: the deadline has passed before there was a bound.
         ResourceLimit: a completion is not known.
     """
@@ -85,8 +87,8 @@ def by_table(task: Task, language: Language) -> Found | Immune:
         ran out); or an :class:`Immune`, which is proved.
 
     Raises:
-        NotEstablished: the optimum is known, but no certificate of it is confirmed.
-        Unfinished: the task's deadline has passed and there is no answer yet, only a bound.
+        Unfinished: the task's deadline has passed and there is no answer yet, only a bound; or the optimum is known,
+            but no certificate of it is confirmed.
         OutOfTime: the deadline has passed before there was a bound.
     """
     instance = task.instance
@@ -101,10 +103,7 @@ def by_table(task: Task, language: Language) -> Found | Immune:
         return _immune_by_table(instance, language, labels.reshape(-1), names, members.reshape(-1))
     found = confirm_one(task, faces.cubes(instance.unpinned))
     if found is None:
-        raise NotEstablished(
-            f"a restriction with {faces.largest} free positions refutes the model on all words, but no certificate of "
-            "it is within the limits: the abstract run does not confirm it, and a tree of cases would be too large"
-        )
+        raise Unfinished(faces.most, faces.complete)
     return found, faces.most, faces.complete
 
 
@@ -205,8 +204,8 @@ def by_sat(task: Task, language: Language) -> Found | Immune:
         certificate may have fewer free positions.
 
     Raises:
-        NotEstablished: the optimum is known, but the abstract run confirms no certificate of it.
-        Unfinished: the task's deadline has passed; with the bound so far.
+        Unfinished: the task's deadline has passed, with the bound so far; or the optimum is known, but no certificate
+            of it is confirmed.
         OutOfTime: the deadline has passed before there was a bound.
         ResourceLimit: a completion is not known.
     """
@@ -226,14 +225,13 @@ def by_sat(task: Task, language: Language) -> Found | Immune:
                 break
     except OutOfTime:
         fewest = min(p.lower for p in problems)
-        raise Unfinished(len(instance.unpinned) - fewest if optimum is None else optimum) from None
+        most = len(instance.unpinned) - fewest if optimum is None else optimum
+        raise Unfinished(most, optimum is not None) from None
     if optimum is not None:
         found = confirm_one(task, seen)
         if found is not None:
             return found, optimum, True
-        raise NotEstablished(
-            f"a restriction with {optimum} free positions refutes the model by SAT, but the abstract run confirms none"
-        )
+        raise Unfinished(optimum, True)
     reason = "no restriction forces the output and leaves membership open, by SAT with implicit hitting sets"
     return Immune(instance.model.name, language.name, instance.n, reason)
 

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -40,6 +41,9 @@ from restrict.model.trace import run_batch
 from restrict.optimum.enumeration import few_restrictions
 from restrict.restriction import Restriction
 from restrict.task import Target, Task
+
+if TYPE_CHECKING:
+    from restrict.corollary2.exact import Unfinished
 
 PATIENCE = 3
 """Passes of a search that has found nothing before it is given up; one less on top of a pre-restriction."""
@@ -102,18 +106,32 @@ def refute(
     trivial = _trivial(task.instance, language)
     if trivial is not None:
         return trivial
-    most = None
+    bound = None
     if exact or (c == 0 and few_restrictions(task.instance)):
         found = _exact(task, language)
-        if not isinstance(found, int | None):
+        if isinstance(found, Refutation | Immune):
             return found
-        task, most = task.noting(exact="out of time"), found
+        bound = found
+        task = task if bound is not None and bound.exact else task.noting(exact="out of time")
     answer = _search(task, language, c)
-    if isinstance(answer, Refutation) and most is not None:
-        if answer.free > most:
-            raise InternalError(f"internal disagreement: {answer.free} free positions, at most {most} by SAT")
-        return replace(answer, optimum=most)
-    return _every_length(task, language, answer) if isinstance(answer, NoRefutation) else answer
+    if isinstance(answer, Refutation) and bound is not None:
+        if answer.free > bound.most:
+            raise InternalError(f"internal disagreement: {answer.free} free positions, at most {bound.most} by SAT")
+        return replace(answer, optimum=bound.most)
+    return _every_length(task, language, _bounded(answer, bound)) if isinstance(answer, NoRefutation) else answer
+
+
+def _bounded(found: NoRefutation, bound: Unfinished | None) -> NoRefutation:
+    """Nothing was found, with what the exact part has proved nevertheless."""
+    if bound is None:
+        return found
+    proved = f"proved: a refutation leaves at most {bound.most} positions free"
+    if bound.exact:
+        proved = (
+            f"proved: a restriction with {bound.most} free positions refutes the model, and none with more; no "
+            "certificate of it is within the limits (a tree of cases would be too large)"
+        )
+    return replace(found, reason=f"{found.reason}; {proved}", most=bound.most)
 
 
 def _every_length(task: Task, language: Language, found: NoRefutation) -> Immune | NoRefutation:
@@ -133,7 +151,7 @@ def _every_length(task: Task, language: Language, found: NoRefutation) -> Immune
     return Immune(found.model_name, found.language, found.n, reason, True, found.example)
 
 
-def _exact(task: Task, language: Language) -> Refutation | Immune | int | None:
+def _exact(task: Task, language: Language) -> Refutation | Immune | Unfinished | None:
     """The exact answer; where half of the time is over, how many free positions are possible at most, if known."""
     from restrict.corollary2.exact import Unfinished, refute_exact
 
@@ -141,7 +159,7 @@ def _exact(task: Task, language: Language) -> Refutation | Immune | int | None:
     try:
         found = refute_exact(task, language)
     except Unfinished as stopped:
-        return stopped.most
+        return stopped
     except OutOfTime:
         return None
     if isinstance(found, Immune):

@@ -36,13 +36,15 @@ class Immune:
 
 @dataclass(frozen=True, eq=False)
 class NoRefutation:
-    """No refutation was found, which proves nothing; the fields are those of :class:`Immune`."""
+    """No refutation was found, which proves nothing; the fields are those of :class:`Immune`, and ``most``: proved is
+    that a refutation leaves at most so many positions free (``None``: nothing is)."""
 
     model_name: str
     language: str
     n: int
     reason: str
     example: Certificate | None = None
+    most: int | None = None
 
     @property
     def proved(self) -> bool:

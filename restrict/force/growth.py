@@ -94,6 +94,8 @@ class Growth:
         """All good boxes and their prices."""
         sides = self._sides(axes)
         good = self.good(box_points(sides)).reshape([len(side) for side in sides])
+        if not axes:  # a map without arguments
+            return np.zeros((int(good), 0), dtype=np.int64), np.zeros(int(good))
         values, price = [], np.zeros((1,) * len(axes))
         for t, (axis, side) in enumerate(zip(axes, sides, strict=True)):
             chosen = np.searchsorted(side, [v for v, _ in axis]) if t in self.loose else np.arange(len(axis))

@@ -25,6 +25,12 @@ def combinations(sets: Sequence[Sequence[int]]) -> int:
     return prod(map(len, sets))
 
 
+def is_wide(instance: Instance) -> bool:
+    """Whether some map has more combinations of argument values than ``MAX_IMAGE``."""
+    maps = (v for v in instance.model.variables if isinstance(v, Map))
+    return any(prod(instance.domains[a] for a in v.args) > MAX_IMAGE for v in maps)
+
+
 def image(instance: Instance, variable: Map, i: int, sets: Sequence[Sequence[int]]) -> tuple[int, ...]:
     """The values of a map on a box, sorted; the whole domain where the box has more than ``MAX_IMAGE`` points."""
     if combinations(sets) > MAX_IMAGE:
@@ -34,5 +40,7 @@ def image(instance: Instance, variable: Map, i: int, sets: Sequence[Sequence[int
 
 def box_points(sets: Sequence[Sequence[int] | I64]) -> I64:
     """All points of a box, shape (points, axes), the last axis fastest."""
+    if not sets:
+        return np.zeros((1, 0), dtype=np.int64)
     grids = np.meshgrid(*(np.asarray(s, dtype=np.int64) for s in sets), indexing="ij")
     return np.stack([g.reshape(-1) for g in grids], axis=-1)

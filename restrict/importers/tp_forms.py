@@ -114,6 +114,9 @@ SCORES = pattern_of('Xscores = classifier_weights.loc[[("$feature", str(v)) for 
 NUM_SCORES = pattern_of('Xscores = classifier_weights.loc[[("$feature", "_") for v in Xvalues]].mul(Xvalues, axis=0)')
 PATTERN = pattern_of("Xpattern = select_closest(Xkey, Xquery, Xpredicate)")
 OUTPUTS = pattern_of("Xname = aggregate(Xpattern, Xvalue)")
+WORDS = pattern_of('embed_df = pd.read_csv("$csv").set_index("word")')
+LOOKED_UP = pattern_of("embeddings = embed_df.loc[tokens]")
+EMBEDDED = pattern_of('Xname = [Xenum[f"V{i:02}"] for i in embeddings["$column"]]')
 COUNTING = (
     pattern_of("Xname = select(Xkey, Xquery, Xpredicate)"),
     pattern_of("Xname = aggregate_sum(Xpattern, Xvalue)"),

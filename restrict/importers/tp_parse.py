@@ -8,6 +8,7 @@ anything else is refused with its line.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,9 +17,11 @@ from restrict.importers.common import OUTSIDE, source_text
 from restrict.importers.tp_forms import (
     CALL,
     COUNTING,
+    EMBEDDED,
     ENDING,
     HELPERS,
     IMPORTS,
+    LOOKED_UP,
     NUM_SCORES,
     ONE_SCORES,
     ONES,
@@ -28,11 +31,12 @@ from restrict.importers.tp_forms import (
     READ,
     SCORES,
     SHOW,
+    WORDS,
     match,
     pattern_of,
 )
 from restrict.importers.tp_tables import table_of, wanted_of
-from restrict.importers.tp_tree import Attention, Example, Mlp, Program, Reader, kind_of
+from restrict.importers.tp_tree import Attention, Embeddings, Example, Mlp, Program, Reader, kind_of
 
 
 def parse_program(path: Path) -> Program:
@@ -76,7 +80,7 @@ def parse_program(path: Path) -> Program:
             examples += _examples(reader, node)
         elif isinstance(node, ast.Expr) and match(CALL, node, {}):
             examples.append((_call(reader, node), None))
-        elif not any(match(form, node, {}) for form in (*IMPORTS, SHOW)):
+        elif not any(match(form, node, {}) for form in (*IMPORTS, SHOW)) and not _enumerations(reader, node):
             reader.fail(node, f"{kind_of(node)} is not part of a generated Transformer Program")
     if run is None:
         raise ModelError(f"{path}: there is no function run, so this is not a generated Transformer Program")
@@ -85,21 +89,34 @@ def parse_program(path: Path) -> Program:
         reader.fail(run, "there is no select_closest, so this is not a generated Transformer Program")
     if reader.csv is None:
         reader.fail(run, "the output weights are not read with pd.read_csv")
-    return Program(path, reader.causal, reader.csv, tuple(reader.steps), features, tuple(examples))
+    embeddings = None
+    if reader.embedded:
+        if reader.words_csv is None:
+            reader.fail(run, "words are embedded, but no table of embeddings is read with pd.read_csv")
+        embeddings = Embeddings(reader.words_csv, reader.embedded)
+    return Program(path, reader.causal, reader.csv, tuple(reader.steps), features, tuple(examples), embeddings)
 
 
 def _other_variants(reader: Reader, tree: ast.Module) -> None:
-    """Decline, for what it is, the decompiler's variant for natural language: pooled logits, embedding modules."""
+    """Decline, for what it is, the decompiler's variant for whole sentences: pooled logits."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "mean":
             reader.fail(node, f"the logits of all positions are averaged (pooled): {OUTSIDE}")
-    for statement in tree.body:
-        if isinstance(statement, ast.ImportFrom) and any(name.name.startswith("Emb") for name in statement.names):
-            reader.fail(
-                statement,
-                f"the words are read through an embedding module ({statement.module}), a variant of the decompiler "
-                "that is not imported; its heads compare classes of words, which this importer does not know",
-            )
+
+
+def _enumerations(reader: Reader, node: ast.stmt) -> bool:
+    """``from MODULE import Emb0, Emb1``: the classes of words. The module is not read: a member is known by its name.
+
+    A program is refused that gives such a name another meaning.
+    """
+    if not isinstance(node, ast.ImportFrom) or node.level:
+        return False
+    names = [alias.name for alias in node.names]
+    if not all(re.fullmatch(r"Emb\d+", name) for name in names) or any(alias.asname for alias in node.names):
+        return False
+    for name in names:
+        reader.enums.add(reader.assign(node, name))
+    return True
 
 
 def _helper(reader: Reader, node: ast.FunctionDef) -> None:
@@ -163,6 +180,15 @@ def _assign(reader: Reader, node: ast.Assign) -> None:
     if is_(READ):
         reader.assign(node, "classifier_weights")
         reader.csv = str(found["$csv"])
+    elif is_(WORDS):
+        reader.assign(node, "embed_df")
+        reader.words_csv = str(found["$csv"])
+    elif is_(LOOKED_UP):
+        if reader.words_csv is None:
+            reader.fail(node, "the table of embeddings is used before it is read")
+        reader.assign(node, "embeddings")
+    elif is_(EMBEDDED):
+        reader.steps.append(_embedded(reader, node, found))
     elif is_(POSITIONS):
         reader.define(node, "positions")
     elif is_(ONES):
@@ -190,6 +216,17 @@ def _assign(reader: Reader, node: ast.Assign) -> None:
         if mlp is None:
             reader.fail(node, f"{kind_of(node)} is not part of a generated Transformer Program")
         reader.steps.append(mlp)
+
+
+def _embedded(reader: Reader, node: ast.Assign, found: dict[str, object]) -> Mlp:
+    """A variable that is read from the table of embeddings; its values are filled in with the table."""
+    name, enum = str(found["Xname"]), str(found["Xenum"])
+    if "embeddings" not in reader.assigned:
+        reader.fail(node, "the embeddings of the tokens are not looked up before this line")
+    if enum not in reader.enums:
+        reader.fail(node, f"{quote(enum)} is not imported as an enumeration of embeddings")
+    reader.embedded[reader.define(node, name)] = (enum, str(found["$column"]))
+    return Mlp(name, node.lineno, ("tokens",), {}, f"{enum}.V00")
 
 
 def _attention(reader: Reader, node: ast.Assign, found: dict[str, object]) -> Attention:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from restrict.errors import quote
 from restrict.importers.tp_tree import Reader, Value, kind_of
 
 
@@ -112,13 +113,17 @@ def constant_of(reader: Reader, node: ast.expr) -> Value:
         node: the expression's syntax tree.
 
     Returns:
-        A string or an integer; no Boolean.
+        A string or an integer, no Boolean; a member of an enumeration of embeddings as ``Emb0.V07``.
 
     Raises:
         ModelError: the message names the file and line of anything else.
     """
     if isinstance(node, ast.Constant) and type(node.value) in (str, int):
+        if isinstance(node.value, str) and node.value.partition(".")[0] in reader.enums:
+            reader.fail(node, f"the string {quote(node.value)} is no member of an enumeration")
         return node.value  # type: ignore[return-value]
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in reader.enums:
+        return f"{node.value.id}.{node.attr}"
     reader.fail(node, f"expected a string or an integer, not {kind_of(node)}")
 
 

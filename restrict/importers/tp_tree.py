@@ -41,9 +41,19 @@ class Mlp:
 
 
 @dataclass(frozen=True)
+class Embeddings:
+    """Words are read through a table: the CSV's name, and for each variable its enumeration and its column. The
+    variables are steps of the program, functions of ``tokens`` whose table is that column."""
+
+    csv: str
+    columns: dict[str, tuple[str, str]]
+
+
+@dataclass(frozen=True)
 class Program:
     """A parsed Transformer Program. ``features`` are the variables that the read-out adds, with repetitions;
-    ``examples`` are the (tokens, expected output) that the file lists; the latter is ``None`` for a bare call."""
+    ``examples`` are the (tokens, expected output) that the file lists; the latter is ``None`` for a bare call.
+    ``embeddings``: how words are read, where not as themselves."""
 
     path: Path
     causal: bool
@@ -51,6 +61,7 @@ class Program:
     steps: tuple[Attention | Mlp, ...]
     features: tuple[str, ...]
     examples: tuple[Example, ...]
+    embeddings: Embeddings | None = None
 
 
 @dataclass
@@ -66,6 +77,9 @@ class Reader:
     patterns: dict[str, tuple[str, str, str]] = field(default_factory=dict)
     scores: dict[str, str] = field(default_factory=dict)
     steps: list[Attention | Mlp] = field(default_factory=list)
+    enums: set[str] = field(default_factory=set)
+    words_csv: str | None = None
+    embedded: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def fail(self, node: ast.AST, reason: str) -> NoReturn:
         """Refuse, naming the file and the line.

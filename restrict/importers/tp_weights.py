@@ -1,4 +1,4 @@
-"""The CSV of output weights of a Transformer Program: exact rationals from decimal text.
+"""The CSV files of a Transformer Program: output weights as exact rationals, and the table of embeddings.
 
 ``feature,value,class,class,...``, one row per feature and value. A number such as ``-7.80402e-05`` is the rational
 that it denotes; nothing passes through floating point.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -15,6 +16,30 @@ from pathlib import Path
 from restrict.errors import ModelError, quote
 from restrict.importers.common import source_text
 
+NO_VALUE = frozenset(
+    [
+        "#N/A",
+        "#N/A N/A",
+        "#NA",
+        "-1.#IND",
+        "-1.#QNAN",
+        "-NaN",
+        "-nan",
+        "1.#IND",
+        "1.#QNAN",
+        "<NA>",
+        "N/A",
+        "NA",
+        "NULL",
+        "NaN",
+        "None",
+        "n/a",
+        "nan",
+        "null",
+        "",
+    ]
+)
+"""What ``pandas.read_csv`` takes for a missing value (its documentation, ``na_values``)."""
 DECIMAL = re.compile(r"[+-]?(\d{1,60}(\.\d{0,60})?|\.\d{1,60})([eE][+-]?\d{1,3})?")
 
 
@@ -75,10 +100,7 @@ def read_weights(path: Path) -> OutputWeights:
         ResourceLimit: the file is over the size limit of the package.
     """
     rows: dict[str, dict[str, tuple[Fraction, ...] | None]] = {}
-    try:
-        lines = list(csv.reader(source_text(path).splitlines(), strict=True))
-    except csv.Error as error:
-        raise ModelError(f"{path}: not CSV: {error}") from None
+    lines = _lines(path)
     if not lines or lines[0][:2] != ["feature", "value"] or len(lines[0]) < 3:
         raise ModelError(f"{path}:1: expected the header feature,value,CLASS,...")
     classes = tuple(lines[0][2:])
@@ -91,6 +113,56 @@ def read_weights(path: Path) -> OutputWeights:
         exact = tuple(_exact(text, f"{path}:{number}") for text in line[2:])
         rows.setdefault(feature, {})[value] = None if value in rows.get(feature, {}) else exact
     return OutputWeights(path, classes, rows)
+
+
+def read_embeddings(path: Path, columns: Mapping[str, tuple[str, str]]) -> dict[str, dict[str, str]]:
+    """Read the CSV of embeddings: ``word,COLUMN,...``, one row a word, whole numbers in the columns.
+
+    Args:
+        path: the CSV file.
+        columns: by variable its enumeration and its column.
+
+    Returns:
+        By variable, for each word the member that it has, such as ``Emb0.V07``: the number ``7`` is the member
+        ``V07``. Words that pandas reads as a missing value (``NA``, ``null``) are left out: the program fails there.
+
+    Raises:
+        ModelError: malformed; the message names the file and the line.
+        UsageError: the file cannot be read.
+        ResourceLimit: the file is over the size limit of the package.
+    """
+    lines = _lines(path)
+    header = lines[0] if lines else []
+    missing = next(
+        (column for column in ("word", *(c for _, c in columns.values())) if header.count(column) != 1), None
+    )
+    if missing is not None:
+        raise ModelError(f"{path}:1: expected one column {quote(missing)} in the header")
+    at, places = header.index("word"), {name: header.index(column) for name, (_, column) in columns.items()}
+    found: dict[str, dict[str, str]] = {name: {} for name in columns}
+    seen: set[str] = set()
+    for number, line in enumerate(lines[1:], 2):
+        if len(line) != len(header):
+            raise ModelError(f"{path}:{number}: {len(line)} fields, not {len(header)}")
+        word = line[at]
+        if word in seen:
+            raise ModelError(f"{path}:{number}: the word {quote(word)} has two rows")
+        seen.add(word)
+        if word in NO_VALUE:
+            continue
+        for name, place in places.items():
+            if not re.fullmatch(r"\d{1,6}", line[place]):
+                raise ModelError(f"{path}:{number}: {quote(line[place])} is not the number of an embedding")
+            found[name][word] = f"{columns[name][0]}.V{int(line[place]):02}"
+    return found
+
+
+def _lines(path: Path) -> list[list[str]]:
+    """The rows of a CSV file."""
+    try:
+        return list(csv.reader(source_text(path).splitlines(), strict=True))
+    except csv.Error as error:
+        raise ModelError(f"{path}: not CSV: {error}") from None
 
 
 def _exact(text: str, place: str) -> Fraction:

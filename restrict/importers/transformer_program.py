@@ -15,7 +15,7 @@ score of pairs can say it; but where at most one key matches, or the self cannot
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from math import prod
@@ -27,7 +27,7 @@ from restrict.importers.common import MAX_TABLE, MAX_VARIABLES, Imported, Variab
 from restrict.importers.tp_parse import parse_program
 from restrict.importers.tp_reference import predict
 from restrict.importers.tp_tree import Attention, Mlp, Program, Value
-from restrict.importers.tp_weights import OutputWeights, read_weights
+from restrict.importers.tp_weights import OutputWeights, read_embeddings, read_weights
 from restrict.model.program import Model
 from restrict.model.validate import NAME
 
@@ -50,8 +50,9 @@ class _Setting:
 
 
 def import_transformer_program(
-    path: str | Path, weights: str | Path | None = None, *, self_rule: str = "trained", output: str = "every"
-) -> Imported:
+    path: str | Path, weights: str | Path | None = None, *, embeddings: str | Path | None = None,
+    self_rule: str = "trained", output: str = "every",
+) -> Imported:  # fmt: skip
     """A Transformer Program as a model with a class at every position.
 
     Cost: about (classes^2 + classes * digits) * features small maps.
@@ -59,6 +60,7 @@ def import_transformer_program(
     Args:
         path: the generated Python file; it is parsed, never run.
         weights: the CSV of output weights; by default the file of the name that the program gives, beside it.
+        embeddings: the CSV of embeddings of words, where the program reads one; by default the same way.
         self_rule: ``"trained"`` (a matching self ranks last) or ``"printed"`` (the text of ``select_closest``).
         output: ``"every"`` position, or ``"last"``: the class at position n-1 only.
 
@@ -78,8 +80,11 @@ def import_transformer_program(
     if output not in ("every", "last"):
         raise UsageError(f"output must be every or last, not {quote(output)}")
     program = parse_program(path)
-    csv = Path(weights) if weights is not None else path.parent / program.csv.replace("\\", "/").rpartition("/")[2]
-    setting = _setting(program, read_weights(csv))
+    if program.embeddings is not None:
+        program = with_embeddings(program, _beside(path, embeddings, program.embeddings.csv))
+    elif embeddings is not None:
+        raise UsageError(f"{path} reads no embeddings of words; leave out the embeddings file")
+    setting = _setting(program, read_weights(_beside(path, weights, program.csv)))
     open_heads = [s for s in program.steps if isinstance(s, Attention) and not _rules_agree(setting, s)]
     if self_rule == "printed" and open_heads:
         names = ", ".join(f"{s.name} (line {s.line})" for s in open_heads)
@@ -101,15 +106,45 @@ def import_transformer_program(
     return Imported(model, notes)
 
 
+def _beside(path: Path, given: str | Path | None, named: str) -> Path:
+    """A file that was given, or that of the name in the program, in its folder."""
+    return Path(given) if given is not None else path.parent / named.replace("\\", "/").rpartition("/")[2]
+
+
+def with_embeddings(program: Program, csv: Path) -> Program:
+    """The program with its table of embeddings: each embedded variable is a function of the word.
+
+    Args:
+        program: a program that reads words through embeddings.
+        csv: the table.
+
+    Returns:
+        The same program, with the columns of the table in its steps.
+
+    Raises:
+        ModelError: the table is malformed.
+        UsageError: it cannot be read.
+    """
+    assert program.embeddings is not None
+    tables = read_embeddings(csv, program.embeddings.columns)
+    steps = tuple(
+        replace(s, table={(word,): value for word, value in tables[s.name].items()})
+        if isinstance(s, Mlp) and s.name in tables
+        else s
+        for s in program.steps
+    )
+    return replace(program, steps=steps)
+
+
 # ---------------------------------------------------------------- domains
 
 
 def _setting(program: Program, weights: OutputWeights) -> _Setting:
     """Alphabet, markers and the values of every variable. The tokens and positions are those with weights."""
-    for feature in ("tokens", "positions"):
+    for feature in ("positions",) if program.embeddings else ("tokens", "positions"):
         if not weights.values(feature):
             raise ModelError(f"{weights.path}: there are no rows for feature {feature}, so its values are unknown")
-    tokens, places = weights.values("tokens"), weights.values("positions")
+    tokens, places = _words(program) or weights.values("tokens"), weights.values("positions")
     start, end = (START if START in tokens else None), (END if END in tokens else None)
     if program.examples:  # the file's own examples say which markers are really used
         start = START if all(x[:1] == (START,) for x, _ in program.examples) else None
@@ -127,6 +162,18 @@ def _setting(program: Program, weights: OutputWeights) -> _Setting:
             raise ModelError(f"{program.path}:{step.line}: {quote(step.name)} is too long a name")
         values[step.name] = values[step.value] if isinstance(step, Attention) else _results(step, values)
     return _Setting(program, weights, alphabet, start, end, longest, values)
+
+
+def _words(program: Program) -> list[str]:
+    """The words of the table of embeddings; none where there is no such table."""
+    if program.embeddings is None:
+        return []
+    step = next(s for s in program.steps if s.name in program.embeddings.columns)
+    assert isinstance(step, Mlp)
+    words = [str(word) for (word,) in step.table]
+    if not words:
+        raise ModelError(f"{program.path}: the table of embeddings has no words")
+    return words
 
 
 def _results(step: Mlp, values: Mapping[str, tuple[Value, ...]]) -> tuple[Value, ...]:

@@ -122,12 +122,13 @@ def tokens_of(instance: Instance, words: I64) -> I64:
     return tokens
 
 
-def run_batch(instance: Instance, words: I64) -> Batch:
-    """All variables on all inputs.
+def run_batch(instance: Instance, words: I64, target: int | None = None) -> Batch:
+    """All variables on all inputs, or those values of them that the output at one position may read.
 
     Args:
         instance: a model at a length.
         words: int64, shape (inputs, n - markers), symbol indices.
+        target: 0 .. n-1: what the output there cannot read is left at 0; ``None``: everything is run.
 
     Returns:
         The values and the attended positions (exact). Cost per head: one score per position pair and key value for each
@@ -141,32 +142,64 @@ def run_batch(instance: Instance, words: I64) -> Batch:
     tokens = tokens_of(instance, words)
     positions = np.broadcast_to(np.arange(instance.n, dtype=np.int64), tokens.shape)
     batch = Batch({"token": tokens, "position": positions}, {})
+    wanted = read_at(instance, target)
     for variable in instance.model.variables:
         if isinstance(variable, Head):
-            _run_head(instance, variable, batch)
+            _run_head(instance, variable, batch, wanted[variable.name])
         else:
-            batch.values[variable.name] = _run_map(instance, variable, batch)
+            batch.values[variable.name] = _run_map(instance, variable, batch, wanted[variable.name])
     return batch
 
 
-def _run_map(instance: Instance, variable: Map, batch: Batch) -> I64:
+def read_at(instance: Instance, target: int | None) -> dict[str, I64]:
+    """The positions at which the output at one position may read each variable.
+
+    Args:
+        instance: a model at a length.
+        target: 0 .. n-1; ``None``: every position of every variable is wanted.
+
+    Returns:
+        int64 positions, ascending, by variable; what is seen is counted, whatever the scores are.
+    """
+    names = ["token", "position", *(v.name for v in instance.model.variables)]
+    wanted = {name: np.full(instance.n, target is None) for name in names}
+    if target is not None:
+        wanted[instance.model.output.variable][target] = True
+    for variable in reversed(instance.model.variables):
+        own = wanted[variable.name]
+        if isinstance(variable, Head):
+            query, key = instance.query(variable), instance.key(variable)
+            if query is not None:
+                wanted[query] |= own
+            for i in np.flatnonzero(own).tolist():
+                first, stop = instance.visible(variable, i)
+                for name in (variable.value, *([] if key is None else [key])):
+                    wanted[name][first:stop] = True
+        else:
+            for name in variable.args:
+                wanted[name] |= own
+    return {name: np.flatnonzero(mask) for name, mask in wanted.items()}
+
+
+def _run_map(instance: Instance, variable: Map, batch: Batch, places: I64) -> I64:
     shape = batch.values["token"].shape
     rule = rule_of(variable)
+    out = np.zeros(shape, dtype=np.int64)
     if isinstance(rule, Callback):
-        out = np.empty(shape, dtype=np.int64)
-        for i in range(instance.n):
+        for i in places.tolist():
             for b in range(shape[0]):
                 out[b, i] = instance.map_values(
                     variable, i, [[int(batch.values[a][b, i])] for a in variable.args]
                 ).item()
         return out
     expr = bind(expression(rule), n=instance.n)
-    inputs = {a: np.ascontiguousarray(batch.values[a]).reshape(-1) for a in variable.args}
-    inputs["i"] = np.ascontiguousarray(batch.values["position"]).reshape(-1)
-    return evaluate(expr, {a: inputs[a] for a in expr.names}, shape[0] * shape[1]).reshape(shape)
+    names = {"i": "position"} | {a: a for a in variable.args}
+    inputs = {a: np.ascontiguousarray(batch.values[names[a]][:, places]).reshape(-1) for a in expr.names}
+    out[:, places] = evaluate(expr, inputs, shape[0] * len(places)).reshape(shape[0], len(places))
+    return out
 
 
-def _run_head(instance: Instance, head: Head, batch: Batch) -> None:
+def _run_head(instance: Instance, head: Head, batch: Batch, places: I64) -> None:
     shape = batch.values["token"].shape
     value = np.full(shape, head.default, dtype=np.int64)
     attended = np.full(shape, -1, dtype=np.int64)
@@ -174,7 +207,7 @@ def _run_head(instance: Instance, head: Head, batch: Batch) -> None:
     keys = batch.values[key] if key else np.zeros(shape, dtype=np.int64)
     rows: dict[tuple[int, int], Expr] = {}
     everyone = np.arange(shape[0])
-    for i in range(instance.n):
+    for i in places.tolist():
         first, stop = instance.visible(head, i)
         if first >= stop:
             continue

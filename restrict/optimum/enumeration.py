@@ -34,8 +34,11 @@ MOST_RESTRICTIONS, MOST_WORDS = 20_000_000, 2**20
 """Restrictions in one table, and words, that are gone through at most."""
 LABELS = 255
 """Labels that a table of one byte an entry can tell apart."""
-KEPT, QUICK_TRIES, SPLIT_TRIES, TREE_TRIES = 64, 12, 3, 3
-"""Optimal restrictions that are tried as they are, by a tree found at once, by a split and by any tree of cases."""
+KEPT, SPLIT_TRIES, TREE_TRIES = 64, 3, 3
+"""Optimal restrictions that are tried as they are, by a split, and by a tree where SAT found them."""
+TREES = ((16, 400, 12), (256, 8_000, 6), (4096, 40_000, 3))
+"""Leaves of a tree, runs for the choice of its questions, and optimal restrictions for which it is tried: the smallest
+first, since every leaf is a run of its own for the certificate and for the checker."""
 TRIES, SPLITS = 400, 200
 """Restrictions of one size that the abstract run is asked to confirm, as they are and case by case."""
 CHUNK = 1 << 12
@@ -156,7 +159,7 @@ def all_labels(instance: Instance, position: int, deadline: Deadline = NEVER) ->
     parts, names = [], dict[str, int]()
     for words in all_words(symbols, m):
         deadline.check()
-        values = run_batch(instance, words).values[instance.model.output.variable][:, position]
+        values = run_batch(instance, words, position).values[instance.model.output.variable][:, position]
         seen, where = np.unique(values, return_inverse=True)
         each = [names.setdefault(instance.label(int(v)), len(names)) for v in seen]
         parts.append(np.array(each, dtype=np.int16)[where])
@@ -301,17 +304,18 @@ def confirm_one(task: Task, cubes: Sequence[dict[int, int]]) -> Certificate | No
         cubes: symbol indices by position, all of one size.
 
     Returns:
-        The first that the abstract run confirms as it is; else the first with a tree of cases that is found at once,
-        with a split, or with a tree that is searched for; ``None`` where all that is too much.
+        The first that the abstract run confirms as it is; else the first with a small tree of cases, with a larger one,
+        or with a split; ``None`` where all that is too much.
     """
     shared = Looking(task.instance, task.one_position("an optimum"))
     for fixed in cubes:
         if (found := confirm(task, fixed, shared)) is not None:
             return found
-    quick = (confirm_by_tree(task, fixed, looks=0, shared=shared) for fixed in cubes[:QUICK_TRIES])
+    tried = (
+        confirm_by_tree(task, fixed, most, looks, shared) for most, looks, tries in TREES for fixed in cubes[:tries]
+    )
     splits = (confirm_by_cases(task, fixed) for fixed in cubes[:SPLIT_TRIES])
-    trees = (confirm_by_tree(task, fixed, shared=shared) for fixed in cubes[:TREE_TRIES])
-    return next((found for found in chain(quick, splits, trees) if found is not None), None)
+    return next((found for found in chain(tried, splits) if found is not None), None)
 
 
 # ---------------------------------------------------------------- c > 0

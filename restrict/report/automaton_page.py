@@ -11,6 +11,7 @@ from restrict.languages.dfa import Dfa
 from restrict.languages.regular import Regular, read_dfa
 from restrict.report.drawing import Drawing, Group, Shape
 from restrict.report.page import Page, Section, word_copy
+from restrict.report.text import check_command
 from restrict.strictjson import Node
 
 DRAWN = 60
@@ -209,14 +210,14 @@ def proof_page(root: Node, path: Path) -> Page:
     kind = str(claim.get("kind"))
     if kind not in SAYS:
         fields["claim"].fail(f"the kind {kind!r} is none of {', '.join(SAYS)}")
-    told = {"from": claim.get("from", 1), "label": claim.get("label"), "length": len(claim.get("word", ()))}
+    told = {"from": max(1, claim.get("from", 1)), "label": claim.get("label"), "length": len(claim.get("word", ()))}
     name = model["name"].text()
     page = Page(name, "Proof for all lengths", SAYS[kind].format(**told))
     facts = [("model", f"{name} (SHA-256 {model['sha256'].text()})"), ("claim", kind)]
     facts += [
         (key, str(value)[:400]) for key, value in claim.items() if key not in ("kind", "language", "word", "machine")
     ]
-    section = Section("The claim", facts=facts, code=[f"restrict check {name} {path.name}"])
+    section = Section("The claim", facts=facts, code=[check_command(name, path)])
     if isinstance(claim.get("word"), list):
         section.copies.append(word_copy("The word", [str(symbol) for symbol in claim["word"][:1_000_000]]))
     page.sections.append(section)

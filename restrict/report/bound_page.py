@@ -11,7 +11,7 @@ from restrict.report.lower_bound import label_bounds
 from restrict.report.page import Page, Section
 from restrict.report.picture import Axis
 from restrict.report.scene import LEFT
-from restrict.report.text import span
+from restrict.report.text import check_command, span
 
 DRAWN = 80
 """Boxes that are drawn and listed."""
@@ -52,7 +52,7 @@ def bound_page(bound: LowerBound, path: Path, model: Model | None = None, checke
     page.sections.append(Section("The boxes", words, drawing=drawing))
     rows = [[str(at), *_told(box)] for at, box in enumerate(bound.boxes[:DRAWN])]
     page.sections.append(Section("Box by box", head=("box", "positions and symbols", "nodes"), rows=rows))
-    page.sections.append(Section("How to check it", code=[f"restrict check {bound.model_name} {path.name}"]))
+    page.sections.append(Section("How to check it", code=[check_command(bound.model_name, path)]))
     return page
 
 

@@ -15,7 +15,7 @@ from restrict.model.program import Model
 from restrict.report.page import Page, Section, interactive, word_copy
 from restrict.report.picture import Axis, Picture, draw_nodes, inputs_track, too_many
 from restrict.report.scene import scene
-from restrict.report.text import fixed_list, headline, span_list
+from restrict.report.text import check_command, fixed_list, headline, span_list
 from restrict.restriction import Restriction
 from restrict.strictjson import Node
 
@@ -227,7 +227,7 @@ def _origin(loaded: Loaded) -> Section:
     noted = loaded.outline.provenance if loaded.refutation is None else loaded.refutation.provenance
     rows = [(str(name), str(value)[:300]) for name, value in list(noted.items())[:30]]
     section = Section("Where it comes from, and how to check it", facts=rows)
-    section.code = [f"restrict check {loaded.outline.model_name} {loaded.path.name}"]
+    section.code = [check_command(loaded.outline.model_name, loaded.path)]
     section.words.append(
         "What the file says of its origin; a checker ignores it. The command below verifies the claim with the trusted "
         "checker (in place of the model's name give its file where it is one)."

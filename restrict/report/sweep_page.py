@@ -116,10 +116,10 @@ def draw_points(points: list[tuple[int, int]]) -> Drawing:
     def place(n: int, count: float) -> tuple[float, float]:
         return 70 + 540 * (math.log10(n) - low) / ((high - low) or 1), 330 - 300 * math.log10(count + 1) / top
 
-    for power in range(top + 1):
-        _, y = place(lengths[0], 10**power - 1)
+    for count in [0, *(step * 10**power for power in range(top) for step in ((1, 2, 5) if top <= 3 else (1,)))]:
+        _, y = place(lengths[0], count)
         group.shapes.append(Shape("line", (70, y, 610, y), "skip"))
-        group.shapes.append(Shape("text", (62, y + 3, 10), "quiet", str(10**power - 1), "end"))
+        group.shapes.append(Shape("text", (62, y + 3, 10), "quiet", str(count), "end"))
     for n in lengths[:: max(1, len(lengths) // 8)]:
         group.shapes.append(Shape("text", (place(n, 0)[0], 350, 10), "quiet", str(n), "middle"))
     group.shapes.append(Shape("text", (340, 370, 10), "label", "length n (across), fixed inputs (up)", "middle"))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from restrict.abstract.run import AbstractRun, abstract_run
@@ -12,6 +14,7 @@ from restrict.certificate.outline import Outline
 from restrict.certificate.refutation import Refutation
 from restrict.model.examples.known import known_optimum
 from restrict.model.program import Instance, Model
+from restrict.model.source import GENERATORS
 from restrict.restriction import Restriction, runs
 
 WIDTH = 64
@@ -167,3 +170,17 @@ def shown(word: tuple[str, ...]) -> str:
     if len(word) <= WIDEST:
         return gap.join(word)
     return f"{gap.join(word[: WIDEST // 2])} ... {gap.join(word[-WIDEST // 2 :])}"
+
+
+def check_command(model_name: str, path: Path) -> str:
+    """The command that checks a file.
+
+    Args:
+        model_name: the name in the file; only a built-in model or a generator is found by it.
+        path: the file.
+
+    Returns:
+        The line; ``MODEL`` stands where the reader has to name the model's file.
+    """
+    known = model_name.partition(":")[0] in GENERATORS
+    return shlex.join(["restrict", "check", model_name if known else "MODEL", path.name])

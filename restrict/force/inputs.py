@@ -1,0 +1,63 @@
+"""Forced outputs from inputs: what the output reads on a word forces it, and deletion makes that minimal.
+
+Where everything is fixed the abstract run is exact, so every word gives an answer, at any depth and width: the tokens
+that the output reads on it (an explanation of the label, in the sense of :mod:`restrict.optimum.explain`). For
+programs of hundreds of maps, as imported ones are, this is far quicker than a search from the output, since a run on
+kernels costs microseconds a node.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import numpy as np
+
+from restrict.deadline import OutOfTime
+from restrict.force.looking import Looking
+from restrict.task import Task
+
+INPUTS, ORDERS, RUNS = 40, 3, 40_000
+"""Random words, orders of deletion for each, and runs in all of them together."""
+
+
+def by_inputs(task: Task) -> dict[int, int] | None:
+    """A restriction that forces the label at the target, from random words; the smallest of several.
+
+    Args:
+        task: the output at one position.
+
+    Returns:
+        Symbol indices by position; the abstract run shows that they force the label. ``None`` where the time is over
+        before one is known. Cost: a run for each token read, word and order, at most ``RUNS`` in all.
+    """
+    runs = Looking(task.instance, task.one_position("a forced output"))
+    rng, best, left = np.random.default_rng(task.seed), None, RUNS
+    with suppress(OutOfTime):
+        for _ in range(INPUTS):
+            task.deadline.check()
+            word = {i: int(rng.integers(len(task.instance.model.alphabet))) for i in task.instance.unpinned}
+            runs.values(word)
+            read = {i: word[i] for i in runs.tokens_read()}
+            for _ in range(ORDERS):
+                found, used = _shrunk(task, runs, read, rng.permutation(sorted(read)).tolist())
+                left -= used
+                if best is None or len(found) < len(best):
+                    best = found
+                    task.tell("inputs", len(best))
+            if left < 0 or not best:
+                break
+    return best
+
+
+def _shrunk(task: Task, runs: Looking, cube: dict[int, int], order: list[int]) -> tuple[dict[int, int], int]:
+    """Deletion in an order, and the runs that it took."""
+    used = 0
+    for i in order:
+        if i in cube:
+            task.deadline.check()
+            used += 1
+            rest = {j: a for j, a in cube.items() if j != i}
+            if len(runs.labels(rest)) == 1:
+                read = runs.tokens_read()
+                cube = {j: a for j, a in rest.items() if j in read}
+    return cube, used
