@@ -2,12 +2,12 @@
 
     python scripts/bench_lemma.py [--quick] [--section one --section two ...] [--seed 0] [-o out.json]
 
-Sections (default: all): ``shares``, ``one``, ``two``, ``stages``, ``tribes``, ``families``,
-``methods``, ``symbols``, ``aim``. Each prints its table; with ``-o`` its rows replace those of the same section in the
-JSON file, so sections can be run one at a time. ``--quick`` takes lengths that end in a minute or two. Every c and mean is a
-certified bound (of the abstract run, which the checker recomputes); shares are what was found; ``lower`` is certified
-for the instance; exponents are least-squares slopes of log against log, estimates. Seconds include everything but the
-compilation of kernels.
+Sections (default: all): ``shares``, ``one``, ``two``, ``stages``, ``tribes``, ``families``, ``methods``, ``symbols``,
+``aim``. Each prints its table; with ``-o`` its rows replace those of the same section in the JSON file, so sections can
+be run one at a time. ``--quick`` takes lengths that end in a minute or two. Every c and mean is a certified bound (of
+the abstract run, which the checker recomputes); shares are what was found; ``lower`` is certified for the instance;
+exponents are least-squares slopes of log against log, estimates. Seconds include everything but the compilation of
+kernels.
 """
 
 from __future__ import annotations
