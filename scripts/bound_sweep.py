@@ -19,22 +19,22 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 
-def every_k(seeds: int, lengths: list[int]) -> bool:
-    """Whether no bound is above the optimum; prints how many reach what they were asked for."""
+def every_k(first: int, seeds: int, lengths: list[int]) -> bool:
+    """Whether no bound is above the optimum; prints after each seed how many reach what they were asked for."""
     import restrict
     from restrict.optimum.lower_bound import lower_bound
 
     bounds = above = reached = 0
     for n in lengths:
-        for seed in range(seeds):
+        for seed in range(first, first + seeds):
             model = restrict.load(f"random:layers=2,heads=2,states=4,seed={seed}")
             optimum = restrict.certify(model, n).provenance["optimum"]
             for k in range(optimum + 1):
                 found = lower_bound(model, n, k=k)
                 bounds, above = bounds + 1, above + (found.at_least > optimum)
                 reached += found.at_least >= min(k + 1, optimum)
-        print(f"n <= {n}, {seeds} seeds, every k: {bounds} bounds, {above} above the optimum, {reached} as high as "
-              "asked for or possible", flush=True)  # fmt: skip
+            print(f"n = {n}, seeds {first} to {seed}, every k: {bounds} bounds, {above} above the optimum, {reached} "
+                  "as high as asked for or possible", flush=True)  # fmt: skip
     return above == 0
 
 
@@ -46,10 +46,11 @@ def main() -> None:
     parser.add_argument("--mutants", type=int, default=3000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--every-k", type=int, default=0, metavar="SEEDS", help="the comparison for every k instead")
+    parser.add_argument("--first", type=int, default=0, help="the first seed of --every-k")
     parser.add_argument("-n", nargs="+", type=int, default=[9, 13], help="lengths for --every-k")
     options = parser.parse_args()
     if options.every_k:
-        sys.exit(0 if every_k(options.every_k, options.n) else 1)
+        sys.exit(0 if every_k(options.first, options.every_k, options.n) else 1)
     counts = sweep(np.random.default_rng(options.seed), options.mutants)
     print("| operator | mutants | rejected | accepted and true | accepted and false |")
     print("| --- | ---: | ---: | ---: | ---: |")

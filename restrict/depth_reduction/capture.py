@@ -29,7 +29,7 @@ LONGEST_LIST, MOST_PAIRS = 512, 24_000_000
 """Pairs of a row, and of a layer, that the search looks at."""
 MOST_WALKS = 2_000_000_000
 """Pairs that all steps of an exchange would walk over, about, beyond which it would be too slow."""
-SAMPLE_PAIRS, SAMPLE_SCORES, SHORTEST = 2_000_000, 8_000_000_000, 16
+SAMPLE_PAIRS, SAMPLE_SCORES, SHORTEST = 2_000_000, 1_000_000_000, 16
 """Pairs and scores of the sample of rows that is taken then, and pairs of a row."""
 
 

@@ -27,7 +27,7 @@ from restrict.model.program import Head, Instance
 
 PART = 16
 """Positions that a thread takes at a time."""
-KEPT = 40_000_000
+KEPT = 10_000_000
 """Pairs that the lists of one head may hold to be kept."""
 PILOTS = 32
 """Rows that are scanned to estimate how many pairs all of them hold."""

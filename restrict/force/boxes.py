@@ -41,6 +41,8 @@ HOPELESS = 1e6
 SCORES, WIDE_SCORES, CLOSE_LOOK = 6_000_000_000, 9_000_000_000, 150_000_000
 """Scores that the rows for all choices of the roots may take, in a wide model, and those of a variable that is looked
 at closely; one choice is always tried."""
+A_POSITION = 2**26
+"""The same for each position of a short wide instance, where little can be saved."""
 HUNGRY = 16
 """Choices of the roots that are gone into, whatever they take, while no box has been found at all."""
 SCORES_A_STEP = 12_000
@@ -111,7 +113,7 @@ class BoxFinder:
         self.state, self.weight, self.rng, self.noise, self.symbols = state, weight, rng, noise, symbols
         self.instance = state.instance
         self.variables = state.instance.model.by_name
-        self.most = WIDE_SCORES if state.wide else SCORES
+        self.most = min(WIDE_SCORES, A_POSITION * self.instance.n) if state.wide else SCORES
         self.known: dict[Wish, float] = {} if known is None else known
         self.quiet = BoxFinder(state, weight, rng, 0.0, symbols, self.known) if noise else self
 
@@ -201,9 +203,12 @@ class BoxFinder:
         if not bad:
             return 0.0
         possible = () if key is None else self.state.values(key, j)
-        excluded = (
-            HOPELESS if key is None or bad.issuperset(possible) else self.price(key, j, frozenset(possible) - bad)
-        )
+        if key is None or bad.issuperset(possible):
+            excluded = HOPELESS
+        elif key == "token":  # without going through the alphabet
+            excluded = 1.0
+        else:
+            excluded = self.price(key, j, frozenset(possible) - bad)
         return excluded if head.value == key else min(excluded, self.price(head.value, j, frozenset((v,))))
 
     def _values_of(self, head: Head, i: int, u: int, j: int, w: int) -> Prices:

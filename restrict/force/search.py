@@ -2,8 +2,7 @@
 improvement.
 
 Everything is bounded by counts of work, not by the clock, so that the same seed gives the same answer; with a time
-limit the search goes on
-until it is spent. Nothing here is trusted.
+limit the search goes on until it is spent. Nothing here is trusted.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from math import prod
 
 import numpy as np
 
-from restrict.force.boxes import Wish
+from restrict.force.boxes import A_POSITION, Wish
 from restrict.force.goal import Goal, Guard, OutOfBudget, Solver
 from restrict.force.image import MAX_IMAGE
 from restrict.force.minimise import Minimiser, needed_cone
@@ -63,6 +62,8 @@ ROW_CHARGE = 500_000
 FEW_NODES, FALLBACK_NODES = 5_000, 40_000
 """Deletion examines every node: programs with few start with it, others fall back on it when the first dives fail."""
 
+NOISE, LITTLE_NOISE = (0.2, 0.6, 1.2), (0.0, 0.03, 0.1)
+"""Relative errors put on prices while an answer is improved, and in a wide model, whose prices are sums of many."""
 FOLLOWED = 3
 """Random inputs whose runs are followed where no dive succeeds."""
 MANY = 256
@@ -134,7 +135,9 @@ class Search:
         self.state.wide = self.wide
         self.deep = not self.wide and self.state.depth.get(output, 0) >= DEEP
         self.state.row_charge = ROW_CHARGE if self.wide or self.deep else 0
-        self._most_scores = WIDE_SCORES if self.wide else DEEP_SCORES if self.deep else SCORES
+        self._most_scores = DEEP_SCORES if self.deep else SCORES
+        if self.wide:
+            self._most_scores = min(WIDE_SCORES, 2 * A_POSITION * instance.n)
         self._first_limits: tuple[int, ...] = FIRST_LIMITS
         self._dive_scores = 0
         if self.wide:
@@ -173,6 +176,9 @@ class Search:
                 self._attempt(goal, limit, rng, kind, turn)
                 if self._over():
                     return
+                if self._late():
+                    turn = len(self.passes)
+                    break
             if turn == 0 and self.best.fixed is None and not self.refused and self._nodes <= FALLBACK_NODES:
                 self._deletion(rng)
             for _ in range(FOLLOWED if turn == 0 and self.best.fixed is None and self.wide else 0):
@@ -206,7 +212,8 @@ class Search:
             for name, positions in self.best.cone.items():
                 for i in positions:
                     self.state.examine(self.instance.model.by_name[name], i)
-            widths, noise = (int(rng.integers(2, 6)), int(rng.integers(1, 4)), 1), float(rng.choice([0.2, 0.6, 1.2]))
+            noises = LITTLE_NOISE if self.wide else NOISE
+            widths, noise = (int(rng.integers(2, 6)), int(rng.integers(1, 4)), 1), float(rng.choice(noises))
             work = max(2_000, 40 * sum(map(len, self.best.cone.values())))
             joint = rng.random() < 0.5
             priced = self.wide or (self.deep and rng.random() < 0.5)
@@ -261,6 +268,15 @@ class Search:
         if self.timed:
             return self.task.deadline.passed
         return self.best.fixed is not None and self.state.scores > self._most_scores
+
+    def _late(self) -> bool:
+        """Whether what is left of a wide model's scores should go to improving the answer."""
+        return (
+            self.wide
+            and not self.timed
+            and self.best.fixed is not None
+            and 3 * self.state.scores > 2 * self._most_scores
+        )
 
     def _tick(self) -> None:
         self._ticks += 1
