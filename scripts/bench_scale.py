@@ -35,11 +35,11 @@ GROWTH: dict[str, list[tuple[str, dict[str, Any], tuple[int, ...]]]] = {
     ],
     "repeating": [("since", {"free": 0.9}, (10**4, 10**5, 10**6, 10**7))],
 }
-WORKERS = [
+WORKERS: list[tuple[str, dict[str, Any], int]] = [
     ("random:layers=2,heads=2,states=2,seed=1,every=1", {"free": 0.6}, 2000),
     ("near", {"free": 0.8}, 2000),
 ]
-SHARES = [
+SHARES: list[tuple[str, dict[str, Any], int]] = [
     ("random:layers=1,heads=2,states=2,seed=1,every=1", {"free": 0.9}, 4000),
     ("random:layers=2,heads=2,states=2,seed=1,every=1", {"free": 0.6}, 2000),
     ("near", {"free": 0.8}, 3000),
