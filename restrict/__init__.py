@@ -14,6 +14,7 @@ Names are imported on first use, so ``import restrict`` is instant and the trust
 from __future__ import annotations
 
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -196,8 +197,9 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """The public names, whether they have been used or not."""
-    return sorted({*globals(), *__all__})
+    """The public names, whether they have been used or not, and the rooms that are loaded."""
+    loaded = (name for name, value in globals().items() if name[:2] == "__" or isinstance(value, ModuleType))
+    return sorted({*__all__, *loaded})
 
 
 def __getattr__(name: str) -> Any:

@@ -46,3 +46,23 @@ def take_rows(ptr: I64, rows: I64) -> I64:
     sizes = ptr[rows + 1] - ptr[rows]
     starts = np.repeat(ptr[rows] - offsets(sizes)[:-1], sizes)
     return starts + np.arange(len(starts), dtype=np.int64)
+
+
+def numbered(codes: I64, most: int) -> tuple[I64, I64]:
+    """The different numbers among many, and which of them each one is.
+
+    Args:
+        codes: integers 0 .. most - 1, shape (m,).
+        most: their upper limit.
+
+    Returns:
+        (the different ones, ascending; for each code its place among them, shape (m,)). Cost: linear in m where
+        ``most`` is not much larger than m, else that of sorting.
+    """
+    if most > 8 * len(codes):
+        names, number = np.unique(codes, return_inverse=True)
+        return names, number.reshape(-1)
+    present = np.zeros(most, bool)
+    present[codes] = True
+    places: I64 = np.cumsum(present) - 1
+    return np.flatnonzero(present), places[codes]

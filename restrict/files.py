@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from restrict.errors import ResourceLimit, UsageError, near_files
+from restrict.errors import ModelError, ResourceLimit, UsageError, near_files
 
 MAX_BYTES = 64 * 2**20
 """A larger file is refused."""
@@ -41,6 +42,26 @@ def read_bytes(path: Path) -> bytes:
     if len(content) > MAX_BYTES:
         raise ResourceLimit(f"{path}: the file is larger than {MAX_BYTES >> 20} MiB")
     return content
+
+
+@contextmanager
+def naming(path: str | Path) -> Iterator[None]:
+    """While a file's content is read: what is said against it begins with the file's name.
+
+    Args:
+        path: the file.
+
+    Yields:
+        Nothing.
+
+    Raises:
+        ModelError: one from inside, with the name before it where it does not begin with it.
+    """
+    try:
+        yield
+    except ModelError as error:
+        text = str(error)
+        raise ModelError(text if text.startswith(f"{path}:") else f"{path}: {text}") from None
 
 
 def write_bytes(path: Path, content: bytes) -> None:

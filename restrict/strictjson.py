@@ -6,13 +6,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
 
 from restrict.arrays import MAX64, MIN64
 from restrict.checker.account import READING, Meter, Place, Reject
 from restrict.checker.main import uncollected
 from restrict.checker.read import read_json
 from restrict.errors import ModelError, ResourceLimit, quote
+from restrict.files import naming, read_bytes
+
+Read = TypeVar("Read")
 
 
 def parse(content: bytes, source: str) -> Any:
@@ -163,6 +167,25 @@ class Node:
             return function(*args)
         except ModelError as error:
             self.fail(str(error))
+
+
+def read_document(path: str | Path, read: Callable[[Node], Read]) -> Read:
+    """What a JSON file holds.
+
+    Args:
+        path: the file.
+        read: makes it of the file's value.
+
+    Returns:
+        What ``read`` returns.
+
+    Raises:
+        ModelError: malformed; the message is file: place: reason.
+        UsageError: the file cannot be read.
+        ResourceLimit: it is too large.
+    """
+    with naming(path):
+        return read(Node(parse(read_bytes(Path(path)), str(path)), "top level"))
 
 
 def one_line_lists(value: Any, depth: int = 1, level: int = 0) -> str:

@@ -3,10 +3,11 @@
     python scripts/bench_scale.py [--quick] [--only SECTION ...] [--limit SECONDS] [-o FILE.jsonl]
 
 Sections: last (one position), all (every position), repeating (every position, scores without the query's position),
-workers (one certificate on one process and on two). Every row is a fresh process after one that filled numba's cache:
-seconds of `certify` alone (measured), the most memory that the process ever had (measured), fixed positions and c
-(certified). The last column is the exponent of the seconds' growth since the row above. With ``-o`` rows go to a file
-as they come, and those that are there are not measured again.
+workers (one certificate on one process and on two), share (how much of a certificate is shared out). Every row but
+those of share is a fresh process after one that filled numba's cache: seconds of `certify` alone (measured), the most
+memory that the process ever had (measured), fixed positions and c (certified). The last column is the exponent of the
+seconds' growth since the row above. With ``-o`` rows go to a file as they come, and those that are there are not
+measured again.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import json
 import math
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -23,20 +25,26 @@ GROWTH: dict[str, list[tuple[str, dict[str, Any], tuple[int, ...]]]] = {
     "last": [
         ("random:layers=1,heads=2,states=2,seed=1", {}, (10**4, 10**5, 10**6, 10**7)),
         ("random:layers=2,heads=2,states=2,seed=1", {}, (10**4, 10**5, 10**6, 10**7)),
-        ("random:layers=2,heads=8,states=64,seed=1", {}, (10**3, 10**4, 10**5)),
+        ("random:layers=2,heads=8,states=64,seed=1", {}, (10**3, 10**4)),
         ("random:layers=1,heads=2,states=4,symbols=1000,seed=1", {}, (10**4, 10**5, 10**6)),
     ],
     "all": [
-        ("random:layers=1,heads=2,states=2,seed=1,every=1", {"free": 0.9}, (1000, 2000, 4000, 8000)),
-        ("random:layers=2,heads=2,states=2,seed=1,every=1", {"free": 0.6}, (500, 1000, 2000, 4000)),
-        ("random:layers=1,heads=4,states=16,seed=1,every=1", {"free": 0.6}, (500, 1000, 2000)),
+        ("random:layers=1,heads=2,states=2,seed=1,every=1", {"free": 0.9}, (1000, 2000, 4000)),
+        ("random:layers=2,heads=2,states=2,seed=1,every=1", {"free": 0.6}, (500, 1000, 2000)),
+        ("random:layers=1,heads=4,states=16,seed=1,every=1", {"free": 0.6}, (500, 1000)),
     ],
     "repeating": [("since", {"free": 0.9}, (10**4, 10**5, 10**6, 10**7))],
 }
-WORKERS = [
+WORKERS: list[tuple[str, dict[str, Any], int]] = [
     ("random:layers=2,heads=2,states=2,seed=1,every=1", {"free": 0.6}, 2000),
     ("near", {"free": 0.8}, 2000),
 ]
+SHARES: list[tuple[str, dict[str, Any], int]] = [
+    ("random:layers=1,heads=2,states=2,seed=1,every=1", {"free": 0.9}, 4000),
+    ("random:layers=2,heads=2,states=2,seed=1,every=1", {"free": 0.6}, 2000),
+    ("near", {"free": 0.8}, 3000),
+]
+SECTIONS = [*GROWTH, "workers", "share"]
 QUICK = 10**4
 NEAR = {
     "format": "restrict-model/1", "name": "near", "alphabet": ["0", "1"],
@@ -155,13 +163,51 @@ def shared_out(book: Book, quick: bool) -> None:
         print(f"{spec:<52}  {n:>9}  {one['seconds']:>7.2f} s  {two['seconds']:>9.2f} s  {ratio:>5.2f}  {same}")
 
 
+class Timed:
+    """Workers in this process that add up the CPU seconds of the blocks they do."""
+
+    width = 8
+
+    def __init__(self) -> None:
+        self.seconds, self.blocks, self.longest = 0.0, 0, 0.0
+
+    def each(self, work: Any, shared: Any, parts: Any) -> Any:
+        """The results, one after the other."""
+        for part in parts:
+            start = time.process_time()
+            found = work(shared, part)
+            took = time.process_time() - start
+            self.seconds, self.blocks, self.longest = self.seconds + took, self.blocks + 1, max(self.longest, took)
+            yield found
+
+
+def share(quick: bool) -> None:
+    """How much of the work of one certificate lies in blocks, in CPU time, which other work on the machine does not
+    change; and so how many times as fast any number of workers can make it."""
+    import restrict
+    from restrict import blocks
+
+    print(f"{'share':<52}  {'n':>9}  CPU seconds  in blocks  blocks  most times as fast")
+    for spec, wish, n in SHARES:
+        model, timed = model_of(spec), Timed()
+        n = min(n, 1500) if quick else n
+        restrict.certify(model, 40, target="all", **wish)
+        start = time.process_time()
+        with blocks.lent(timed):
+            restrict.certify(model, n, target="all", **wish)
+        total = time.process_time() - start
+        most = total / max(1e-9, total - timed.seconds)
+        print(f"{spec:<52}  {n:>9}  {total:>11.1f}  {timed.seconds / total:>9.0%}  {timed.blocks:>6}  {most:>5.1f}",
+              flush=True)  # fmt: skip
+
+
 def main() -> None:
     """Measure and print."""
     import tempfile
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small n only")
-    parser.add_argument("--only", nargs="+", choices=[*GROWTH, "workers"], default=[*GROWTH, "workers"])
+    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=SECTIONS)
     parser.add_argument("--limit", type=float, default=120.0, help="seconds of a row at most")
     parser.add_argument("-o", "--output", type=Path)
     options = parser.parse_args()
@@ -170,6 +216,8 @@ def main() -> None:
         for section in options.only:
             if section == "workers":
                 shared_out(book, options.quick)
+            elif section == "share":
+                share(options.quick)
             else:
                 growth(book, section, options.quick)
 

@@ -150,7 +150,7 @@ def against_share(groups: list[Rows]) -> Drawing:
 
 def against_length(groups: list[Rows]) -> Drawing:
     """The certified c against n, one layer, two heads."""
-    lengths = (100, 200, 400, 800)
+    lengths = (100, 200, 400)
     chart = Chart("one layer, two heads, two states: c by the length n", lengths, 10**3, math.log)
     for share, (look, dot) in zip(("0.9", "0.6"), LINES, strict=False):
         sizes = (1, 2, 2, share)

@@ -662,6 +662,7 @@ SAME = {
     "soft run parity 0110": ("rows.0.word", "rows.0.labels.0"),
     "soft write parity -o w.json": ("file", "name"),
     "soft import torch encoder.safetensors --heads 2 --alphabet 01 -o e.json": ("file", "name"),
+    "soft export soft.json -n 6 -o e6.safetensors": ("file", "model", "n", "type"),
 }
 """Commands, and the places of their JSON that the words say, too."""
 

@@ -38,6 +38,7 @@ def agrees(instance: Instance, position: int, run: CompiledRun, fixed: dict[int,
     assert sum(map(len, cone.values())) <= run.examined
 
 
+@pytest.mark.nojit
 def test_random_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where tables are not kept and pairs come two at a time."""
     rng, count = np.random.default_rng(3), 0

@@ -72,6 +72,13 @@ def sparse(n: int, width: int) -> CoverProblem:
     return CoverProblem.from_pairs(n, 2, pairs)
 
 
+def test_small_problems_have_optima_of_all_sizes_or_none() -> None:
+    """What the tests below say is not said of nothing."""
+    found = [small(seed)[1] for seed in range(60)]
+    assert {None, 0, 1, 2, 3} <= set(found)
+    assert found.count(None) <= 25
+
+
 @pytest.mark.nojit
 @pytest.mark.parametrize("seed", range(60))
 def test_every_solver_is_valid_and_the_exact_ones_are_optimal(seed: int) -> None:

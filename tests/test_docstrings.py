@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,18 +41,24 @@ class Callable(NamedTuple):
 
     @property
     def of_a_language(self) -> bool:
-        return self.method and self.node.name in PROTOCOL and self.place.startswith("restrict/languages/")
+        return self.method and self.node.name in protocol() and self.place.startswith("restrict/languages/")
 
     @property
     def command(self) -> bool:
         return any("click" in ast.unparse(d) or "command" in ast.unparse(d) for d in self.node.decorator_list)
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """A file's syntax tree."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def callables() -> Iterator[Callable]:
     """The public functions of every file and the public methods of its public classes."""
     for path in FILES:
         where = path.relative_to(ROOT)
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        for node in tree_of(path).body:
             if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
                 yield Callable(f"{where}:{node.lineno} {node.name}", node, False)
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
@@ -59,9 +67,16 @@ def callables() -> Iterator[Callable]:
                         yield Callable(f"{where}:{inner.lineno} {node.name}.{inner.name}", inner, True)
 
 
-ALL = list(callables())
-PROTOCOL = {item.node.name for item in ALL if item.place.endswith("Language." + item.node.name)}
-"""The methods of every language: their arguments, results and errors are said once, in the protocol."""
+@cache
+def everything() -> tuple[Callable, ...]:
+    """All of :func:`callables`."""
+    return tuple(callables())
+
+
+@cache
+def protocol() -> frozenset[str]:
+    """The methods of every language: their arguments, results and errors are said once, in the protocol."""
+    return frozenset(item.node.name for item in everything() if item.place.endswith("Language." + item.node.name))
 
 
 def section(doc: str, name: str) -> str | None:
@@ -116,7 +131,7 @@ def complaints(item: Callable) -> Iterator[str]:
 def test_every_public_module_and_class_says_what_it_is_for() -> None:
     silent = []
     for path in FILES:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tree = tree_of(path)
         public = [node for node in tree.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")]
         silent.extend(
             f"{path.relative_to(ROOT)} {getattr(node, 'name', '')}"
@@ -127,15 +142,56 @@ def test_every_public_module_and_class_says_what_it_is_for() -> None:
 
 
 def test_docstrings_of_public_functions_have_one_form() -> None:
-    assert len(ALL) > 400
-    wrong = [f"{item.place} {text}" for item in ALL for text in complaints(item)]
+    assert len(everything()) > 400
+    wrong = [f"{item.place} {text}" for item in everything() for text in complaints(item)]
     assert not wrong, f"{len(wrong)} docstrings:\n" + "\n".join(wrong)
+
+
+CODE = re.compile("^>>>| = |  ")
+"""In lines that are no prose."""
+
+
+def broken(lines: list[str], width: int = 100) -> Iterator[int]:
+    """The lines of prose that end long before the margin although the next word of the sentence would fit."""
+    for at, (line, after) in enumerate(pairwise(lines)):
+        word = re.match(r"``[^`]*``\S*|[a-z:(]\S*", after)
+        prose = line and line[-1] not in ".:" and not line[0].isspace() and not CODE.search(line)
+        if prose and word and len(line) + len(word[0]) < width:
+            yield at
+
+
+def test_no_paragraph_of_a_docstring_is_broken_in_the_middle_of_a_line() -> None:
+    wrong, seen = [], 0
+    for path in FILES:
+        for node in ast.walk(tree_of(path)):
+            if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) or not ast.get_docstring(node):
+                continue
+            text, indent = ast.get_docstring(node) or "", getattr(node, "col_offset", -4) + 4
+            lines = text.splitlines()
+            seen += 1
+            wrong += [f"{path.relative_to(ROOT)}: {lines[at]}" for at in broken(lines, 100 - indent)]
+    assert seen > 1500
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        (["A line that ends", "too early."], [0]),
+        (["A sentence.", "another"], []),
+        (["x" * 96, "fits"], []),
+        (["Args:", "  n: the length", "  model: it"], []),
+        (["x", "", "y"], []),
+    ],
+)
+def test_a_broken_paragraph_is_found(text: list[str], lines: list[int]) -> None:
+    assert list(broken(text)) == lines
 
 
 def test_the_public_api_describes_arguments_results_and_errors() -> None:
     api = [getattr(restrict, name) for name in restrict.__all__ if name.islower() and not name.startswith("_")]
     homes = {value.__name__: value.__module__.replace(".", "/") + ".py" for value in api}
-    functions = {(item.place.split(":")[0], item.node.name): item for item in ALL if not item.method}
+    functions = {(item.place.split(":")[0], item.node.name): item for item in everything() if not item.method}
     assert len(homes) >= 20
     wrong = []
     for name, home in sorted(homes.items()):

@@ -184,7 +184,7 @@ def _written(document: Mapping[str, Any]) -> Path:
 
 
 def test_bounds_are_never_above_the_optimum_and_reach_it() -> None:
-    rng, tried = np.random.default_rng(7), 0
+    rng, tried, forced, bounded = np.random.default_rng(7), 0, 0, 0
     while tried < 25:
         case = random_case(rng)
         if case is None:
@@ -199,10 +199,14 @@ def test_bounds_are_never_above_the_optimum_and_reach_it() -> None:
             assert least <= best.get(label, n + 1)
         assert found.disjoint <= found.at_least
         if found.forcing is not None:
+            forced += 1
             assert len(found.forcing.restriction.fixed) == found.upper == found.at_least
         if found.at_least:
+            bounded += 1
             assert check(model, found.bound) == check(model, found.bound, fast=True)
             assert check(model, found.bound).split()[4] == f"at_least={found.at_least}"
+    assert forced >= 15
+    assert bounded >= 2
 
 
 @pytest.mark.parametrize("seed", heavy_after(range(1, 9), 1))
@@ -297,14 +301,12 @@ def test_labels_that_are_not_claimed_count_as_zero_and_others_are_all_the_rest()
 
 
 def test_a_marker_is_not_restricted() -> None:
-    model = load("dyck1-depth2")
-    pinned = next(iter(model.at(8).pinned), None)
-    if pinned is None:
-        model = load("q-then-u")
-        pinned = next(iter(model.at(8).pinned), None)
-    if pinned is not None:
-        box = {"only": [[pinned, 1, [model.alphabet[0]]]], "cone": {}}
-        assert verdicts(model, forged(model, 8, [box], others=1)) == (4, 4)
+    model = load("parity-attempt")
+    assert model.at(8).pinned
+    for position in range(8):
+        box = {"only": [[position, 1, [model.alphabet[0]]]], "cone": {}}
+        malformed = (4, 4) if position in model.at(8).pinned else (3, 3)
+        assert verdicts(model, forged(model, 8, [box], others=1)) == malformed
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import xml.etree.ElementTree as ET
+from fractions import Fraction
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,15 @@ import restrict
 from restrict.abstract.run import abstract_run
 from restrict.certificate.certificate import Certificate, certificate_of, read_certificate
 from restrict.certificate.outline import Outline, read_outline
+from restrict.depth_reduction.theorem1 import certify_all
 from restrict.errors import ModelError, UsageError
 from restrict.report.drawing import Drawing, Shape, number, save, svg
 from restrict.report.page import packed, script, word_copy
 from restrict.report.picture import Axis, candidates, draw_nodes, fixed_counts
 from restrict.report.scene import scene
 from restrict.report.source import page_of
+from restrict.report.stages import asked as stages_asked
+from restrict.report.stages import stages_section
 from restrict.restriction import Restriction
 from restrict.strictjson import Node, parse
 from tests.test_cli import Shell
@@ -102,9 +106,11 @@ def test_the_drawing_has_the_facts_of_the_abstract_run() -> None:
         picture = draw_nodes(at, outline_of(certificate), certificate)
         assert [track.name for track in picture.tracks[1:]] == [v.name for v in model.variables]
         inputs = picture.tracks[0].spots
-        assert [s.look == "fixed" for s in inputs] == [i in certificate.restriction.fixed for i in range(9)] or any(
-            s.look == "needed" for s in inputs
-        )
+        needed = set(certificate.claim.dependencies or ())
+        looks = [
+            "needed" if i in needed else "fixed" if i in certificate.restriction.fixed else "free" for i in range(9)
+        ]
+        assert [s.look for s in inputs] == looks
         for track in picture.tracks[1:]:
             variable = model.by_name[track.name]
             for spot in track.spots:
@@ -242,9 +248,37 @@ def test_stages_of_the_lemma(shell: Shell, tmp_path: Path) -> None:
         "certify", model, "-n", 60, "--target", "all", "--free", "0.5", "--method", "lemma", "-o", tmp_path / "c.json"
     )
     shell.good("report", tmp_path / "c.json", "--stages", "-o", tmp_path / "c.html")
-    text = (tmp_path / "c.html").read_text()
-    assert "The lemma was run afresh at this length, free share and seed; its restriction is" in text
+    text = (tmp_path / "c.html").read_text().replace("&#39;", "'")
+    assert "The lemma was run afresh at this length, free share and seed; its restriction is the certificate's." in text
     assert text.count('data-role="strip"') == 3
+
+
+@pytest.mark.parametrize(
+    ("n", "asked"), [(60, {"free": 0.5}), (60, {"free": 0.7}), (41, {"free": "1/3"}), (40, {"c": 9})]
+)
+def test_the_lemma_run_afresh_gives_the_certificate_s_restriction(n: int, asked: dict[str, Any]) -> None:
+    model = restrict.load("random:layers=1,heads=1,states=2,seed=1,every=1")
+    for seed in (0, 3, 2**63 - 1):
+        given = {name: Fraction(value) if isinstance(value, str) else value for name, value in asked.items()}
+        found = certify_all(model, n, method="lemma", seed=seed, **given)
+        outline = outline_of(found.certificate)
+        words = stages_section(model, outline).words[0]
+        same = "repaired" not in found.how
+        assert words.endswith("its restriction is the certificate's.") is same, (seed, found.how, words)
+        if "free" in asked:
+            assert same
+            assert (float(stages_asked(model, outline)[0]), seed) == (float(given["free"]), outline.provenance["seed"])
+
+
+def test_a_fresh_run_takes_its_share_from_the_claim_where_the_provenance_does_not_say_it() -> None:
+    model = restrict.load("random:layers=1,heads=1,states=2,seed=1,every=1")
+    document = json.loads(certify_all(model, 21, free=0.5, method="lemma").certificate.to_bytes())
+    free = Fraction(document["claim"]["free"], 21)
+    for share in ("abc", "7", "-1", 3, None, ["0.5"]):
+        for seed in (-1, "x", 2**63 - 1, True):
+            document["provenance"] |= {"share": share, "seed": seed}
+            outline = read_outline(Node(parse(json.dumps(document).encode(), "certificate"), "top level"))
+            assert stages_asked(model, outline) == (free, seed if seed == 2**63 - 1 else 0)
 
 
 def test_what_report_refuses(shell: Shell, refutation: Path, tmp_path: Path) -> None:

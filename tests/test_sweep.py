@@ -329,12 +329,13 @@ def test_an_engines_bug_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.heavy
 def test_every_item_comes_once_and_a_killed_worker_costs_one_item(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sorted(local_map(square, [1, 2, 3], 0)) == [(0, 1), (1, 4), (2, 9)]
+    before = {name: os.environ.get(name) for name in local.THREADS}
     found = dict(local_map(kill_on_three, list(range(12)), 2))
     assert set(found) == set(range(12))
     assert isinstance(found[3], Lost)
     assert "killed 2 times" in str(found[3])
     assert [found[k] for k in range(12) if k != 3] == [k * k for k in range(12) if k != 3]
-    assert "OMP_NUM_THREADS" not in os.environ or local.THREADS
+    assert {name: os.environ.get(name) for name in local.THREADS} == before
 
 
 def test_a_pool_gives_what_the_loop_gives() -> None:

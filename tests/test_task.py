@@ -73,6 +73,14 @@ def test_every_bad_argument_of_certify_is_a_usage_error(options: dict[str, Any])
         restrict.certify(restrict.load(MODEL), 5, **options)
 
 
+def test_the_api_is_listed_before_its_first_use_and_nothing_else() -> None:
+    code = "import restrict; print(' '.join(dir(restrict)))"
+    listed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert set(restrict.__all__) <= set(listed)
+    modules = {path.stem for path in Path(str(restrict.__file__)).parent.iterdir()}
+    assert {name for name in listed if not name.startswith("__")} - set(restrict.__all__) <= modules
+
+
 def test_for_every_position_c_0_means_0_and_no_c_means_nine_tenths_free() -> None:
     model = restrict.load("tagger")
     forced = restrict.certify(model, 9, target="all", c=0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Sequence
 from enum import Enum
 from fractions import Fraction
 from pathlib import Path
@@ -188,7 +189,13 @@ def write_program(
 ) -> tuple[Path, Path]:
     """A random program and its weights; every choice that is not given is random. With ``embedded`` tables, words are
     read through a CSV of embeddings only, ``NAME_embeddings.csv``."""
-    below = lambda m: int(rng.integers(m))  # noqa: E731
+
+    def below(m: int) -> int:
+        return int(rng.integers(m))
+
+    def pick(names: Sequence[Any]) -> Any:
+        return names[below(len(names))]
+
     causal = bool(below(2)) if causal is None else causal
     markers = bool(below(2)) if markers is None else markers
     tokens = [*"abcdef"[:letters], *(["</s>", "<pad>", "<s>"] if markers else ["<pad>"])]
@@ -208,7 +215,6 @@ def write_program(
         values[name] = [Member(f"{enum}.V{v:02}") for v in sorted(set(columns[name]))]
         parts.append(f'    {name} = [{enum}[f"V{{i:02}}"] for i in embeddings["{name}"]]\n')
         parts.append(f'    {name[:-1]}_scores = classifier_weights.loc[[("{name}", str(v)) for v in {name}]]\n')
-    pick = lambda names: names[below(len(names))]  # noqa: E731
     kinds = rng.permutation([0] * heads + [1] * mlps).tolist()
     for at, kind in enumerate(kinds):
         if kind == 0:

@@ -1,8 +1,7 @@
 """Streaming one row of a head: its candidates under a restriction, or its best pairs for the search.
 
 The values that a variable may take are given sparsely (:class:`Values`): a default domain, and exceptions at the
-positions that are
-fixed, pinned or examined. So a row of a million positions costs its scores and nothing more.
+positions that are fixed, pinned or examined. So a row of a million positions costs its scores and nothing more.
 """
 
 from __future__ import annotations
@@ -190,9 +189,9 @@ class Row:
         """The surviving pairs (3, m), and whether a pair was dropped for the count's sake. Long rows are shared out
         to threads.
 
-        The parts are independent: a pair that survives the whole row survives its part, so merging them and
-        compacting once more gives
-        the same pairs for any number of threads. With ``least`` only scores of at least that are looked at.
+        The parts are independent: a pair that survives the whole row survives its part, so merging them and compacting
+        once more gives the same pairs for any number of threads. With ``least`` only scores of at least that are looked
+        at.
         """
         total = (self.stop - self.first) * keys.domain
         if total > MAX_PAIRS:

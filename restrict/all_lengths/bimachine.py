@@ -21,7 +21,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from restrict.all_lengths.program import AFTER, BEFORE, I32, I64, TOKEN, WHEN, Look, Program, Step, class_of
+from restrict.all_lengths.program import AFTER, BEFORE, TOKEN, WHEN, Look, Program, Step, class_of
+from restrict.arrays import I32, I64
 from restrict.errors import NotEstablished, ResourceLimit
 from restrict.kernels import bimachine as kernels
 from restrict.kernels import refinement, triples

@@ -23,13 +23,12 @@ from itertools import product
 from math import lcm
 
 import numpy as np
-import numpy.typing as npt
 
+from restrict.arrays import I64
 from restrict.errors import quote
 from restrict.model.expr import Expr, name
 from restrict.model.rules import evaluate
 
-I64 = npt.NDArray[np.int64]
 Env = Mapping[str, I64]
 COORDINATES = ("p", "s", "p2", "s2")
 MAX_CLASSES = 4096

@@ -16,8 +16,9 @@ import numpy as np
 from restrict.all_lengths.bimachine import Bimachine
 from restrict.all_lengths.compare import Difference
 from restrict.all_lengths.moore import Moore
-from restrict.all_lengths.program import I32, UNDEFINED, Program
+from restrict.all_lengths.program import UNDEFINED, Program
 from restrict.all_lengths.stages import Built
+from restrict.arrays import I32
 from restrict.errors import UsageError
 
 Pair = tuple[int, int]

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from restrict.all_lengths.bimachine import merged
-from restrict.all_lengths.program import I32, I64, UNDEFINED
+from restrict.all_lengths.program import UNDEFINED
 from restrict.all_lengths.stages import Built
+from restrict.arrays import I32, I64
 from restrict.languages.dfa import Dfa, minimal
 
 

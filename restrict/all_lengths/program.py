@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-I64 = npt.NDArray[np.int64]
-I32 = npt.NDArray[np.int32]
+from restrict.arrays import I32, I64
+
 TOKEN, BEFORE, AFTER, WHEN = "token", "@p", "@s", "@when"
 UNDEFINED = ""
 """The label of lengths at which the model is not defined; those of a model are not empty."""

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from restrict.all_lengths.bimachine import Classes, Entries
-from restrict.all_lengths.program import I32, I64, UNDEFINED, Look, Program
+from restrict.all_lengths.program import UNDEFINED, Look, Program
 from restrict.all_lengths.stages import Built, Layer
+from restrict.arrays import I32, I64
 from restrict.errors import ModelError, NotEstablished
 from restrict.model.program import Model
 from restrict.strictjson import one_line_lists

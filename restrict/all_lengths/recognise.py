@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from restrict.all_lengths.forms import Declined, Linear, Wave, analyse, grid, points, wave
-from restrict.all_lengths.program import AFTER, BEFORE, I32, I64, TOKEN, WHEN, Look, Program, Step, class_of, needed
+from restrict.all_lengths.program import AFTER, BEFORE, TOKEN, WHEN, Look, Program, Step, class_of, needed
 from restrict.all_lengths.window import windowed
+from restrict.arrays import I32, I64
 from restrict.errors import ModelError, NotEstablished, ResourceLimit
 from restrict.model.expr import Expr, bind, name, substitute
 from restrict.model.program import Head, Map, Model, Size, references, rule_of

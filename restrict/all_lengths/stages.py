@@ -16,7 +16,8 @@ import numpy as np
 
 from restrict.all_lengths import bimachine as machines
 from restrict.all_lengths.bimachine import LEFT, RIGHT, Bimachine, Classes, Entries, Limits, too_large
-from restrict.all_lengths.program import I32, I64, UNDEFINED, WHEN, Look, Program, Step, needed, reads
+from restrict.all_lengths.program import UNDEFINED, WHEN, Look, Program, Step, needed, reads
+from restrict.arrays import I32, I64
 from restrict.kernels import bimachine as kernels
 from restrict.kernels.bimachine import Meeting, Parts
 from restrict.kernels.triples import edge_cells

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from restrict.all_lengths.program import I32, I64, Look, Step
+from restrict.all_lengths.program import Look, Step
+from restrict.arrays import I32, I64
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -18,11 +18,11 @@ from restrict.checker.account import Task as Trial
 from restrict.checker.formats import Model as Reading
 from restrict.checker.main import DEFAULT_LIMIT
 from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError, quote
-from restrict.files import read_bytes, write_bytes
+from restrict.files import write_bytes
 from restrict.htmltable import facts_table
 from restrict.model.program import Instance, Model
 from restrict.restriction import Restriction, check_expansion, expanded, runs
-from restrict.strictjson import Node, one_line_lists, parse
+from restrict.strictjson import Node, one_line_lists, read_document
 from restrict.task import Target, Task, position_of
 
 MAX_VALUES = 2**24
@@ -425,12 +425,7 @@ def load_certificate(path: str | Path) -> Certificate:
     Raises:
         ModelError: malformed; the message is file: place: reason.
     """
-    path = Path(path)
-    try:
-        return read_certificate(Node(parse(read_bytes(path), str(path)), "top level"))
-    except ModelError as error:
-        text = str(error)
-        raise ModelError(text if text.startswith(f"{path}:") else f"{path}: {text}") from None
+    return read_document(path, read_certificate)
 
 
 def read_certificate(root: Node) -> Certificate:

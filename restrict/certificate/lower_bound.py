@@ -21,7 +21,7 @@ from restrict.errors import ModelError, quote
 from restrict.files import read_bytes, write_bytes
 from restrict.model.program import MAX_N, Model, Output
 from restrict.restriction import read_runs, runs
-from restrict.strictjson import Node, one_line_lists, parse
+from restrict.strictjson import Node, one_line_lists, parse, read_document
 from restrict.task import Target
 
 FORMAT = "restrict-lower-bound/1"
@@ -129,11 +129,7 @@ class LowerBound:
             ModelError: the file breaks a rule of the format (file: place: reason).
             UsageError: the file cannot be read.
         """
-        try:
-            return read_lower_bound(Node(parse(read_bytes(Path(path)), str(path)), "top level"))
-        except ModelError as error:
-            text = str(error)
-            raise ModelError(text if text.startswith(f"{path}:") else f"{path}: {text}") from None
+        return read_document(path, read_lower_bound)
 
 
 def label_count(output: Output, domain: int) -> int:

@@ -19,7 +19,7 @@ from restrict.errors import ModelError, quote
 from restrict.files import read_bytes, write_bytes
 from restrict.htmltable import facts_table, shortened
 from restrict.restriction import Restriction
-from restrict.strictjson import Node, one_line_lists, parse
+from restrict.strictjson import Node, one_line_lists, parse, read_document
 
 if TYPE_CHECKING:
     from restrict.languages.protocol import Language
@@ -74,8 +74,8 @@ class Refutation:
     ``rechecked`` says how the witnesses were run: ``full`` (every variable), ``output`` (all that the output reads), or
     ``certificate`` (not at all: only the certificate says that the labels are equal). ``optimum`` is the most free
     positions that any restriction can have that refutes the model, where it is known (exact; an upper bound where
-    ``provenance["exact"]`` says that the time was over). ``start`` is the position
-    of a word's first symbol: 1 where the model has a start marker.
+    ``provenance["exact"]`` says that the time was over). ``start`` is the position of a word's first symbol: 1 where
+    the model has a start marker.
     """
 
     certificate: Certificate
@@ -157,12 +157,7 @@ class Refutation:
             ModelError: malformed; the message is file: place: reason.
             UsageError: the file cannot be read.
         """
-        path = Path(path)
-        try:
-            return _read(Node(parse(read_bytes(path), str(path)), "top level"))
-        except ModelError as error:
-            text = str(error)
-            raise ModelError(text if text.startswith(f"{path}:") else f"{path}: {text}") from None
+        return read_document(path, _read)
 
     def _repr_html_(self) -> str:
         rows: list[tuple[str, object]] = [("label of both words", self.label)]

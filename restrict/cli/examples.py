@@ -31,6 +31,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "soft run": ("soft run parity 0110 0111",),
     "soft write": ("soft write parity -o parity-soft.json",),
     "soft import": ("soft import torch encoder.safetensors --heads 2 --alphabet 01 -o encoder.json",),
+    "soft export": ("soft export soft.json -n 6 -o induction-head.safetensors",),
 }
 FIRST = (
     "certify and-of-ors -n 10000",

@@ -187,8 +187,7 @@ def cli() -> None:
     """Proofs about what hard-attention transformers can compute.
 
     MODEL is a model file, a built-in model such as and-of-ors, or a generator such as
-    random:layers=2,heads=2,states=4,seed=1
-    (see `restrict new --list`).
+    random:layers=2,heads=2,states=4,seed=1 (see `restrict new --list`).
     """
 
 

@@ -365,7 +365,7 @@ def _warn(model: SoftModel, n: int, kind: str) -> None:
 
 @soft.command("export")
 @MODEL
-@click.option("-n", "n", type=int, required=True, help="Length, markers included.")
+@LENGTH
 @output_option("the file", required=True)
 @click.option("--float64", is_flag=True, help="In double precision, instead of single.")
 @JSON

@@ -1,8 +1,7 @@
 """The strongest refutation: the restriction with the most free positions under which the label is constant and
 membership is not; or the proof that there is none.
 
-Where there are few words, every one is run and tested; :mod:`restrict.optimum.faces` finds
-the most free positions.
+Where there are few words, every one is run and tested; :mod:`restrict.optimum.faces` finds the most free positions.
 
 Beyond that, implicit hitting sets (:mod:`restrict.optimum.exact`): a restriction of at most ``k`` positions that
 conflicts with every known cube of another label is proposed by SAT. If it decides membership, a minimal part of it that

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from restrict.arrays import I64, offsets
+from restrict.kernels import cover_core as kernels
 from restrict.kernels.cover_state import Cubes, Literals
 
 if TYPE_CHECKING:
@@ -83,31 +84,33 @@ def core_of(problem: CoverProblem) -> Core:
     alive = ~dead & (rank[pair_of] >= 0)
     entries = np.flatnonzero(alive[cube_of] & (prior < 0))
     literal = problem.cube_input[entries] * s + problem.cube_symbol[entries]
-    order = np.lexsort((literal, cube_of[entries]))
-    literal, owner = literal[order], cube_of[entries][order]
+    owner = cube_of[entries]
+    if len(problem.cube_input) > cubes:  # the literals of a cube in order, whatever order they came in
+        order = np.lexsort((literal, owner))
+        literal, owner = literal[order], owner[order]
     kept = np.flatnonzero(alive)
     cube_ptr = offsets(np.bincount(owner, minlength=cubes)[kept])
-    chosen = _distinct(rank[pair_of[kept]], cube_ptr, literal)
+    chosen = _distinct(rank[pair_of[kept]], cube_ptr, literal, problem.inputs * s)
     cube_pair = rank[pair_of[kept]][chosen]
     mask = np.zeros(len(kept), bool)
     mask[chosen] = True
     sizes = np.diff(cube_ptr)
     cube_lit, sizes = literal[np.repeat(mask, sizes)], sizes[mask]
     cube_ptr = offsets(sizes)
-    by_literal = np.argsort(cube_lit, kind="stable")
+    lit_ptr, order = offsets(np.bincount(cube_lit, minlength=problem.inputs * s)), np.empty(len(cube_lit), np.int64)
+    kernels.by_literal(cube_lit, lit_ptr.copy(), order)
     return Core(
         problem.inputs, s, bool(np.all(sizes == 1)), pairs,
         offsets(np.bincount(cube_pair, minlength=len(pairs))), cube_ptr, cube_lit, cube_pair,
-        offsets(np.bincount(cube_lit, minlength=problem.inputs * s)),
-        np.repeat(np.arange(len(sizes)), sizes)[by_literal],
+        lit_ptr, np.repeat(np.arange(len(sizes)), sizes)[order],
     )  # fmt: skip
 
 
-def _distinct(pair_of: I64, cube_ptr: I64, literal: I64) -> I64:
+def _distinct(pair_of: I64, cube_ptr: I64, literal: I64, literals: int) -> I64:
     """The first cube of each kind within its pair, ascending."""
-    if np.all(np.diff(cube_ptr) == 1):
-        _, first = np.unique(pair_of * (int(literal.max(initial=0)) + 1) + literal, return_index=True)
-        return np.sort(first)
+    if len(literal) == len(pair_of):
+        first = np.empty(len(literal), np.int64)
+        return first[: kernels.first_in_pair(pair_of, literal, np.full(literals, -1, np.int64), first)]
     seen = {(int(p), literal[a:b].tobytes()): q for q, (p, a, b) in
             reversed(list(enumerate(zip(pair_of, cube_ptr[:-1], cube_ptr[1:], strict=True))))}  # fmt: skip
     return np.sort(np.fromiter(seen.values(), np.int64, len(seen)))

@@ -33,7 +33,7 @@ from restrict.depth_reduction.lemma4 import Reduction
 from restrict.depth_reduction.selection import Ranking, Selection, ranked
 from restrict.depth_reduction.stage1 import Stage1Record, degrees, stage1
 from restrict.depth_reduction.stage2 import thinned
-from restrict.depth_reduction.stage3 import Setting, cover_problem, settled
+from restrict.depth_reduction.stage3 import Effort, Setting, cover_problem, settled
 from restrict.errors import NotEstablished, RestrictError
 from restrict.model.program import Instance
 from restrict.model.shipped import Shipped
@@ -49,8 +49,8 @@ FIRST_SHARES = (0.8, 0.65, 0.5, 0.35, 0.2)
 smaller they are, the more inputs a layer keeps and the more the next one costs."""
 MEASURE_AT = 1200
 """The split is measured at this length, where n is longer."""
-ROUNDS = 20
-"""Rounds of decimation before the local search: more is slower and hardly better."""
+EFFORT = Effort(attempts=1, redraws=1, rounds=20)
+"""More is slower and hardly better: what one redraw a pair does not settle, the covering solver does."""
 CLOSER = 0.94
 """Local search is asked for a smaller k by this factor, as long as it succeeds."""
 ROUGHLY = 8
@@ -228,7 +228,7 @@ def remove_layer(task: Task, t: CTransformer, budget: int, *, seed: int = 0, rou
         setting = Setting(min(max(q, LEAST_SHARE), 1 - LEAST_SHARE), DELTA, first.eta, first.C)
         rho3, third = settled(
             t2, chosen, remaining, setting, method="greedy" if rough else "auto", seed=seed, time=task.deadline.left,
-            attempts=1, rounds=ROUNDS,
+            effort=EFFORT,
         )  # fmt: skip
         if third.status == "captured":
             break
@@ -298,7 +298,7 @@ def _least_k(task: Task, t: CTransformer, ranks: Ranks, budget: int, seed: int, 
         problem, _ = cover_problem(t, chosen)
         if problem.pairs < chosen.uncaptured:
             break
-        found_it = local(problem, budget, seed, task.deadline.left, rounds=ROUNDS)
+        found_it = local(problem, budget, seed, task.deadline.left, rounds=EFFORT.rounds)
         if found_it.status != "captured":
             break
         high = closer

@@ -4,9 +4,8 @@
 there is a refinement with at least ``C' n`` free under which it is computed by a c'-transformer with L - 1 layers,
 ``c' <= c (s^c k H + 1)``.
 
-:func:`reduce_layer` runs Stages 1, 2 and 3 and collapses the layer. What it
-returns is equal to the original on every input that agrees, whatever the stages did: that is Theorem A, not their
-success.
+:func:`reduce_layer` runs Stages 1, 2 and 3 and collapses the layer. What it returns is equal to the original on every
+input that agrees, whatever the stages did: that is Theorem A, not their success.
 """
 
 from __future__ import annotations

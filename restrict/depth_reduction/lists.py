@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from restrict.abstract.rows import Row, Values, _pool, threads
-from restrict.arrays import I64
+from restrict.arrays import I64, offsets
 from restrict.blocks import cuts, each, width
 from restrict.errors import ResourceLimit
 from restrict.kernels import rowlists as kernels
@@ -86,9 +86,9 @@ class Lists:
         own = self.own_j[used], self.own_w[used]
         kernels.filter_lists(start, stop, self.j, self.w, *own, keys.ptr, keys.flat, out, ends, reached)
         size = int(ends[-1]) if len(ends) else 0
-        row_ptr = np.concatenate(([0], np.cumsum(np.bincount(row_i[alive], minlength=len(self.row_ptr) - 1))))
+        row_ptr = offsets(np.bincount(row_i[alive], minlength=len(self.row_ptr) - 1))
         return Lists(
-            row_ptr, self.row_u[alive], row_list.astype(np.int64), np.concatenate(([0], ends[:-1]))[: len(ends)], ends,
+            row_ptr, self.row_u[alive], row_list.astype(np.int64), np.append(0, ends)[:-1], ends,
             out[0, :size].copy(), out[1, :size].copy(), *own, np.maximum(reached, self.complete[used]),
         )  # fmt: skip
 
@@ -133,7 +133,7 @@ def rows_of(instance: Instance, head: Head, queries: Values) -> RowsOfHead:
     same = _asks_for_itself(instance, head)
     shared = head.mask == "none" and "i" not in mentions(head) and not same and head.value != instance.query(head)
     low, high = (np.ascontiguousarray(visible[:, side]) for side in (0, 1))
-    return RowsOfHead(np.concatenate(([0], np.cumsum(counts))), row_u, low, high, same, shared)
+    return RowsOfHead(offsets(counts), row_u, low, high, same, shared)
 
 
 def candidate_lists(instance: Instance, head: Head, queries: Values, keys: Values, limit: int = 0) -> Lists:
@@ -160,7 +160,7 @@ def candidate_lists(instance: Instance, head: Head, queries: Values, keys: Value
     else:
         row_list, parts = np.arange(len(row_u)), _spread(instance, head, row_i, row_u, keys, limit)
     pairs, ends, complete = parts
-    start = np.concatenate(([0], ends[:-1]))[: len(ends)].astype(np.int64)
+    start = np.append(0, ends)[:-1]
     return Lists(rows.row_ptr, row_u, row_list, start, ends, pairs[0], pairs[1], own_j, own_w, complete)
 
 
@@ -298,8 +298,8 @@ def _refuse(total: int) -> None:
 def _joined(parts: list[Parts]) -> Parts:
     if not parts:
         return np.empty((2, 0), np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
-    offsets = np.cumsum([0, *(int(ends[-1]) if len(ends) else 0 for _, ends, _ in parts)])
-    ends = np.concatenate([ends + offset for (_, ends, _), offset in zip(parts, offsets[:-1], strict=True)])
+    firsts = offsets([p.shape[1] for p, _, _ in parts])
+    ends = np.concatenate([ends + first for (_, ends, _), first in zip(parts, firsts[:-1], strict=True)])
     pairs = np.ascontiguousarray(np.concatenate([p for p, _, _ in parts], axis=1))  # numpy may keep columns together
     return pairs, ends, np.concatenate([c for _, _, c in parts])
 

@@ -21,6 +21,8 @@ from restrict.depth_reduction.lists import Lists
 from restrict.depth_reduction.parameters import check_parameters
 from restrict.kernels import lemma as kernels
 
+WORDS = 1 << 20
+"""Bit sets are unpacked so many words at a time."""
 OPEN, CAPTURED, CUT_OFF = range(3)
 """How the walk down a list ended: after the k-th selection, at its floor before that, or where it was truncated."""
 
@@ -218,17 +220,20 @@ def reads(t: CTransformer, h: int) -> tuple[I64, I64]:
         h: the head's number in ``t.heads``.
 
     Returns:
-        (row pointers, inputs), a row per position, ascending. Cost: n^2 bits.
+        (row pointers, inputs), a row per position, ascending. Cost: n^2 bits, and 64 bytes for each word that is not 0.
     """
     head = t.heads[h]
     key = t.instance.key(head)
     bits = t.base[head.value].depends if key is None else t.base[key].depends | t.base[head.value].depends
-    counts, columns = popcount(bits), []
-    step = max(1, (1 << 24) // max(1, t.n))
+    columns = [np.empty(0, np.int64)]
+    step = max(1, WORDS // max(1, bits.shape[1]))
     for first in range(0, t.n, step):
-        block = np.unpackbits(bits[first : first + step].view(np.uint8), axis=1, bitorder="little")
-        columns.append(np.flatnonzero(block) % block.shape[1])
-    return offsets(counts), np.concatenate(columns) if columns else np.empty(0, np.int64)
+        block = bits[first : first + step]
+        row, word = np.nonzero(block)
+        inside = np.unpackbits(block[row, word].view(np.uint8), bitorder="little").reshape(-1, 64)
+        at, bit = np.nonzero(inside)
+        columns.append(64 * word[at] + bit)
+    return offsets(popcount(bits)), np.concatenate(columns)
 
 
 def _select(t: CTransformer, h: int, lists: Lists, k: int) -> Selection | None:

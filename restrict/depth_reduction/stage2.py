@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
@@ -71,6 +72,18 @@ class Stage2Record:
     stuck: int
 
 
+class Dependence(NamedTuple):
+    """How much k-depends on what: the most dependents of an activation, the most k-neighbours of a head."""
+
+    dependents: int
+    neighbours: int | None
+
+    @staticmethod
+    def of(t: CTransformer, chosen: Selection) -> Dependence:
+        """Both, of the uncaptured pairs."""
+        return Dependence(int(dependents(t, chosen).max(initial=0)), most_neighbours(t, chosen))
+
+
 def stage2(
     t: CTransformer, *, k: int, eta: float | Fraction, C: float | Fraction, limit: int | None = None
 ) -> tuple[Restriction, Stage2Record]:
@@ -116,18 +129,19 @@ def thinned(
     c, s, H, k = t.c, len(t.symbols), len(t.heads), first.k
     bound = s**c * k * H
     now, current, rounds, stuck = t, first, 0, set[int]()
-    before = counts = dependents(t, first)
+    before = after = Dependence.of(t, first)
     left = t.restriction.free if budget is None else budget
     while cubes := _round(now, current, bound if limit is None else limit, left, stuck):
         symbols = {x: symbol for cube in cubes for x, symbol in cube}
         now, left, rounds = now.restrict(fixing(now, symbols)), left - len(symbols), rounds + len(cubes)
         ranking, current = _again(ranking, current, now)
-        counts = dependents(now, current)
+    if rounds:
+        after = Dependence.of(now, current)
     fixed = sorted(set(now.restriction.fixed) - set(t.restriction.fixed))
     record = Stage2Record(
         k, c, H, tuple(fixed), rounds, Fraction(s**c * t.n, k), first.pairs, first.pairs - first.uncaptured,
-        current.pairs - current.uncaptured, int(before.max(initial=0)), int(counts.max(initial=0)), bound,
-        most_neighbours(t, first), most_neighbours(now, current), s ** (2 * c) * c**2 * k**2 * H / (eta * C),
+        current.pairs - current.uncaptured, before.dependents, after.dependents, bound,
+        before.neighbours, after.neighbours, s ** (2 * c) * c**2 * k**2 * H / (eta * C),
         int(pair_inputs(now, current).max(initial=0)), Fraction(s**c * c, k) <= eta * C, len(stuck),
     )  # fmt: skip
     return current, now.restriction, record

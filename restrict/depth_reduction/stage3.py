@@ -12,14 +12,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from restrict.arrays import FREE_INPUT, I64, offsets, take_rows
+from restrict.arrays import FREE_INPUT, I64, numbered, offsets, take_rows
 from restrict.cover.decimate import ROUNDS as DECIMATION_ROUNDS
 from restrict.cover.local_lemma import LocalLemma, local_lemma
-from restrict.cover.moser_tardos import moser_tardos
+from restrict.cover.moser_tardos import PER_PAIR, moser_tardos
 from restrict.cover.problem import CoverProblem
 from restrict.cover.solution import CoverSolution, solution_of
 from restrict.cover.solve import solve
@@ -34,9 +34,25 @@ from restrict.restriction import Restriction
 
 LEMMA_PAIRS = 5_000
 """The local lemma is checked on instances of at most so many uncaptured pairs (each round visits all neighbours)."""
-ATTEMPTS = 4
-"""Moser-Tardos runs with other seeds where X0 happened or the budget was missed."""
 Method = Literal["auto", "resample", "greedy", "local", "sat", "maxsat"]
+
+
+class Effort(NamedTuple):
+    """How much work Stage 3 puts into its methods.
+
+    Attributes:
+        attempts: Moser-Tardos runs with other seeds, where X0 happened or the budget was missed.
+        redraws: of one such run, for each pair; where resampling goes on much longer, it hardly ends at all.
+        rounds: of the decimation before the local search.
+    """
+
+    attempts: int = 4
+    redraws: int = PER_PAIR
+    rounds: int = DECIMATION_ROUNDS
+
+
+EFFORT = Effort()
+"""What Stage 3 does where it is run by itself."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,8 +127,8 @@ def cover_problem(t: CTransformer, chosen: Selection) -> tuple[CoverProblem, boo
         exact = exact and isinstance(t.base[key].source, Truth)
         domain = t.base[key].values.domain
         position, value = chosen.chosen[:, columns[mine]]
-        names, number = np.unique(position * domain + value, return_inverse=True)
-        codes[mine] = len(sizes) + number.reshape(-1)
+        names, number = numbered(position * domain + value, t.n * domain)
+        codes[mine] = len(sizes) + number
         for j, w in zip((names // domain).tolist(), (names % domain).tolist(), strict=True):
             found = value_cubes(t, cubes, key, j, w)
             sizes.append(len(found))
@@ -225,7 +241,7 @@ class Setting:
 
 def settled(
     t: CTransformer, chosen: Selection, budget: int, setting: Setting, *, method: Method = "auto", seed: int = 0,
-    time: float | None = None, attempts: int = ATTEMPTS, rounds: int = DECIMATION_ROUNDS,
+    time: float | None = None, effort: Effort = EFFORT,
 ) -> tuple[Restriction, Stage3Record]:  # fmt: skip
     """Stage 3 with selections that are already there.
 
@@ -237,8 +253,7 @@ def settled(
         method: as for :func:`stage3`.
         seed: as for :func:`stage3`.
         time: as for :func:`stage3`.
-        attempts: runs of Moser-Tardos.
-        rounds: of the decimation before the local search (default: the solver's).
+        effort: how long each method may go on.
 
     Returns:
         As :func:`stage3`.
@@ -246,11 +261,10 @@ def settled(
     problem, exact = cover_problem(t, chosen)
     q, delta = setting.q, setting.delta
     lemma = local_lemma(problem, float(q), float(delta)) if problem.pairs <= LEMMA_PAIRS else None
-    resampled = _resampled(problem, method, q, delta, budget, seed, attempts)
-    solution, resamplings, most, over = resampled
+    solution, resamplings, most, over = _resampled(problem, method, q, delta, budget, seed, effort)
     if solution is None or (solution.status != "captured" and method == "auto"):
         other = method if method not in ("auto", "resample") else "auto"
-        solution = solve(problem, solver=other, budget=budget, seed=seed, time=time, rounds=rounds)
+        solution = solve(problem, solver=other, budget=budget, seed=seed, time=time, rounds=effort.rounds)
     status = solution.status if chosen.uncaptured == problem.pairs else "partial"
     restriction = t.restriction
     if status == "captured":
@@ -268,14 +282,14 @@ def settled(
 
 
 def _resampled(
-    problem: CoverProblem, method: Method, q: Fraction, delta: Fraction, budget: int, seed: int, attempts: int
+    problem: CoverProblem, method: Method, q: Fraction, delta: Fraction, budget: int, seed: int, effort: Effort
 ) -> tuple[CoverSolution | None, int, int, bool]:
     """(answer, redraws, the most of one event, X0) of Moser-Tardos; no answer where another method was asked for."""
     if method not in ("auto", "resample"):
         return None, 0, 0, False
     best = None
-    for attempt in range(attempts):
-        run = moser_tardos(problem, float(q), seed + attempt, None, float(delta))
+    for attempt in range(effort.attempts):
+        run = moser_tardos(problem, float(q), seed + attempt, effort.redraws * problem.pairs, float(delta))
         total, most = int(run.counts.sum()), int(run.counts.max(initial=0))
         answer = solution_of(problem, run.pruned, budget, "resample", {"resamplings": total})
         key = (answer.status != "captured", run.over_budget, answer.count)

@@ -22,7 +22,7 @@ from fractions import Fraction
 from typing import Literal, get_args
 
 from restrict.abstract.all_positions import supported
-from restrict.arguments import least_free, the_integer, the_share
+from restrict.arguments import SEEDS, least_free, the_integer, the_share
 from restrict.arrays import I64
 from restrict.certificate.certificate import Certificate, Claim
 from restrict.deadline import Progress
@@ -238,7 +238,7 @@ def _at_share(task: Task, best: Best, share: float, method: Method) -> None:
     run = _runner(task, share, method)
     turn = 0
     while turn == 0 or (task.deadline.moment is not None and not task.deadline.passed):
-        best.offer(run(task, task.seed + turn))
+        best.offer(run(task, (task.seed + turn) % SEEDS))
         assert best.found is not None
         fixed = len(best.found.certificate.restriction.fixed)
         task.tell(f"every label depends on at most {best.found.certificate.c} inputs", fixed)
@@ -263,13 +263,18 @@ def _at_c(task: Task, best: Best, c: int, method: Method) -> None:
         rho = found.certificate.restriction
         fixed = repaired(task, collapsed(task.instance, rho)[-1], c)
         if best.found is None or fixed.free > best.found.certificate.free:
-            best.offer(_measured(task, fixed, found.method, f"{found.how}; repaired", (), found.stages))
+            best.offer(_measured(_as(task, found), fixed, found.method, f"{found.how}; repaired", (), found.stages))
         if task.deadline.passed:
             break
     if best.found is not None and best.found.how.endswith("repaired"):
         known = best.found
         rho = freed(task, known.certificate.restriction, c)
-        best.offer(_measured(task, rho, known.method, f"{known.how} and freed", (), known.stages))
+        best.offer(_measured(_as(task, known), rho, known.method, f"{known.how} and freed", (), known.stages))
+
+
+def _as(task: Task, found: Everywhere) -> Task:
+    """The task with the share and the seed of the turn that an answer comes from."""
+    return task.noting(**{note: found.certificate.provenance[note] for note in ("share", "seed")})
 
 
 Runner = Callable[[Task, int], Everywhere]
@@ -279,18 +284,23 @@ def _runner(task: Task, share: float, method: Method) -> Runner:
     """One turn at a share: a function of the task, whose deadline it keeps, and a seed."""
     instance, budget = task.instance, len(task.instance.unpinned) - least_free(len(task.instance.unpinned), share)
     start = CTransformer.of_model(instance)
+
+    def noted(task: Task, seed: int) -> Task:
+        # With these the same turn can be run again: a certificate alone does not say how much it was allowed to fix.
+        return task.noting(share=str(share), seed=seed)
+
     if method == "lemma":
 
         def by_stages(task: Task, seed: int) -> Everywhere:
             found: Lemma = by_lemma(task, start, budget, seed)
-            return _measured(task, found.restriction, "lemma", found.text(), found.fixed, found.layers)
+            return _measured(noted(task, seed), found.restriction, "lemma", found.text(), found.fixed, found.layers)
 
         return by_stages
     schedule = choose_schedule(task, share)
 
     def by_lists(task: Task, seed: int) -> Everywhere:
         found = by_exchange(task, start, schedule, budget, seed)
-        return _measured(task, found.restriction, "exchange", found.text(), found.fixed, ())
+        return _measured(noted(task, seed), found.restriction, "exchange", found.text(), found.fixed, ())
 
     return by_lists
 

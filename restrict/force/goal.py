@@ -288,9 +288,8 @@ class Solver:
         """Alternatives for one row: an anchor and what has to be excluded above it, or exclusions alone.
 
         A pair with nothing harmful above it is as good an anchor as the first: noisy passes look at up to
-        ``FREE_ANCHORS`` of them and also
-        try the leftmost, the rightmost and a random one, since nodes at the ends of the word are often cheaper to
-        force.
+        ``FREE_ANCHORS`` of them and also try the leftmost, the rightmost and a random one, since nodes at the ends of
+        the word are often cheaper to force.
         """
         found: list[tuple[float, int, list[Goal]]] = []
         wanted = self._width(head.name) + (self.guarded or 1)

@@ -2,8 +2,7 @@
 improvement.
 
 Everything is bounded by counts of work, not by the clock, so that the same seed gives the same answer; with a time
-limit the search goes on
-until it is spent. Nothing here is trusted.
+limit the search goes on until it is spent. Nothing here is trusted.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restrict.errors import ModelError, quote
-from restrict.files import read_bytes
+from restrict.files import naming, read_bytes
 from restrict.importers.common import OUTSIDE
 from restrict.model.program import MASKS, Mask
 from restrict.strictjson import Node, parse
@@ -123,11 +123,8 @@ def read_transformer(path: Path) -> Transformer:
         ResourceLimit: the file is over the size limit of the package.
     """
     content = read_bytes(path)
-    try:
+    with naming(path):
         return _transformer(path, content)
-    except ModelError as error:
-        text = str(error)
-        raise ModelError(text if text.startswith(f"{path}:") else f"{path}: {text}") from None
 
 
 def _transformer(path: Path, content: bytes) -> Transformer:

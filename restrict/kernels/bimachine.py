@@ -8,13 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from restrict.arrays import I32, I64
 from restrict.kernels.hashing import (
-    I32,
-    I64,
     assign,
     hash_row,
     longer,
-    longer64,
     mix,
     power,
     rehash_keys,
@@ -188,7 +186,7 @@ def meetings(m: Meeting, rights: int, limit: int) -> tuple[I64, int]:
                         if count == len(found):
                             if count >= limit:
                                 return found, 1
-                            found = longer64(found, 2 * count)
+                            found = longer(found, 2 * count)
                             keys, _ = rehash_keys(found, count, 8 * len(found))
                             keys[slot(keys, k)] = k
                         found[count] = k
@@ -270,7 +268,7 @@ def roomy(kept: Vectors, number: int, fresh: int, size: int) -> Vectors:
     while start[number] + size > len(pool):
         pool = longer(pool, 2 * len(pool))
     if number + 2 > len(start):
-        start = longer64(start, 2 * len(start))
+        start = longer(start, 2 * len(start))
     if 2 * (number - fresh) + 2 > len(slots):
         slots = np.full(2 * len(slots), -1, dtype=np.int32)
         for v in range(fresh, number):

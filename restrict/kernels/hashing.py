@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
+from typing import TypeVar
 
+import numpy as np
+
+from restrict.arrays import I32, I64
 from restrict.kernels.jit import kernel
 
-I32 = npt.NDArray[np.int32]
-I64 = npt.NDArray[np.int64]
+Row = TypeVar("Row", I32, I64)
 MULTIPLY, SHIFT, ONE = np.uint64(0x9E3779B97F4A7C15), np.uint64(29), np.uint64(1)
 
 
@@ -80,18 +81,9 @@ def rehash_keys(of: I64, count: int, size: int) -> tuple[I64, I32]:
 
 
 @kernel
-def longer(row: I32, size: int) -> I32:
+def longer(row: Row, size: int) -> Row:
     """A copy with room for more (element by element: slice assignment is slow to compile)."""
-    out = np.empty(size, dtype=np.int32)
-    for c in range(len(row)):
-        out[c] = row[c]
-    return out
-
-
-@kernel
-def longer64(row: I64, size: int) -> I64:
-    """The same for 64-bit integers."""
-    out = np.empty(size, dtype=np.int64)
+    out = np.empty(size, dtype=row.dtype)
     for c in range(len(row)):
         out[c] = row[c]
     return out

@@ -35,8 +35,8 @@ EPOCH, FINISHED, READ, NODE, QUERY, MARK, STEPS = 0, 1, 2, 3, 4, 5, 6
 
 class ProgramArrays(NamedTuple):
     """What does not change: ``symbols`` that a free input may be; ``kind``, ``domain`` (of tokens with the markers),
-    ``words`` and ``offset`` (where V begins) by variable; a map's
-    arguments ``args[ptr[v] : ptr[v + 1]]``; for a head ``head[v]`` is query, key, value (-1: none), mask and default.
+    ``words`` and ``offset`` (where V begins) by variable; a map's arguments ``args[ptr[v] : ptr[v + 1]]``; for a head
+    ``head[v]`` is query, key, value (-1: none), mask and default.
     """
 
     n: int

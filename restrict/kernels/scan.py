@@ -1,12 +1,10 @@
 """Kernels of the row scan: all pairs (attended position, key value) of one head at one position and query value.
 
 :mod:`restrict.abstract.rows` streams a row in blocks through :func:`fill_pairs`, the register machine, and the two
-selections;
-nothing of size n is stored but the pairs that survive.
+selections; nothing of size n is stored but the pairs that survive.
 
 The possible key values of position ``j`` are ``0 .. default_domain-1`` except at the positions listed in ``exc_j``
-(sorted), where they
-are ``exc_val[exc_ptr[p] : exc_ptr[p+1]]``.
+(sorted), where they are ``exc_val[exc_ptr[p] : exc_ptr[p+1]]``.
 """
 
 from __future__ import annotations

@@ -160,63 +160,26 @@ class Answers(NamedTuple):
     runs: I64
 
 
-Limits = tuple[int, int, int, int]
-"""How many levels, runs in a level, runs in the room to work in and runs in the table of answers there may be."""
-
-
-@inline_kernel
-def room_for(
-    size: int, key: int, p: int, scores: I64, state: I64, order: I64, score: I64, sizes: I64, limits: Limits
-) -> int:
-    """DONE where a level has room for ``size`` runs a key value of row ``p`` of the scores, else what is wanted."""
-    width = scores.shape[1]
-    slots, capacity, room, table = limits
-    if state[LEVELS] + width > slots:
-        return NO_LEVELS
-    most = state[TOTAL] + size * width
-    if most > room or state[RUNS] + most > table:
-        return NO_ROOM
-    for w in range(width):
+@kernel
+def crowded(
+    size: int, key: int, p: int, scores: I64, levels: int, order: I64, score: I64, sizes: I64, most: int
+) -> bool:
+    """Whether the level of a candidate of row ``p`` of the scores would have more than ``most`` runs with ``size`` more
+    for each key value."""
+    more = size * scores.shape[1]
+    for w in range(scores.shape[1]):
         if (key >> w) & 1:
-            place = find_level(order, score, state[LEVELS], scores[p, w])
-            if place < state[LEVELS] and score[order[place]] == scores[p, w]:
-                if sizes[order[place]] + width * size > capacity:
-                    return NO_RUNS
-            elif width * size > capacity:
-                return NO_RUNS
-    return DONE
+            place = find_level(order, score, levels, scores[p, w])
+            there = place < levels and score[order[place]] == scores[p, w]
+            if (sizes[order[place]] if there else 0) + more > most:
+                return True
+    return False
 
 
-@inline_kernel
-def lift_floor(worst: np.int64, right: np.int64, state: I64, order: I64, score: I64, sizes: I64) -> bool:
-    """Raise the floor to the worst score of a position where that is higher, and forget the levels below.
-
-    With ties to the right an equal one counts as higher. Returns whether the position is the floor now.
-    """
-    rises: bool = state[HAVE] == 0 or worst > state[FLOOR_S] or (right == 1 and worst == state[FLOOR_S])
-    if rises:
-        # With ties to the right, earlier ties lose.
-        levels, lost = forget_below(order, score, sizes, state[LEVELS], worst, right == 1)
-        if levels != state[LEVELS]:
-            state[CHANGED] = 1
-        state[LEVELS] = levels
-        state[TOTAL] -= lost
-        state[HAVE], state[FLOOR_S] = 1, worst
-    return rises
-
-
-@inline_kernel
-def level_of(s: np.int64, state: I64, order: I64, score: I64, sizes: I64, values: I64) -> int:
-    """The slot of the level of score ``s``, a new and empty one where there is none."""
-    place = find_level(order, score, state[LEVELS], s)
-    if place == state[LEVELS] or score[order[place]] != s:
-        slot = order[state[LEVELS]]
-        for t in range(state[LEVELS], place, -1):
-            order[t] = order[t - 1]
-        order[place] = slot
-        state[LEVELS] += 1
-        score[slot], sizes[slot], values[slot] = s, 0, 0
-    return int(order[place])
+@kernel
+def outdated(floor: int, equal: int, state: I64) -> bool:
+    """Whether the last answer is not that for this floor, or candidates have changed since."""
+    return bool(state[CHANGED] != 0 or floor != state[LAST_S] or equal != state[LAST_EQUAL])
 
 
 @kernel
@@ -226,41 +189,58 @@ def sweep(first: int, scores: I64, c: Candidates, v: Levels, out: Answers) -> in
     ``scores[p, w]`` is the score of position ``first + p`` and key value ``w``. Goes on from ``state[AT]`` and says why
     it returned; nothing of a position is done before there is room for all of it.
     """
-    # Arrays are bound once: a field taken from a tuple within the loop would be counted as a reference each time.
+    # Arrays are bound once, and few are given to others within the loop: each time would be counted as a reference.
     keys, gives, ids, ptr, runs, floors, equals, flags = c
     state, order, score, sizes, values, level_runs, room = v
     out_values, out_ids, out_ptr, out_runs = out
     inclusive, right, copies, answers = flags[0], flags[1], flags[2], flags[3]
-    limits = (level_runs.shape[0], level_runs.shape[1], room.shape[1], out_runs.shape[0])
-    while state[AT] < first + scores.shape[0]:
-        i = state[AT]
-        p, key, a, b = i - first, keys[i], ptr[ids[i]], ptr[ids[i] + 1]
-        why = room_for(b - a, key, p, scores, state, order, score, sizes, limits)
-        if why != DONE:
-            return why
-        if inclusive == 0 and i >= answers:
+    width, longest = scores.shape[1], level_runs.shape[1]
+    for p in range(state[AT] - first, scores.shape[0]):
+        i = state[AT] = first + p
+        key, a, b = keys[i], ptr[ids[i]], ptr[ids[i] + 1]
+        most = state[TOTAL] + (b - a) * width
+        if state[LEVELS] + width > level_runs.shape[0]:
+            return NO_LEVELS
+        if most > room.shape[1] or state[RUNS] + most > out_runs.shape[0]:
+            return NO_ROOM
+        # No level has more runs than all of them together.
+        if most > longest and crowded(b - a, key, p, scores, state[LEVELS], order, score, sizes, longest):
+            return NO_RUNS
+        if inclusive == 0 and i >= answers and outdated(floors[i], equals[i], state):
             answer(floors[i], equals[i], state, order, score, sizes, values, level_runs, room, out_ptr, out_runs)
-            out_values[i], out_ids[i] = state[LAST_VALUES], state[LAST_SET]
         worst = np.int64(HALF)
-        for w in range(scores.shape[1]):
+        for w in range(width):
             if (key >> w) & 1:
                 worst = min(worst, scores[p, w])
-        is_floor = lift_floor(worst, right, state, order, score, sizes)
-        for w in range(scores.shape[1]):
+        # Whether it is the floor now: with ties to the right an equal one counts as higher, and earlier ones lose.
+        is_floor = state[HAVE] == 0 or worst > state[FLOOR_S] or (right == 1 and worst == state[FLOOR_S])
+        if is_floor:
+            levels, lost = forget_below(order, score, sizes, state[LEVELS], worst, right == 1)
+            state[CHANGED] |= levels != state[LEVELS]
+            state[LEVELS], state[TOTAL], state[HAVE], state[FLOOR_S] = levels, state[TOTAL] - lost, 1, worst
+        for w in range(width):
             s = scores[p, w]
             # At the floor's own score a later position counts only if the tie rule prefers it, or it is the floor.
-            if (key >> w) & 1 and (s > state[FLOOR_S] or (s == state[FLOOR_S] and (is_floor or right == 1))):
-                slot = level_of(s, state, order, score, sizes, values)
-                before, given = sizes[slot], values[slot] | ((1 << w) if copies else gives[i])
-                if given != values[slot] or a < b:
-                    state[CHANGED] = 1
-                values[slot] = given
-                sizes[slot] = add_to_level(level_runs[slot], before, runs, a, b, room[0])
-                state[TOTAL] += sizes[slot] - before
-        if inclusive == 1 and i >= answers:
+            if (key >> w) & 1 == 0 or s < state[FLOOR_S] or (s == state[FLOOR_S] and not is_floor and right == 0):
+                continue
+            place = find_level(order, score, state[LEVELS], s)
+            if place == state[LEVELS] or score[order[place]] != s:
+                slot = order[state[LEVELS]]
+                for t in range(state[LEVELS], place, -1):
+                    order[t] = order[t - 1]
+                order[place], score[slot], sizes[slot], values[slot] = slot, s, 0, 0
+                state[LEVELS] += 1
+            slot = order[place]
+            before, given = sizes[slot], values[slot] | ((1 << w) if copies else gives[i])
+            if given != values[slot] or a < b:
+                state[CHANGED] = 1
+            values[slot], sizes[slot] = given, add_to_level(level_runs[slot], before, runs, a, b, room[0])
+            state[TOTAL] += sizes[slot] - before
+        if inclusive == 1 and i >= answers and outdated(floors[i], equals[i], state):
             answer(floors[i], equals[i], state, order, score, sizes, values, level_runs, room, out_ptr, out_runs)
+        if i >= answers:
             out_values[i], out_ids[i] = state[LAST_VALUES], state[LAST_SET]
-        state[AT] += 1
+    state[AT] = first + scores.shape[0]
     return DONE
 
 
@@ -279,8 +259,6 @@ def answer(
     out_runs: I64,
 ) -> None:
     """Unite the levels above ``floor`` (and at it, with ``equal``) into ``state[LAST_SET]`` and ``[LAST_VALUES]``."""
-    if state[CHANGED] == 0 and floor == state[LAST_S] and equal == state[LAST_EQUAL]:
-        return
     state[CHANGED], state[LAST_S], state[LAST_EQUAL] = 0, floor, equal
     bits, end, side = 0, 0, 0
     for t in range(state[LEVELS] - 1, -1, -1):

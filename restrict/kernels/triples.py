@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from restrict.kernels.hashing import I32, I64, assign, hash_row, longer, longer64, rehash_rows, row_slot, taller
+from restrict.arrays import I32, I64
+from restrict.kernels.hashing import assign, hash_row, longer, rehash_rows, row_slot, taller
 from restrict.kernels.jit import kernel
 
 
@@ -160,7 +161,7 @@ def explore(side: Side, limit: int) -> tuple[I64, I32, I32, I32, int]:
             if count >= limit:
                 return cell, summary, rows, step, 1
             if count == len(cell):
-                cell, summary = longer64(cell, 2 * count), longer(summary, 2 * count)
+                cell, summary = longer(cell, 2 * count), longer(summary, 2 * count)
             cell[count], summary[count] = c2, after
             count += 1
         t += 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from restrict.errors import ResourceLimit, UsageError
 from restrict.languages.dfa import MAX_STATES, minimal
 from restrict.languages.dyck import fix_all
 from restrict.languages.predicate import uniform_sample
-from restrict.languages.protocol import Forcing, Pattern, Word, check_word, forcing, pattern_of, start_of
+from restrict.languages.protocol import ByPattern, Forcing, Pattern, Word, check_word, forcing, pattern_of, start_of
 from restrict.languages.regular import Regular
 from restrict.model.brackets import Brackets
 from restrict.restriction import Restriction
@@ -100,7 +100,7 @@ def bounded_dyck(k: int, depth: int, letters: tuple[str, ...] = ()) -> Regular:
 
 
 @dataclass(frozen=True)
-class Majority:
+class Majority(ByPattern):
     """Words over 0, 1 with more ones than zeros (a tie is no member). ``sample`` is uniform.
 
     Forcing: membership needs ``n // 2 + 1`` ones whatever the rest is, non-membership ``(n + 1) // 2`` zeros; symbols
@@ -117,9 +117,8 @@ class Majority:
         check_word(self.alphabet, word)
         return 2 * sum(s == "1" for s in word) > len(word)
 
-    def complete(self, restriction: Restriction, values: Mapping[int, str], member: bool) -> Word | None:
+    def _fill(self, pattern: Pattern, member: bool) -> Word | None:
         """All free cells to the wanted side."""
-        pattern = pattern_of(self.alphabet, restriction, values)
         word = tuple(("1" if member else "0") if s is None else s for s in pattern)
         return word if self.contains(word) == member else None
 
@@ -148,7 +147,7 @@ class Majority:
 
 
 @dataclass(frozen=True)
-class AnBn:
+class AnBn(ByPattern):
     """The words ``a^m b^m``, ``m >= 0``: at most one at each length. ``sample`` is uniform.
 
     Forcing: at even ``n`` membership fixes all of the word, and any wrong symbol forces non-membership.
@@ -164,11 +163,8 @@ class AnBn:
         check_word(self.alphabet, word)
         return len(word) % 2 == 0 and all((s == "b") == (2 * p >= len(word)) for p, s in enumerate(word))
 
-    def complete(self, restriction: Restriction, values: Mapping[int, str], member: bool) -> Word | None:
-        """The one member, or anything with a wrong symbol."""
-        return self._fill(pattern_of(self.alphabet, restriction, values), member)
-
     def _fill(self, pattern: Pattern, member: bool) -> Word | None:
+        """The one member, or anything with a wrong symbol."""
         n = len(pattern)
         word = tuple(("b" if 2 * p >= n else "a") if s is None else s for p, s in enumerate(pattern))
         if self.contains(word) == member:
@@ -209,7 +205,7 @@ class AnBn:
 
 
 @dataclass(frozen=True)
-class Palindromes:
+class Palindromes(ByPattern):
     """Words equal to their reverse. ``sample`` is uniform.
 
     Forcing: the pairs ``(p, n-1-p)`` are independent. Membership needs every pair fixed and equal; non-membership one
@@ -217,15 +213,12 @@ class Palindromes:
     """
 
     letters: str = "ab"
+    name: ClassVar[str] = "palindromes"
+    exact: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not self.letters or len(set(self.letters)) != len(self.letters) or "*" in self.letters:
             raise UsageError(f"the letters of palindromes must be different, and '*' means free, not {self.letters!r}")
-
-    @property
-    def name(self) -> str:
-        """``palindromes``."""
-        return "palindromes"
 
     @property
     def spec(self) -> str:
@@ -237,21 +230,13 @@ class Palindromes:
         """The letters."""
         return tuple(self.letters)
 
-    @property
-    def exact(self) -> bool:
-        """Pair by pair."""
-        return True
-
     def contains(self, word: Sequence[str]) -> bool:
         """By comparison with the reverse."""
         check_word(self.alphabet, word)
         return list(word) == list(word)[::-1]
 
-    def complete(self, restriction: Restriction, values: Mapping[int, str], member: bool) -> Word | None:
-        """Pair by pair."""
-        return self._fill(pattern_of(self.alphabet, restriction, values), member)
-
     def _fill(self, pattern: Pattern, member: bool) -> Word | None:
+        """Pair by pair."""
         n = len(pattern)
         word = tuple(s or pattern[n - 1 - p] or self.letters[0] for p, s in enumerate(pattern))
         if self.contains(word) == member:

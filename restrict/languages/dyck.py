@@ -34,6 +34,7 @@ from restrict.languages.dyck_matching import (
 )
 from restrict.languages.predicate import uniform_sample
 from restrict.languages.protocol import (
+    ByPattern,
     Forcing,
     Pattern,
     Word,
@@ -69,7 +70,7 @@ def code_of(alphabet: Sequence[str]) -> dict[str | None, int]:
 
 
 @dataclass(frozen=True)
-class Dyck(Brackets):
+class Dyck(Brackets, ByPattern):
     """Well-nested brackets of ``k`` types. ``sample`` is uniform (cycle lemma for members, rejection for others)."""
 
     exact: ClassVar[bool] = True
@@ -96,16 +97,12 @@ class Dyck(Brackets):
                 return False
         return not stack
 
-    def complete(self, restriction: Restriction, values: Mapping[int, str], member: bool) -> Word | None:
-        """By height for one type; greedy, then a chart for several. O(n), or O(N^2) set operations, N reduced."""
-        pattern = pattern_of(self.alphabet, restriction, values)
-        return self._fill(pattern) if member else unbalance(self.alphabet, self.contains, pattern)
-
     def _codes(self, pattern: Pattern) -> Codes:
         code = code_of(self.alphabet)
         return [code[s] for s in pattern]
 
     def _fill(self, pattern: Pattern, member: bool = True) -> Word | None:
+        """By height for one type; greedy, then a chart for several. O(n), or O(N^2) set operations, N reduced."""
         if not member:
             return unbalance(self.alphabet, self.contains, pattern)
         codes = self._codes(pattern)

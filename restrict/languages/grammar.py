@@ -13,13 +13,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import NoReturn
+from typing import ClassVar, NoReturn
 
 import numpy as np
 
 from restrict.errors import ModelError, ResourceLimit, UsageError, quote
 from restrict.languages.predicate import completions, few, look_for, uniform_sample
-from restrict.languages.protocol import Forcing, Pattern, Word, check_word, forcing, pattern_of, start_of
+from restrict.languages.protocol import ByPattern, Forcing, Pattern, Word, check_word, forcing, pattern_of, start_of
 from restrict.languages.regular import below
 from restrict.languages.search import cheapest_pattern
 from restrict.restriction import Restriction
@@ -194,34 +194,28 @@ def read_off(found: Chart) -> Word | None:
 
 
 @dataclass(frozen=True)
-class ContextFree:
+class ContextFree(ByPattern):
     """The language of a grammar. ``sample`` is uniform: derivations are drawn uniformly, and a word with ``d``
     derivations is kept with probability ``1/d``."""
 
     name: str
     spec: str
     form: NormalForm = field(repr=False, compare=False)
+    exact: ClassVar[bool] = False
+    """Completions into members come from a chart, but those into non-members from search."""
 
     @property
     def alphabet(self) -> tuple[str, ...]:
         """The terminal symbols, in order of appearance."""
         return self.form.alphabet
 
-    @property
-    def exact(self) -> bool:
-        """False: completions into members come from a chart, but those into non-members from search."""
-        return False
-
     def contains(self, word: Sequence[str]) -> bool:
         """By the chart of the word."""
         check_word(self.alphabet, word)
         return chart(self.form, tuple(word)).member()
 
-    def complete(self, restriction: Restriction, values: Mapping[int, str], member: bool) -> Word | None:
-        """A member by the chart, exact; a non-member by enumeration or search."""
-        return self._fill(pattern_of(self.alphabet, restriction, values), member)
-
     def _fill(self, pattern: Pattern, member: bool) -> Word | None:
+        """A member by the chart, exact; a non-member by enumeration or search."""
         if member:
             return read_off(chart(self.form, pattern))
         return look_for(self.alphabet, pattern, lambda w: not self.contains(w), "non-member", tries=60)
@@ -320,8 +314,8 @@ def _ambiguity(form: NormalForm, word: Word) -> int:
 
 
 def read_grammar(text: str, spec: str) -> ContextFree:
-    """A language from lines ``A -> b A | c`` (docs/languages.md): symbols separated by spaces; a
-    line that begins with ``#`` is a comment, and ``'#'`` in quotes is that symbol.
+    """A language from lines ``A -> b A | c`` (docs/languages.md): symbols separated by spaces; a line
+    that begins with ``#`` is a comment, and ``'#'`` in quotes is that symbol.
 
     What has a left-hand side is a nonterminal, the first one is the start symbol, and an alternative may be empty
     (write ``ε`` or nothing).

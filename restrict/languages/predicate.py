@@ -8,13 +8,14 @@ found, the answer is unknown and :class:`restrict.errors.ResourceLimit` is raise
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
 from restrict.errors import ResourceLimit, UsageError
-from restrict.languages.protocol import Forcing, Pattern, Word, check_word, forcing, pattern_of, start_of
+from restrict.languages.protocol import ByPattern, Forcing, Pattern, Word, check_word, forcing, pattern_of, start_of
 from restrict.languages.search import cheapest_pattern
 from restrict.restriction import Restriction
 
@@ -134,8 +135,10 @@ def uniform_sample(
 
 
 @dataclass(frozen=True)
-class Predicate:
+class Predicate(ByPattern):
     """The words on which a callable answers true. ``sample`` is uniform, by rejection."""
+
+    exact: ClassVar[bool] = False
 
     name: str
     alphabet: tuple[str, ...]
@@ -151,21 +154,13 @@ class Predicate:
         """No text makes a callable."""
         return f"python:{self.name}"
 
-    @property
-    def exact(self) -> bool:
-        """Never: search."""
-        return False
-
     def contains(self, word: Sequence[str]) -> bool:
         """What the predicate says."""
         check_word(self.alphabet, word)
         return bool(self.test(tuple(word)))
 
-    def complete(self, restriction: Restriction, values: Mapping[int, str], member: bool) -> Word | None:
-        """By enumeration or random search; see the module."""
-        return self._fill(pattern_of(self.alphabet, restriction, values), member)
-
     def _fill(self, pattern: Pattern, member: bool) -> Word | None:
+        """By enumeration or random search; see the module."""
         return look_for(self.alphabet, pattern, lambda w: bool(self.test(w)) == member, _what(member))
 
     def count(self, restriction: Restriction) -> int | None:

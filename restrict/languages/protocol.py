@@ -156,6 +156,25 @@ class Language(Protocol):
         """
 
 
+class Fills(Protocol):
+    """What completes the words of a pattern over an alphabet."""
+
+    @property
+    def alphabet(self) -> tuple[str, ...]:
+        """The symbols, each once."""
+
+    def _fill(self, pattern: Pattern, member: bool) -> Word | None:
+        """A word of the pattern that is a member, or is none."""
+
+
+class ByPattern:
+    """A language whose completions do not depend on where the word's symbols stand: ``_fill`` completes a pattern."""
+
+    def complete(self: Fills, restriction: Restriction, values: Mapping[int, str], member: bool) -> Word | None:
+        """By the word's pattern; how, says the class."""
+        return self._fill(pattern_of(self.alphabet, restriction, values), member)
+
+
 # ------------------------------------------------------------ words and restrictions
 
 

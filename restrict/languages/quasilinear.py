@@ -24,11 +24,10 @@ from math import gcd
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from restrict.arrays import I32
 from restrict.errors import ResourceLimit
 
-I32 = npt.NDArray[np.int32]
 NEVER = -1
 INFINITE = 1 << 29
 MAX_LENGTH = 6000

@@ -6,18 +6,18 @@ length. Regular expressions are read by :mod:`restrict.languages.regex`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import groupby
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from restrict.errors import UsageError, quote
 from restrict.languages.dfa import Dfa, minimal
-from restrict.languages.protocol import Forcing, Pattern, Word, check_word, forcing, pattern_of, start_of
+from restrict.languages.protocol import ByPattern, Forcing, Pattern, Word, check_word, forcing, pattern_of, start_of
 from restrict.languages.subset import cheapest
 from restrict.model.validate import check_symbol
 from restrict.restriction import Restriction
@@ -33,32 +33,28 @@ POWERS_UP_TO = 6
 
 
 @dataclass(frozen=True)
-class Regular:
+class Regular(ByPattern):
     """The language of a minimal automaton. ``sample`` is uniform; at lengths where exact weights would not fit
     (``EXACT_WEIGHTS``), uniform up to the rounding of floating-point weights (relative error below ``n * 1e-15``)."""
 
     name: str
     spec: str
     dfa: Dfa = field(repr=False)
+    exact: ClassVar[bool] = True
 
     @property
     def alphabet(self) -> tuple[str, ...]:
         """The symbols."""
         return self.dfa.alphabet
 
-    @property
-    def exact(self) -> bool:
-        """Always: dynamic programming."""
-        return True
-
     def contains(self, word: Sequence[str]) -> bool:
         """Whether the automaton accepts."""
         check_word(self.alphabet, word)
         return self.dfa.run(word) in self.dfa.accept
 
-    def complete(self, restriction: Restriction, values: Mapping[int, str], member: bool) -> Word | None:
+    def _fill(self, pattern: Pattern, member: bool) -> Word | None:
         """The first such word in the order of the alphabet. Cost O(n) set operations on states, most of them cached."""
-        cells = self._cells(pattern_of(self.alphabet, restriction, values))
+        cells = self._cells(pattern)
         good = self._viable(cells, self.dfa.target(member))
         if not good[0][0]:
             return None

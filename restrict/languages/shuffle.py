@@ -11,7 +11,7 @@ taken first, so that those left over have the most free cells after them; they t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import comb
@@ -23,7 +23,7 @@ from restrict.errors import ResourceLimit, UsageError
 from restrict.languages.dyck import Dyck, code_of, fix_all, random_path, symbols, unbalance
 from restrict.languages.dyck_matching import typed
 from restrict.languages.predicate import uniform_sample
-from restrict.languages.protocol import Forcing, Pattern, Word, check_word, forcing, pattern_of, start_of
+from restrict.languages.protocol import ByPattern, Forcing, Pattern, Word, check_word, forcing, pattern_of, start_of
 from restrict.languages.regular import below
 from restrict.languages.search import cheapest_pattern
 from restrict.model.brackets import Brackets
@@ -73,7 +73,7 @@ def pair_up(codes: Sequence[int]) -> list[tuple[int, int]] | None:
 
 
 @dataclass(frozen=True)
-class ShuffleDyck(Brackets):
+class ShuffleDyck(Brackets, ByPattern):
     """Brackets of ``k`` types, each type balanced for itself. ``sample`` is uniform."""
 
     exact: ClassVar[bool] = True
@@ -99,11 +99,8 @@ class ShuffleDyck(Brackets):
                 return False
         return not any(heights)
 
-    def complete(self, restriction: Restriction, values: Mapping[int, str], member: bool) -> Word | None:
-        """By pairing. O(n)."""
-        return self._fill(pattern_of(self.alphabet, restriction, values), member)
-
     def _fill(self, pattern: Pattern, member: bool = True) -> Word | None:
+        """By pairing. O(n)."""
         if not member:
             return unbalance(self.alphabet, self.contains, pattern)
         code = code_of(self.alphabet)

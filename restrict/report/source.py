@@ -13,7 +13,7 @@ from restrict.certificate.outline import read_outline
 from restrict.certificate.refutation import FORMAT as REFUTATION
 from restrict.certificate.refutation import Refutation
 from restrict.errors import ModelError, RestrictError, UsageError, quote
-from restrict.files import read_bytes
+from restrict.files import naming, read_bytes
 from restrict.model.program import Model
 from restrict.model.source import GENERATORS, load
 from restrict.report.automaton_page import automaton_page, proof_page
@@ -56,7 +56,7 @@ def page_of(path: Path, model: str | None = None, check: Checked | None = None, 
     value = parse(content, str(path))
     kind = value.get("format") if isinstance(value, dict) else None
     root = Node(value, "top level")
-    try:
+    with naming(path):
         if kind == AUTOMATON:
             return automaton_page(root, path)
         if kind == PROOF:
@@ -69,9 +69,6 @@ def page_of(path: Path, model: str | None = None, check: Checked | None = None, 
             return bound_page(bound, path, known, None if known is None or check is None else check(known, bound))
         if kind in (CERTIFICATE, REFUTATION):
             return _certificate(path, root, kind, model, check, stages)
-    except ModelError as error:
-        text = str(error)
-        raise ModelError(text if text.startswith(f"{path}:") else f"{path}: {text}") from None
     raise UsageError(f"{path}: no report for the format {quote(kind)}; there is one for {', '.join(KNOWN)}")
 
 

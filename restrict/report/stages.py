@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from fractions import Fraction
 
+from restrict.arguments import SEEDS, the_share
 from restrict.certificate.outline import Outline
 from restrict.depth_reduction.lemma4 import Reduction
 from restrict.depth_reduction.theorem1 import certify_all
@@ -42,16 +45,31 @@ def stages_section(model: Model, outline: Outline) -> Section:
     """
     if outline.target != "all":
         raise UsageError("the stages of Lemma 4 are for certificates of every position (certify --target all)")
-    unpinned = outline.n - len(model.markers)
-    seed = outline.provenance.get("seed", 0)
-    found = certify_all(
-        model, outline.n, free=outline.claim.free / unpinned, method="lemma", seed=seed if isinstance(seed, int) else 0
-    )
+    share, seed = asked(model, outline)
+    found = certify_all(model, outline.n, free=share, method="lemma", seed=seed)
     same = tuple(map(tuple, found.certificate.restriction.to_json())) == outline.fixed
     words = ["The lemma was run afresh at this length, free share and seed; " + (
         "its restriction is the certificate's." if same else "its restriction is another one than the certificate's."
     )]  # fmt: skip
     return draw_stages(found.stages, outline.n, words)
+
+
+def asked(model: Model, outline: Outline) -> tuple[Fraction, int]:
+    """What the search that made a certificate was asked for.
+
+    Args:
+        model: the certificate's model.
+        outline: the certificate.
+
+    Returns:
+        The fraction to leave free and the seed, as its provenance says; where it does not say so, the fraction that the
+        certificate leaves free (a search may fix less than it is allowed to), and 0.
+    """
+    said, seed = outline.provenance.get("share"), outline.provenance.get("seed")
+    share = Fraction(outline.claim.free, max(1, outline.n - len(model.markers)))
+    with suppress(UsageError):
+        share = the_share("share", said) if isinstance(said, str) else share
+    return share, seed if type(seed) is int and 0 <= seed < SEEDS else 0
 
 
 def draw_stages(stages: Sequence[Reduction], n: int, words: Sequence[str] = ()) -> Section:
