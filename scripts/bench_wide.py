@@ -42,9 +42,10 @@ for _ in range(int(sys.argv[3])):
 def ended(command: list[str], seconds: float, folder: str | None = None) -> tuple[int, str, Row]:
     """Run a command with a time limit: exit code (negative where it was killed), output, and what it took."""
     environment = os.environ if folder is None else {**os.environ, "PYTHONPATH": folder}
+    place = folder or os.getcwd()  # with -m the working directory comes first
     started = time.perf_counter()
     with tempfile.TemporaryFile("w+") as out:
-        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, env=environment)
+        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, env=environment, cwd=place)
         signal.signal(signal.SIGALRM, lambda *_: process.kill())
         signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001))
         _, status, usage = os.wait4(process.pid, 0)
