@@ -25,7 +25,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPTS, DOCS = ROOT / "scripts", ROOT / "docs"
-MAKERS = ("bench_", "bound_sweep", "paper_", "verify_", "docs_", "random_transformers", "soundness_", "soft_", "fuzz_")
+MAKERS = (
+    "bench_",
+    "bound_sweep",
+    "paper_",
+    "verify_",
+    "docs_",
+    "random_transformers",
+    "soundness_",
+    "soft_",
+    "fuzz_",
+    "growth_",
+)
 """How the names of scripts that make figures and tables begin."""
 
 
@@ -83,6 +94,7 @@ KNOWN = (
     Entry("fuzz-cli", "fuzz_cli", ("--lines 10000",), "--lines 3"),
     Entry("soft", "bench_soft", ("triples", "usual", "parity", "restrictions", "influence"), "--quick triples"),
     Entry("simulate", "bench_simulate", ("dyck", "long", "sharp", "growth"), "dyck --length 4 --count 2"),
+    Entry("growth-figure", "growth_figure", ("{folder}/growth.svg",), "{folder}/growth.svg", True),
     Entry(
         "soft-formulas", "soft_formulas_sweep",
         ("--formulas 2000 --seconds 20000 --state {folder}/state.json", "--scales 6"),
