@@ -85,6 +85,7 @@ KNOWN = (
     Entry("all-lengths", "bench_all_lengths", ("",), "--share 0.02"),
     Entry("importers", "bench_importers", ("",), "--random 1 -n 8 --targets 1"),
     Entry("checker", "bench_checker", ("",), "--limit 100000"),
+    Entry("files", "bench_files", ("",), "--size 100000 --only runs"),
     Entry("soundness", "soundness_sweep", ("--mutants 40000 --seed 1", "--mutants 10000 --parity"), "--mutants 60"),
     Entry(
         "fuzz-checker", "fuzz_checker",
