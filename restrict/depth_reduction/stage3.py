@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -37,7 +37,8 @@ LEMMA_PAIRS = 5_000
 Method = Literal["auto", "resample", "greedy", "local", "sat", "maxsat"]
 
 
-class Effort(NamedTuple):
+@dataclass(frozen=True)
+class Effort:
     """How much work Stage 3 puts into its methods.
 
     Attributes:
