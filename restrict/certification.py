@@ -143,6 +143,8 @@ def force_output(task: Task) -> Certificate:
         InternalError: the abstract run does not confirm what the search found.
     """
     known = _without_a_search(task)
+    if known is not None and known.provenance["stopped"] == "interrupted":
+        return known
     if known is not None and ("optimum" in known.provenance or is_wide(task.instance)):
         return known if "optimum" in known.provenance else _compared(task, known)
     try:
@@ -173,8 +175,9 @@ def _without_a_search(task: Task) -> Certificate | None:
     if len(task.instance.model.variables) <= MANY_VARIABLES:
         return None
     found = _enumerated(task) if few_restrictions(task.instance) else None
-    if found is None and (cube := by_inputs(task)) is not None:
-        found = confirm(task.noting(strategy="inputs", stopped="budget"), cube)
+    if found is None:
+        cube, stopped = by_inputs(task)
+        found = None if cube is None else confirm(task.noting(strategy="inputs", stopped=stopped), cube)
     return found
 
 

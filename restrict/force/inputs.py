@@ -8,8 +8,6 @@ kernels costs microseconds a node.
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 import numpy as np
 
 from restrict.deadline import OutOfTime
@@ -20,19 +18,24 @@ INPUTS, ORDERS, RUNS = 40, 3, 40_000
 """Random words, orders of deletion for each, and runs in all of them together."""
 
 
-def by_inputs(task: Task) -> dict[int, int] | None:
+def by_inputs(task: Task) -> tuple[dict[int, int] | None, str]:
     """A restriction that forces the label at the target, from random words; the smallest of several.
 
     Args:
         task: the output at one position.
 
     Returns:
-        Symbol indices by position; the abstract run shows that they force the label. ``None`` where the time is over
+        Symbol indices by position, and why no more words were tried (``"budget"`` or ``"interrupted"``). The abstract
+        run shows that they force the label. ``None`` where the time is over, or the program is too deep for a run,
         before one is known. Cost: a run for each token read, word and order, at most ``RUNS`` in all.
+
+    Raises:
+        KeyboardInterrupt: before one is known.
     """
     runs = Looking(task.instance, task.one_position("a forced output"))
     rng, best, left = np.random.default_rng(task.seed), None, RUNS
-    with suppress(OutOfTime):
+    stopped = "budget"
+    try:
         for _ in range(INPUTS):
             task.deadline.check()
             word = {i: int(rng.integers(len(task.instance.model.alphabet))) for i in task.instance.unpinned}
@@ -46,7 +49,13 @@ def by_inputs(task: Task) -> dict[int, int] | None:
                     task.tell("inputs", len(best))
             if left < 0 or not best:
                 break
-    return best
+    except (OutOfTime, RecursionError):
+        pass
+    except KeyboardInterrupt:
+        if best is None:
+            raise
+        stopped = "interrupted"
+    return best, stopped
 
 
 def _shrunk(task: Task, runs: Looking, cube: dict[int, int], order: list[int]) -> tuple[dict[int, int], int]:
