@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, TypeVar
 
 from restrict.errors import UsageError
@@ -112,20 +112,26 @@ def _client(address: str, jobs: int, opened: ExitStack) -> Any:
     if address == "local":
         opened.enter_context(dask.config.set({"distributed.scheduler.allowed-failures": ALLOWED_FAILURES}))
         with deaf():  # the thread that starts the workers comes from here
-            cluster = opened.enter_context(
-                LocalCluster(
-                    n_workers=jobs,
-                    threads_per_worker=1,
-                    processes=True,
-                    dashboard_address=None,
-                    silence_logs=logging.CRITICAL,
-                )
+            cluster = LocalCluster(
+                n_workers=jobs,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address=None,
+                silence_logs=logging.CRITICAL,
             )
+            opened.callback(_close, cluster)
             return opened.enter_context(Client(cluster, set_as_default=False))
     try:
         return opened.enter_context(Client(address, timeout=CONNECT_SECONDS, set_as_default=False))
     except (OSError, ValueError, TimeoutError) as error:
         raise UsageError(f"--dask {address}: no scheduler answers: {' '.join(str(error).split())}") from None
+
+
+def _close(cluster: Any) -> None:
+    """Close a cluster of this machine. Where a killed worker is just being started again, Dask cannot wait for it (an
+    assertion of its own); that worker ends by itself, and all results are there."""
+    with suppress(Exception):
+        cluster.close()
 
 
 @contextmanager
