@@ -224,14 +224,19 @@ def answer(trial: Trial, folder: Path, runner: Callable[..., Any] | None = None)
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
+def peak() -> int:
+    """The most bytes that this process has had in memory."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+
+
 def fault(trial: Trial, folder: Path, compare: bool) -> tuple[str, str | None]:
     """The verdict, and what is wrong with it."""
     if trial.tensor is not None:
         (folder / TENSOR).write_bytes(trial.tensor)
-    code = answer(trial, folder)
+    before, code = peak(), answer(trial, folder)
     if not code.startswith("exit") and code != "verified":
         return code, code
-    if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10 > MEMORY:
+    if peak() > max(MEMORY, before):  # what was here before the fuzzer is not the checker's
         return code, "too large"
     if compare and (other := answer(trial, folder, fast.FastRun)) != code:
         return code, f"{code}, the fast run {other}"
@@ -305,7 +310,7 @@ def chunk(task: tuple[int, int]) -> Tally:
             tally.codes[code] += 1
             if wrong:
                 tally.failures.append((wrong, shrunk(trial, wrong, Path(name))))
-    tally.largest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+    tally.largest = peak()
     return tally
 
 
