@@ -119,7 +119,7 @@ def restructure(rng: Generator, document: Any) -> None:
     if kind == 0:
         del part[key]
     elif kind == 1:
-        part[key] = pick(rng, ATOMS)
+        part[key] = copy.deepcopy(pick(rng, ATOMS))  # a list among them would be changed for all later mutants
     elif kind == 2:
         part[key] = pick(rng, NUMBERS)
     elif kind == 3 and type(old) is int:
