@@ -4,7 +4,8 @@
 
 A failure is an exception that is no rejection, a line that is no line, more than 8 seconds, more than 1 GiB, an
 accepted claim that is false (by evaluation on every consistent input, where these are few), or another verdict of the
-fast run. Failures are shrunk and written to ``--folder`` as ``NAME.m.json`` and ``NAME.c.json``, to be checked again.
+fast run. Failures are shrunk and written to ``--folder``, each as a folder with ``m.json``, ``c.json`` and the tensor
+file if it has one, to be checked again.
 The same seed and number of mutants give the same mutants. Exit code 1 means that there was a failure.
 """
 
@@ -315,11 +316,12 @@ def chunk(task: tuple[int, int]) -> Tally:
 
 
 def keep(folder: Path, number: int, wrong: str, trial: Trial) -> None:
-    """Write a failure as files."""
+    """Write a failure as files of a folder of its own: the model names its tensor file, so that needs the same name."""
+    folder = folder / f"failure-{number}"
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"failure-{number}.m.json").write_bytes(trial.model)
-    (folder / f"failure-{number}.c.json").write_bytes(trial.certificate)
-    (folder / f"failure-{number}.txt").write_text(wrong + "\n")
+    (folder / "m.json").write_bytes(trial.model)
+    (folder / "c.json").write_bytes(trial.certificate)
+    (folder / "wrong.txt").write_text(wrong + "\n")
     if trial.tensor is not None:
         (folder / TENSOR).write_bytes(trial.tensor)
 
