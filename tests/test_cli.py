@@ -238,7 +238,7 @@ def test_help_needs_no_heavy_library() -> None:
         (("certify", "contains-one", "-n", "5", "--restriction", "**"), "'**' has 2 positions, not 5"),
         (("certify", "contains-one", "-n", "3", "--restriction", "*2*"), "symbol '2' at position 1"),
         (("check", "contains-one"), "Missing argument 'CERTIFICATE'"),
-        (("check", "contains-one", "none.json"), "none.json: cannot read: No such file or directory"),
+        (("check", "contains-one", "none.json"), "none.json: cannot be read: No such file or directory"),
         (("check", "frog", "none.json"), "'frog' is neither a file nor a built-in model"),
         (("check", "contains-one", "none.json", "--limit", "0"), "'--limit': 0 is not in the range"),
         (("show", "none.json"), "none.json: cannot read: No such file or directory"),
