@@ -422,6 +422,24 @@ def test_ctrl_c_writes_the_best_certificate_so_far(tmp_path: Path) -> None:
     assert restrict.check(restrict.load("tribes"), certificate).startswith("s VERIFIED n=64")
 
 
+def test_an_interrupt_inside_evaluated_text_ends_the_process_with_its_code(tmp_path: Path) -> None:
+    """Dataclasses are made of text while they are imported; Python would kill itself by the signal at its end."""
+    script = """if True:
+        from restrict.cli import entry, main
+
+        def run(words):
+            try:
+                exec("raise KeyboardInterrupt")
+            except KeyboardInterrupt:
+                return main.say("interrupted", 130)
+
+        main._run = run
+        entry.main()
+    """
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "restrict: interrupted\n")
+
+
 def interrupted(folder: Path, patience: float) -> tuple[int, str, str]:
     """What a search of five minutes leaves behind when it is interrupted after a few seconds."""
     command = program("certify", "tribes", "-n", "64", "--time", "300", "-o", "c.json")

@@ -120,6 +120,8 @@ def document_bytes(text: str) -> bytes:
             names = ", ".join(f"{p.name}={p.default}" for p in known.values()) or "none"
             near = did_you_mean(key, known)
             raise UsageError(f"{quote(key)} is not an option of {name}{near}; its options are {names}")
+        if key in options:
+            raise UsageError(f"{name}: {key} is given twice")
         if not value.isascii() or not value.isdigit() or (int(value) < 1 and key != "seed") or len(value) > 9:
             raise UsageError(
                 f"{name}: {key}={quote(value)} must be an integer of at least {0 if key == 'seed' else 1} "
