@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from restrict.arguments import the_model
 from restrict.certificate.certificate import Certificate, check_fast, read_certificate
 from restrict.certificate.lower_bound import FORMAT as LOWER_BOUND
 from restrict.certificate.lower_bound import LowerBound, read_lower_bound
@@ -14,7 +15,7 @@ from restrict.certificate.refutation import FORMAT as REFUTATION
 from restrict.certificate.refutation import Refutation, read_refutation
 from restrict.checker.account import Reject
 from restrict.checker.main import DEFAULT_LIMIT, verify
-from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError
+from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError, quote
 from restrict.model.program import Model
 from restrict.strictjson import Node, read_document
 
@@ -79,7 +80,14 @@ def check(model: Model, certificate: Claimed, *, fast: bool = False, limit: int 
         NotEstablished: the claim does not follow.
         ModelError: the certificate is malformed or for another model.
         ResourceLimit: more than ``limit`` steps.
+        UsageError: something else than a model and one of these was given.
     """
+    the_model(model)
+    if not isinstance(certificate, Claimed):
+        raise UsageError(
+            f"expected a Certificate, a Refutation or a LowerBound, not {quote(certificate)}; "
+            "restrict.load_certificate reads a certificate's file"
+        )
     if isinstance(certificate, Refutation) and model.content is None:
         raise ModelError(
             "model: a refutation of a model without a file cannot be checked again; it was when it was made"
