@@ -145,7 +145,7 @@ BAD: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({}, {"format": "other"}, "format: this is 'other', not 'restrict-weights/1'"),
     ({}, {"alphabet": None}, "the key 'alphabet' is missing"),
     ({}, {"extra": 1}, "unknown key 'extra'"),
-    ({}, {"alphabet": ["a"]}, "tensor 'embed' has 3 rows; there are 1 symbols, markers included"),
+    ({}, {"alphabet": ["a"]}, "tensor 'embed' has 3 rows; the alphabet with its markers has 1"),
     ({}, {"end_marker": "$"}, "tensor 'embed' has 3 rows; there are 4 symbols, markers included"),
     ({}, {"layers": []}, "tensor 'layers.0.ffn.in' is not part of the layout (docs/importers.md), or its layer"),
     ({}, {"layers": [{"heads": HEADS * 2}]}, "there is no tensor 'layers.0.heads.1.query'"),
