@@ -42,7 +42,8 @@ def _sentence(found: Regular) -> str:
     """The language in one sentence."""
     dfa = found.dfa
     states = counted(dfa.states, "state")
-    return f"The minimal automaton has {states} over {len(dfa.alphabet)} symbols; {len(dfa.accept)} of them accept."
+    symbols, accept = counted(len(dfa.alphabet), "symbol"), "accepts" if len(dfa.accept) == 1 else "accept"
+    return f"The minimal automaton has {states} over {symbols}; {len(dfa.accept)} of them {accept}."
 
 
 def dfa_sections(found: Regular) -> list[Section]:
