@@ -451,7 +451,7 @@ def test_exact_proves_the_optimum(shell: Shell) -> None:
 def test_explain_names_the_symbols_that_force_the_output(shell: Shell, tmp_path: Path) -> None:
     path = tmp_path / "e.json"
     out = shell.good("explain", "contains-one", "--input", "0010", "-o", str(path))
-    assert "accept: 1 of 4 positions force it" in out
+    assert "accept: 1 of 4 positions forces it" in out
     assert "2:1" in out
     assert shell.good("check", "contains-one", str(path)).startswith("s VERIFIED n=4 target=last free=3 c=0 values=1 ")
     rows = json.loads(shell.good("explain", "parity8:width=3", "--input", "0110", "--exact", "--json"))

@@ -146,7 +146,7 @@ BAD: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({}, {"alphabet": None}, "the key 'alphabet' is missing"),
     ({}, {"extra": 1}, "unknown key 'extra'"),
     ({}, {"alphabet": ["a"]}, "tensor 'embed' has 3 rows; the alphabet with its markers has 1"),
-    ({}, {"end_marker": "$"}, "tensor 'embed' has 3 rows; there are 4 symbols, markers included"),
+    ({}, {"end_marker": "$"}, "tensor 'embed' has 3 rows; the alphabet with its markers has 4"),
     ({}, {"layers": []}, "tensor 'layers.0.ffn.in' is not part of the layout (docs/importers.md), or its layer"),
     ({}, {"layers": [{"heads": HEADS * 2}]}, "there is no tensor 'layers.0.heads.1.query'"),
     ({}, {"layers": [{"heads": [], "norm": 1}]}, "unknown key 'norm'"),

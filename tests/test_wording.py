@@ -70,9 +70,9 @@ def test_one_is_singular(line: str) -> None:
     ],
 )
 def test_another_alphabet_is_named(letters: str, language: str, hint: str) -> None:
-    made = restrict.compile_formula("1", alphabet=tuple(letters))
+    made = restrict.compile_formula("true", alphabet=tuple(letters))
     with pytest.raises(UsageError) as caught:
-        restrict.refute(made, 6, language)
+        restrict.refute(made, language, 6)
     assert hint in str(caught.value)
     written = re.search(r"'([^']*)'[^']*$", str(caught.value)) if "it is" in hint or "mean" in hint else None
     if written:

@@ -145,7 +145,12 @@ def _to_program(
         click.echo(model.content, nl=False)
         return
     write_bytes(output, model.content)
-    found = {"file": str(output), **summary(model), "temporal_operators": parsed.temporal, "words_compared": words}
+    found: dict[str, Any] = {
+        "file": str(output),
+        **summary(model),
+        "temporal_operators": parsed.temporal,
+        "words_compared": words,
+    }
     if as_json:
         click.echo(json.dumps(found))
         return

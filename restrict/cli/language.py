@@ -90,7 +90,8 @@ def text(known: Facts) -> str:
     lines.append(
         f"  sensitivity        {'unknown: ' + known.sensitivity.reason}"  # type: ignore[union-attr]
         if unknown
-        else f"  sensitivity        {known.sensitivity} (exact: the most pivotal positions of a word of {n} symbols)"
+        else f"  sensitivity        {known.sensitivity} (exact: the most pivotal positions of a word of "
+        f"{counted(n, 'symbol')})"
     )
     lines.append("  what follows")
     lines += [f"    [{c.theorem}] {c.text}" for c in consequences(known)]
