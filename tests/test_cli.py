@@ -216,12 +216,15 @@ def test_help_needs_no_heavy_library() -> None:
         (("certify", "none.json", "-n", "5"), "'none.json' is neither a file nor a built-in model"),
         (("certify", ".", "-n", "5"), "'.' is neither a file nor a built-in model"),
         (("certify", "tribes:frog=1", "-n", "8"), "'frog' is not an option of tribes; its options are width=8"),
-        (("certify", "contains-one", "-n", "0"), "Invalid value for '-n': 0 is not in the range"),
-        (("certify", "contains-one", "-n", "1000000000"), "1000000000 is not in the range"),
-        (("certify", "contains-one", "-n", "5", "-c", "-1"), "Invalid value for '-c': -1 is not in the range"),
+        (("certify", "contains-one", "-n", "0"), "Invalid value for '-n': 0 is not between 1 and 100000000"),
+        (("certify", "contains-one", "-n", "1000000000"), "1000000000 is not between 1 and 100000000"),
+        (("certify", "contains-one", "-n", "5", "-c", "-1"), "Invalid value for '-c': -1 is less than 0"),
         (("certify", "contains-one", "-n", "5", "-c", "1", "--free", "0.5"), "give -c or --free, not both"),
         (("certify", "contains-one", "-n", "5", "--free", "2"), "'2' is not a fraction between 0 and 1"),
-        (("certify", "contains-one", "-n", "5", "--seed", "-1"), "Invalid value for '--seed': -1 is not in the range"),
+        (
+            ("certify", "contains-one", "-n", "5", "--seed", "-1"),
+            "Invalid value for '--seed': -1 is not between 0 and 9223372036854775807",
+        ),
         (
             ("certify", "contains-one", "-n", "5", "--target", "x"),
             "'--target': 'x' is neither last, all nor a position",
@@ -240,7 +243,7 @@ def test_help_needs_no_heavy_library() -> None:
         (("check", "contains-one"), "Missing argument 'CERTIFICATE'"),
         (("check", "contains-one", "none.json"), "none.json: cannot be read: No such file or directory"),
         (("check", "frog", "none.json"), "'frog' is neither a file nor a built-in model"),
-        (("check", "contains-one", "none.json", "--limit", "0"), "'--limit': 0 is not in the range"),
+        (("check", "contains-one", "none.json", "--limit", "0"), "'--limit': 0 is less than 1"),
         (("show", "none.json"), "none.json: cannot read: No such file or directory"),
         (("run", "contains-one", "012"), "symbol '2' at index 2 of the input is not in the alphabet: 0 1"),
         (("run", "contains-one"), "n = 0 is out of range"),
@@ -466,7 +469,7 @@ def test_exact_proves_the_optimum(shell: Shell) -> None:
 def test_explain_names_the_symbols_that_force_the_output(shell: Shell, tmp_path: Path) -> None:
     path = tmp_path / "e.json"
     out = shell.good("explain", "contains-one", "--input", "0010", "-o", str(path))
-    assert "accept: 1 of 4 positions force it" in out
+    assert "accept: 1 of 4 positions forces it" in out
     assert "2:1" in out
     assert shell.good("check", "contains-one", str(path)).startswith("s VERIFIED n=4 target=last free=3 c=0 values=1 ")
     rows = json.loads(shell.good("explain", "parity8:width=3", "--input", "0110", "--exact", "--json"))
@@ -578,6 +581,28 @@ def test_shells_can_ask_for_completions(
     monkeypatch.setenv("COMP_WORDS", words)
     monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
     assert shell().out.split() == expected
+
+
+@pytest.mark.parametrize(
+    ("instruction", "words", "line"),
+    [
+        ("bash_complete", {}, "is how a shell asks for completions"),
+        ("zsh_complete", {"COMP_WORDS": "restrict"}, "is how a shell asks for completions"),
+        ("bash_complete", {"COMP_WORDS": "restrict", "COMP_CWORD": "x"}, "is how a shell asks for completions"),
+        ("tcsh_source", {}, "is not known; docs/command-line.md has the line for each shell"),
+    ],
+)
+def test_completion_by_hand_is_one_line(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, instruction: str, words: dict[str, str], line: str
+) -> None:
+    for name in ("COMP_WORDS", "COMP_CWORD"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {"_RESTRICT_COMPLETE": instruction, **words}.items():
+        monkeypatch.setenv(name, value)
+    done = shell()
+    assert done.code == 2
+    assert done.err.startswith(f"restrict: _RESTRICT_COMPLETE={instruction} {line}")
+    assert done.err.count("\n") == 1
 
 
 @pytest.mark.heavy

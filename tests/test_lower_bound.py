@@ -358,7 +358,7 @@ def test_the_commands(tmp_path: Path) -> None:
     assert "boxes" in runner.invoke(cli, ["show", bound, "--model", spec]).output
     as_json = json.loads(runner.invoke(cli, ["lower-bound", "contains-one", "-n", "12", "--json"]).output)
     assert as_json["optimal"]
-    with pytest.raises(NotEstablished, match="1 positions force the output"):
+    with pytest.raises(NotEstablished, match="1 position forces the output"):
         runner.invoke(cli, ["lower-bound", "contains-one", "-n", "12", "-k", "9"], catch_exceptions=False)
 
 

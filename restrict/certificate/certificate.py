@@ -125,7 +125,9 @@ class Certificate:
 
     def _repr_html_(self) -> str:
         rows: list[tuple[str, object]] = [("target", self.target), ("fixed", len(self.restriction.fixed))]
-        rows += [("free", self.free), ("c (certified bound)", self.c), ("values", self.claim.values)]
+        rows += [("free", self.free), ("c (certified bound)", self.c)]
+        if self.claim.values is not None:
+            rows.append(("values", ", ".join(map(str, self.claim.values))))
         if self.n <= 400:
             rows.append(("restriction", self.restriction.text()))
         return facts_table(f"certificate: {self.model_name} at n = {self.n}", rows)

@@ -12,6 +12,7 @@ import click
 from restrict.cli import common
 from restrict.cli.every_length import STATES, shown, stages_on
 from restrict.cli.terminal import echo
+from restrict.wording import counted
 
 if TYPE_CHECKING:
     from restrict.all_lengths.automaton import Automaton
@@ -140,7 +141,7 @@ def lines(content: dict[str, Any]) -> list[str]:
     for label, word in content["shortest"].items():
         out.append(f"  shortest word with {label!r}: {shown(tuple(word))}")
     if "star_free" in content:
-        out.append(f"  minimal automaton of the accepted words: {content['dfa_states']} states")
+        out.append(f"  minimal automaton of the accepted words: {counted(content['dfa_states'], 'state')}")
         out.append(f"  star-free: {_said(content['star_free'], _star_text)}")
     for label in content["labels"][:LABELS]:
         out.append(f"  cost of forcing {label!r}: {_said(content[f'cost_{label}'], lambda c: c['text'])}")

@@ -21,7 +21,7 @@ LONGEST_NAME = 300
 @click.argument("certificate", type=click.Path(path_type=Path))
 @click.option("--fast", is_flag=True, help="Use the numba twin of the checker: for very large n; not the trusted base.")
 @common.JSON
-@click.option("--limit", type=click.IntRange(min=1), default=None, help="Give up (exit 5) beyond this many steps.")
+@click.option("--limit", type=common.Whole(1), default=None, help="Give up (exit 5) beyond this many steps.")
 def check(model: str, certificate: Path, fast: bool, as_json: bool, limit: int | None) -> None:
     """Verify CERTIFICATE, a refutation or a lower bound against MODEL.
 

@@ -14,6 +14,7 @@ from click.core import ParameterSource
 
 from restrict.cli import common
 from restrict.cli.terminal import echo
+from restrict.wording import counted
 
 if TYPE_CHECKING:
     from restrict.all_lengths.automaton import Progress
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 STATES = click.option(
     "--states",
-    type=click.IntRange(1, 10_000_000),
+    type=common.Whole(1, 10_000_000),
     default=200_000,
     show_default=True,
     help="Give up (exit 5) where an automaton has more states.",
@@ -54,7 +55,7 @@ def write_proof(path: Path | None, found: Proved | Counterexample | WrongLengths
     lines = []
     if path is not None:
         write_bytes(path, found.proof)
-        lines.append(f"  proof   written to {path} ({len(found.proof)} bytes)")
+        lines.append(f"  proof   written to {path} ({counted(len(found.proof), 'byte')})")
     if found.line is not None:
         lines.append(f"  checked by the trusted checker: {found.line}")
     else:

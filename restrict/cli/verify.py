@@ -32,7 +32,7 @@ from restrict.cli.terminal import complete_language, complete_model, echo
     help="Instead of a language, a model.",
 )
 @click.option(
-    "--from", "first", type=click.IntRange(0, 1_000_000), default=0, help="Only lengths from here on, markers counted."
+    "--from", "first", type=common.Whole(0, 1_000_000), default=0, help="Only lengths from here on, markers counted."
 )
 @STATES
 @common.output_option("the proof")

@@ -42,9 +42,13 @@ class LayerSchedule:
     power: float = 8.0
 
     def text(self) -> str:
-        """For provenance and traces."""
-        each = zip(self.shares, self.objectives, strict=True)
-        return "; ".join(f"{share:.2f} {objective.kind} {objective.tau:g}" for share, objective in each)
+        """For provenance and traces: "layer 1: up to 100 % of the inputs to fix, for few long lists (scale 20)"."""
+        each = enumerate(zip(self.shares, self.objectives, strict=True), 1)
+        return "; ".join(
+            f"layer {layer}: up to {100 * share:.4g} % of the inputs {'to fix' if layer == 1 else 'left'}, for "
+            f"{objective.text()}"
+            for layer, (share, objective) in each
+        )
 
 
 @dataclass(frozen=True, eq=False)
