@@ -31,12 +31,12 @@ CALLS: tuple[Callable[[Any], object], ...] = (
     lambda model: restrict.sensitivity(model, "00100"),
     lambda model: restrict.tighten(model, restrict.certify(restrict.load(MODEL), 5)),
     lambda model: restrict.check(model, restrict.certify(restrict.load(MODEL), 5)),
-    lambda model: restrict.automaton(model),
+    lambda model: restrict.automaton(model, states=9),
     lambda model: restrict.verify(model, "parity"),
     lambda model: restrict.verify(model, equals=restrict.load(MODEL)),
     lambda model: restrict.verify(restrict.load("flip-flop"), equals=model or 0),
     lambda model: restrict.wrong_lengths(model, "parity"),
-    lambda model: restrict.certify_all_lengths(model),
+    lambda model: restrict.certify_all_lengths(model, states=9),
     lambda model: restrict.certify_costs(model, "accept"),
 )
 OTHERS: dict[str, Callable[[Any], object]] = {
