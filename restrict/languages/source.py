@@ -129,9 +129,9 @@ def _cfg(rest: str, _letters: str) -> Language:
         raise ModelError(f"{rest}: {error}") from None
 
 
-def _number(text: str, where: str) -> int:
+def _number(text: str, spec: str) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 6 or int(text) < 1:
-        raise UsageError(f"{where}: {quote(text)} must be a positive integer")
+        raise UsageError(f"{spec}: {quote(text)} must be a positive integer")
     return int(text)
 
 
