@@ -91,11 +91,12 @@ def _told_apart(
     for i, symbols in wide:
         sets.setdefault(i, []).append(frozenset(symbols))
     for i, symbols in wide:
-        turn = shift % len(symbols)
-        classes: dict[object, int] = {}
-        for a in [*symbols[turn:], *symbols[:turn]] if len(sets[i]) > 1 else [symbols[turn]]:
-            classes.setdefault(tuple(a in allowed for allowed in sets[i]), a)
-        yield i, sorted({*classes.values(), *named.get(i, set()).intersection(symbols)})
+        classes: dict[object, list[int]] = {}
+        for a in symbols if len(sets[i]) > 1 else ():
+            classes.setdefault(tuple(a in allowed for allowed in sets[i]), []).append(a)
+        # The same one for all goals at a position: a class has the same symbols in each of them.
+        chosen = {alike[shift % len(alike)] for alike in classes.values() or (symbols,)}
+        yield i, sorted(chosen.union(named.get(i, set()).intersection(symbols)))
 
 
 def _learn(solver: Solver, steps: Steps) -> None:
