@@ -44,7 +44,7 @@ LEVELS: tuple[tuple[str, ...], ...] = (
     ("sat", "kernels"),
     ("strictjson",),
     ("files", "scanner"),
-    ("errors", "arrays", "blocks", "deadline", "htmltable", "version", "checker"),
+    ("errors", "arrays", "blocks", "deadline", "htmltable", "version", "wording", "checker"),
 )
 """The rooms from the top down. A room imports what stands below it; rooms on one level do not import each other."""
 

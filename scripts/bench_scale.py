@@ -3,11 +3,11 @@
     python scripts/bench_scale.py [--quick] [--only SECTION ...] [--limit SECONDS] [-o FILE.jsonl]
 
 Sections: last (one position), all (every position), repeating (every position, scores without the query's position),
-workers (one certificate on one process and on two), share (how much of a certificate is shared out). Every row but
-those of share is a fresh process after one that filled numba's cache: seconds of `certify` alone (measured), the most
-memory that the process ever had (measured), fixed positions and c (certified). The last column is the exponent of the
-seconds' growth since the row above. With ``-o`` rows go to a file as they come, and those that are there are not
-measured again.
+workers (one certificate on one core, and on two in three ways), share (how much of a certificate is shared out). Every
+row but those of share is a fresh process after one that filled numba's cache: seconds of `certify` alone (measured;
+processor seconds in the first three sections, by the clock in the fourth), the most memory that the process ever had
+(measured), fixed positions and c (certified). The last column is the exponent of the seconds' growth since the row
+above. With ``-o`` rows go to a file as they come, and those that are there are not measured again.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import subprocess
 import sys
 import time
@@ -29,9 +30,9 @@ GROWTH: dict[str, list[tuple[str, dict[str, Any], tuple[int, ...]]]] = {
         ("random:layers=1,heads=2,states=4,symbols=1000,seed=1", {}, (10**4, 10**5, 10**6)),
     ],
     "all": [
-        ("random:layers=1,heads=2,states=2,seed=1,every=1", {"free": 0.9}, (1000, 2000, 4000)),
-        ("random:layers=2,heads=2,states=2,seed=1,every=1", {"free": 0.6}, (500, 1000, 2000)),
-        ("random:layers=1,heads=4,states=16,seed=1,every=1", {"free": 0.6}, (500, 1000)),
+        ("random:layers=1,heads=2,states=2,seed=1,every=1", {"free": 0.9}, (1000, 2000, 4000, 10_000)),
+        ("random:layers=2,heads=2,states=2,seed=1,every=1", {"free": 0.6}, (500, 1000, 2000, 4000)),
+        ("random:layers=1,heads=4,states=16,seed=1,every=1", {"free": 0.6}, (500, 1000, 2000)),
     ],
     "repeating": [("since", {"free": 0.9}, (10**4, 10**5, 10**6, 10**7))],
 }
@@ -57,29 +58,34 @@ NEAR = {
 }  # fmt: skip
 """Two heads whose scores are no hash, so that every row goes through the register machine."""
 
+WAYS = ("core", "threads", "processes", "dask")
+"""One certificate on one core; on two threads, which share long rows of hashed scores; in two processes; on a Dask
+cluster of two workers."""
+
 CHILD = r"""
 import json, resource, sys, time
 sys.path.insert(0, ROOT)
 def main():
     import restrict
     from scripts.bench_scale import model_of
-    spec, n, wish, jobs = json.loads(sys.argv[1])
+    spec, n, wish, way = json.loads(sys.argv[1])
     model = model_of(spec)
     target = "all" if "free" in wish else "last"
     restrict.certify(model, 40, target=target, **wish)
     def run():
-        start = time.perf_counter()
+        start, used = time.perf_counter(), time.process_time()
         found = restrict.certify(model, n, target=target, **wish)
-        return found, time.perf_counter() - start
-    if jobs:
-        with restrict.workers(jobs):
+        return found, time.perf_counter() - start, time.process_time() - used
+    if way in ("processes", "dask"):
+        with restrict.workers(2, dask="local" if way == "dask" else None):
             restrict.certify(model, 1500, target=target, **wish)  # the workers' kernels are there, too
-            found, seconds = run()
+            found, seconds, cpu = run()
     else:
-        found, seconds = run()
+        found, seconds, cpu = run()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     import hashlib
-    print(json.dumps({"seconds": round(seconds, 2), "mib": round(peak), "fixed": len(found.restriction.fixed),
+    print(json.dumps({"seconds": round(seconds, 2), "cpu": round(cpu, 2),
+                      "mib": round(peak), "fixed": len(found.restriction.fixed),
                       "c": found.c, "digest": hashlib.sha256(found.to_bytes()).hexdigest()[:12]}))
 if __name__ == "__main__":
     main()
@@ -102,8 +108,9 @@ def measured(key: list[Any], limit: float, child: Path) -> dict[str, Any]:
     """One row, in a process of its own."""
     try:
         done = subprocess.run(
-            [sys.executable, child, json.dumps(key)], capture_output=True, text=True, timeout=limit, check=False
-        )
+            [sys.executable, child, json.dumps(key)], capture_output=True, text=True, timeout=limit, check=False,
+            env={**os.environ, "RESTRICT_THREADS": "2" if key[3] == "threads" else "1"},
+        )  # fmt: skip
     except subprocess.TimeoutExpired:
         return {"error": f"over {limit:.0f} s"}
     if done.returncode:
@@ -122,9 +129,9 @@ class Book:
         if path is not None and path.exists():
             self.rows = {row["key"]: row for row in map(json.loads, path.read_text().splitlines())}
 
-    def row(self, spec: str, n: int, wish: dict[str, Any], jobs: int = 0) -> dict[str, Any]:
+    def row(self, spec: str, n: int, wish: dict[str, Any], way: str = "core") -> dict[str, Any]:
         """Look up or measure."""
-        key = json.dumps([spec, n, wish, jobs])
+        key = json.dumps([spec, n, wish, way])
         if key not in self.rows:
             self.rows[key] = {"key": key, **measured(json.loads(key), self.limit, self.child)}
             if self.path is not None:
@@ -135,7 +142,7 @@ class Book:
 
 def growth(book: Book, section: str, quick: bool) -> None:
     """The table of a section."""
-    print(f"{section:<52}  {'n':>9}  {'seconds':>8}  {'MiB':>6}  {'fixed':>6}  {'c':>5}  exponent")
+    print(f"{section:<52}  {'n':>9}  {'CPU s':>8}  {'MiB':>6}  {'fixed':>6}  {'c':>5}  exponent")
     for spec, wish, lengths in GROWTH[section]:
         before: tuple[int, float] | None = None
         for n in lengths:
@@ -145,22 +152,26 @@ def growth(book: Book, section: str, quick: bool) -> None:
             if "error" in row:
                 print(f"{spec:<52}  {n:>9}  {row['error']}", flush=True)
                 continue
-            power = "" if before is None else f"{math.log(row['seconds'] / before[1]) / math.log(n / before[0]):.2f}"
-            print(f"{spec:<52}  {n:>9}  {row['seconds']:>8.2f}  {row['mib']:>6}  {row['fixed']:>6}  {row['c']:>5}"
+            power = "" if before is None else f"{math.log(row['cpu'] / before[1]) / math.log(n / before[0]):.2f}"
+            print(f"{spec:<52}  {n:>9}  {row['cpu']:>8.2f}  {row['mib']:>6}  {row['fixed']:>6}  {row['c']:>5}"
                   f"  {power}", flush=True)  # fmt: skip
-            before = n, max(row["seconds"], 0.01)
+            before = n, max(row["cpu"], 0.01)
 
 
 def shared_out(book: Book, quick: bool) -> None:
-    """One certificate on one process and on two."""
-    print(f"{'workers':<52}  {'n':>9}  1 process  2 processes  times  same bytes")
+    """One certificate on one core and on two."""
+    print(f"{'workers':<52}  {'n':>6}  {'1 core':>8}  {'2 threads':>16}  {'2 processes':>16}  {'2 on Dask':>16}  same")
     for spec, wish, n in WORKERS:
-        one, two = (book.row(spec, 1600 if quick else n, wish, jobs) for jobs in (1, 2))
-        if "error" in one or "error" in two:
-            print(f"{spec:<52}  {n:>9}  {one.get('error', '')} {two.get('error', '')}")
-            continue
-        ratio, same = one["seconds"] / two["seconds"], one["digest"] == two["digest"]
-        print(f"{spec:<52}  {n:>9}  {one['seconds']:>7.2f} s  {two['seconds']:>9.2f} s  {ratio:>5.2f}  {same}")
+        rows = [book.row(spec, 1600 if quick else n, wish, way) for way in WAYS]
+        base, cells = rows[0].get("seconds"), list[str]()
+        for row in rows[1:]:
+            found = f"{row['seconds']:.1f} s ({base / row['seconds']:.2f}x)" if base and "error" not in row else "error"
+            cells.append(f"{found:>16}")
+        same = "yes" if len({row.get("digest") for row in rows}) == 1 else "no"
+        print(f"{spec:<52}  {n:>6}  {base or 0:>6.1f} s  {'  '.join(cells)}  {same}", flush=True)
+        for row in rows:
+            if "error" in row:
+                print(f"  {row['error']}")
 
 
 class Timed:

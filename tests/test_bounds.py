@@ -318,7 +318,7 @@ def test_command_json(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixt
     ("words", "message"),
     [
         ("-L 1 -H 2 -C 1", "C = 1 must be at least 1e-9 and at most 1 - 1e-9; the nearest value is 0.999999999"),
-        ("-L 0 -H 2 -C .9", "'-L' / '--layers': 0 is not in the range 1<=x<=64"),
+        ("-L 0 -H 2 -C .9", "'-L' / '--layers': 0 is not between 1 and 64"),
         ("-L 1 -H 2", "Missing option '-C'"),
         ("-L one -H 2 -C .9", "'one' is not a valid integer"),
     ],

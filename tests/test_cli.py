@@ -216,12 +216,15 @@ def test_help_needs_no_heavy_library() -> None:
         (("certify", "none.json", "-n", "5"), "'none.json' is neither a file nor a built-in model"),
         (("certify", ".", "-n", "5"), "'.' is neither a file nor a built-in model"),
         (("certify", "tribes:frog=1", "-n", "8"), "'frog' is not an option of tribes; its options are width=8"),
-        (("certify", "contains-one", "-n", "0"), "Invalid value for '-n': 0 is not in the range"),
-        (("certify", "contains-one", "-n", "1000000000"), "1000000000 is not in the range"),
-        (("certify", "contains-one", "-n", "5", "-c", "-1"), "Invalid value for '-c': -1 is not in the range"),
+        (("certify", "contains-one", "-n", "0"), "Invalid value for '-n': 0 is not between 1 and 100000000"),
+        (("certify", "contains-one", "-n", "1000000000"), "1000000000 is not between 1 and 100000000"),
+        (("certify", "contains-one", "-n", "5", "-c", "-1"), "Invalid value for '-c': -1 is less than 0"),
         (("certify", "contains-one", "-n", "5", "-c", "1", "--free", "0.5"), "give -c or --free, not both"),
         (("certify", "contains-one", "-n", "5", "--free", "2"), "'2' is not a fraction between 0 and 1"),
-        (("certify", "contains-one", "-n", "5", "--seed", "-1"), "Invalid value for '--seed': -1 is not in the range"),
+        (
+            ("certify", "contains-one", "-n", "5", "--seed", "-1"),
+            "Invalid value for '--seed': -1 is not between 0 and 9223372036854775807",
+        ),
         (
             ("certify", "contains-one", "-n", "5", "--target", "x"),
             "'--target': 'x' is neither last, all nor a position",
@@ -238,9 +241,9 @@ def test_help_needs_no_heavy_library() -> None:
         (("certify", "contains-one", "-n", "5", "--restriction", "**"), "'**' has 2 positions, not 5"),
         (("certify", "contains-one", "-n", "3", "--restriction", "*2*"), "symbol '2' at position 1"),
         (("check", "contains-one"), "Missing argument 'CERTIFICATE'"),
-        (("check", "contains-one", "none.json"), "none.json: cannot read: No such file or directory"),
+        (("check", "contains-one", "none.json"), "none.json: cannot be read: No such file or directory"),
         (("check", "frog", "none.json"), "'frog' is neither a file nor a built-in model"),
-        (("check", "contains-one", "none.json", "--limit", "0"), "'--limit': 0 is not in the range"),
+        (("check", "contains-one", "none.json", "--limit", "0"), "'--limit': 0 is less than 1"),
         (("show", "none.json"), "none.json: cannot read: No such file or directory"),
         (("run", "contains-one", "012"), "symbol '2' at index 2 of the input is not in the alphabet: 0 1"),
         (("run", "contains-one"), "n = 0 is out of range"),
@@ -422,6 +425,24 @@ def test_ctrl_c_writes_the_best_certificate_so_far(tmp_path: Path) -> None:
     assert restrict.check(restrict.load("tribes"), certificate).startswith("s VERIFIED n=64")
 
 
+def test_an_interrupt_inside_evaluated_text_ends_the_process_with_its_code(tmp_path: Path) -> None:
+    """Dataclasses are made of text while they are imported; Python would kill itself by the signal at its end."""
+    script = """if True:
+        from restrict.cli import entry, main
+
+        def run(words):
+            try:
+                exec("raise KeyboardInterrupt")
+            except KeyboardInterrupt:
+                return main.say("interrupted", 130)
+
+        main._run = run
+        entry.main()
+    """
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "restrict: interrupted\n")
+
+
 def interrupted(folder: Path, patience: float) -> tuple[int, str, str]:
     """What a search of five minutes leaves behind when it is interrupted after a few seconds."""
     command = program("certify", "tribes", "-n", "64", "--time", "300", "-o", "c.json")
@@ -448,7 +469,7 @@ def test_exact_proves_the_optimum(shell: Shell) -> None:
 def test_explain_names_the_symbols_that_force_the_output(shell: Shell, tmp_path: Path) -> None:
     path = tmp_path / "e.json"
     out = shell.good("explain", "contains-one", "--input", "0010", "-o", str(path))
-    assert "accept: 1 of 4 positions force it" in out
+    assert "accept: 1 of 4 positions forces it" in out
     assert "2:1" in out
     assert shell.good("check", "contains-one", str(path)).startswith("s VERIFIED n=4 target=last free=3 c=0 values=1 ")
     rows = json.loads(shell.good("explain", "parity8:width=3", "--input", "0110", "--exact", "--json"))
@@ -560,6 +581,28 @@ def test_shells_can_ask_for_completions(
     monkeypatch.setenv("COMP_WORDS", words)
     monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
     assert shell().out.split() == expected
+
+
+@pytest.mark.parametrize(
+    ("instruction", "words", "line"),
+    [
+        ("bash_complete", {}, "is how a shell asks for completions"),
+        ("zsh_complete", {"COMP_WORDS": "restrict"}, "is how a shell asks for completions"),
+        ("bash_complete", {"COMP_WORDS": "restrict", "COMP_CWORD": "x"}, "is how a shell asks for completions"),
+        ("tcsh_source", {}, "is not known; docs/command-line.md has the line for each shell"),
+    ],
+)
+def test_completion_by_hand_is_one_line(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, instruction: str, words: dict[str, str], line: str
+) -> None:
+    for name in ("COMP_WORDS", "COMP_CWORD"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {"_RESTRICT_COMPLETE": instruction, **words}.items():
+        monkeypatch.setenv(name, value)
+    done = shell()
+    assert done.code == 2
+    assert done.err.startswith(f"restrict: _RESTRICT_COMPLETE={instruction} {line}")
+    assert done.err.count("\n") == 1
 
 
 @pytest.mark.heavy

@@ -53,7 +53,7 @@ def test_the_summary_of_a_transformer_program(shell: Shell, tmp_path: Path) -> N
     assert lines[0] == f"{out}: tp-same-as-first, 2 symbols, 38 variables, defined for n <= 8"
     assert lines[2:] == [
         "  output at every position",
-        "  rule: trained (a matching self ranks last); the printed text means the same for 1 of 1 heads",
+        "  rule: trained (a matching self ranks last); the printed text means the same for 1 of 1 head",
         "  examples: 2, 7 outputs; the model equals the program (trained rule) at 7, the printed text at 7, "
         "the listed expectation at 7 of 7",
     ]
@@ -63,7 +63,7 @@ def test_the_summary_of_a_transformer_program(shell: Shell, tmp_path: Path) -> N
     ).splitlines()  # fmt: skip
     assert lines[2:4] == [
         "  output at the last position",
-        "  rule: printed (a matching self is len(matches) away); exact for all 1 heads",
+        "  rule: printed (a matching self is len(matches) away); exact for every head",
     ]
 
 

@@ -248,7 +248,7 @@ def test_the_example_by_both_rules() -> None:
             "the listed expectation at 7 of 7"
         )
         agree(EXAMPLE, WEIGHTS, rule, 8)
-    assert found.notes[0] == "rule: printed (a matching self is len(matches) away); exact for all 1 heads"
+    assert found.notes[0] == "rule: printed (a matching self is len(matches) away); exact for every head"
     model = found.model
     for n in range(2, 9):
         for word, output in outputs(model, n):

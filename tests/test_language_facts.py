@@ -287,7 +287,7 @@ def test_language_command_says_why_it_does_not_know(shell: Shell) -> None:
     [
         (("parity",), "name a language and a length"),
         (("nothing", "-n", "3"), "is not a language; there are parity"),
-        (("parity", "-n", "-1"), "-1 is not in the range 0<=x<=2000000"),
+        (("parity", "-n", "-1"), "-1 is not between 0 and 2000000"),
         (("parity", "-n", "4", "--pre", "1"), "nor a pattern of 4 cells (it has 1)"),
         (("parity", "-n", "4", "--pre", "7:1"), "the positions leave 0..3"),
         (("parity", "-n", "4", "--pre", "first=9:1"), "more than the length"),

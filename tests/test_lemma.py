@@ -497,7 +497,7 @@ def test_iterating_removes_all_layers() -> None:
         ),
         (
             {"k": 10},
-            "n = 10 is too small for k = 10 selections of activations with c = 1 inputs: take k <= 9, or n >= 11",
+            "n = 10 is too small for k = 10 selections of activations of up to 1 input: take k <= 9, or n >= 11",
         ),
     ],
 )

@@ -563,7 +563,7 @@ def test_the_command_says_immune_with_exit_3() -> None:
         (["anbn", "-L", "nonsense", "-n", "5"], "is not a language"),
         (["anbn", "-L", "anbn", "-n", "5", "--target", "all"], "its output at the last position only"),
         (["anbn", "-L", "anbn", "-n", "5", "--exact", "-c", "1"], "0 with exact"),
-        (["anbn", "-L", "anbn", "-n", "5", "--seed", "-1"], "-1 is not in the range"),
+        (["anbn", "-L", "anbn", "-n", "5", "--seed", "-1"], "-1 is not between 0 and 9223372036854775807"),
     ],
 )
 def test_wrong_arguments_are_one_line(argv: list[str], message: str) -> None:

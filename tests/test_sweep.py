@@ -174,7 +174,7 @@ def test_rows_errors_and_the_recheck(tmp_path: Path) -> None:
             )  # fmt: skip
     assert run(path, "--jobs", "0").output == f"{out}: 8 items, 0 new, 3 with an error\n"
     assert lines(out) == rows
-    assert run(path, "--recheck", "--jobs", "0").output == f"{out}: 5 certificates verified, 3 rows have none\n"
+    assert run(path, "--recheck", "--jobs", "0").output == f"{out}: 5 certificates verified, 3 rows without one\n"
     bad = tmp_path / rows[0]["certificate"]
     bad.write_bytes(bad.read_bytes().replace(b'"values": [1]', b'"values": [0]'))
     result = run(path, "--recheck", "--jobs", "0")

@@ -13,6 +13,7 @@ from restrict.all_lengths.program import UNDEFINED
 from restrict.all_lengths.stages import Built
 from restrict.arrays import I32, I64
 from restrict.languages.dfa import Dfa, minimal
+from restrict.wording import counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +65,7 @@ class Moore:
         return out
 
     def __repr__(self) -> str:
-        return f"Moore({self.states} states, {len(self.alphabet)} symbols)"
+        return f"Moore({counted(self.states, 'state')}, {counted(len(self.alphabet), 'symbol')})"
 
 
 def moore(built: Built, merging: bool = True) -> Moore:

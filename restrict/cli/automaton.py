@@ -12,9 +12,10 @@ import click
 from restrict.cli import common
 from restrict.cli.every_length import STATES, shown, stages_on
 from restrict.cli.terminal import echo
+from restrict.wording import counted
 
 if TYPE_CHECKING:
-    from restrict.all_lengths.verify import Automaton
+    from restrict.all_lengths.automaton import Automaton
 
 LABELS = 8
 """Of so many labels at most the cost of forcing is computed."""
@@ -37,7 +38,7 @@ def automaton(
     Prints the states, whether the language is star-free, the cost of forcing each label at every length, and shortest
     words. Exit 3 where the model is not order-only, 5 where an automaton is too large.
     """
-    from restrict.all_lengths.verify import automaton as run
+    from restrict.all_lengths.automaton import automaton as run
     from restrict.errors import UsageError
     from restrict.files import write_bytes
     from restrict.model.source import load
@@ -70,7 +71,7 @@ def automaton(
 
 def facts(found: Automaton) -> dict[str, Any]:
     """Everything that is printed, as JSON."""
-    from restrict.all_lengths.verify import labels_of
+    from restrict.all_lengths.automaton import labels_of
 
     out: dict[str, Any] = {"model": found.model.name, "stages": []}
     for record in found.account:
@@ -140,7 +141,7 @@ def lines(content: dict[str, Any]) -> list[str]:
     for label, word in content["shortest"].items():
         out.append(f"  shortest word with {label!r}: {shown(tuple(word))}")
     if "star_free" in content:
-        out.append(f"  minimal automaton of the accepted words: {content['dfa_states']} states")
+        out.append(f"  minimal automaton of the accepted words: {counted(content['dfa_states'], 'state')}")
         out.append(f"  star-free: {_said(content['star_free'], _star_text)}")
     for label in content["labels"][:LABELS]:
         out.append(f"  cost of forcing {label!r}: {_said(content[f'cost_{label}'], lambda c: c['text'])}")

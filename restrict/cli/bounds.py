@@ -20,8 +20,8 @@ SHOWN = 4
 
 
 @click.command()
-@click.option("-L", "--layers", type=click.IntRange(1, 64), required=True, help="Layers, 1 .. 64.")
-@click.option("-H", "--heads", type=click.IntRange(min=1), required=True, help="Heads per layer.")
+@click.option("-L", "--layers", type=common.Whole(1, 64), required=True, help="Layers, 1 .. 64.")
+@click.option("-H", "--heads", type=common.Whole(1), required=True, help="Heads per layer.")
 @click.option(
     "-C",
     "--fraction",
@@ -30,7 +30,7 @@ SHOWN = 4
     metavar="C",
     help="Share of the positions that stay free, such as 0.9.",
 )
-@click.option("--alphabet", type=click.IntRange(min=1), default=2, show_default=True, help="Number of symbols.")
+@click.option("--alphabet", type=common.Whole(1), default=2, show_default=True, help="Number of symbols.")
 @click.option("--paper", is_flag=True, help="With the paper's own weights and thresholds (-L 1).")
 @click.option("--inequalities", is_flag=True, help="Also print every inequality with both sides.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with every number exactly.")

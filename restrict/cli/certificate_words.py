@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from restrict.cli.terminal import echo
+from restrict.wording import counted
 
 if TYPE_CHECKING:
     from restrict.certificate.certificate import Certificate
@@ -64,10 +65,13 @@ def exact_lines(model: Model, found: Exact) -> str:
     """The bounds of an exact search in words."""
     lines = []
     if found.optimal:
-        lines.append(f"  optimum {found.upper} fixed positions (exact: no restriction with fewer forces the output)")
+        lines.append(
+            f"  optimum {counted(found.upper, 'fixed position')} (exact: no restriction with fewer forces the output)"
+        )
     else:
         lines.append(
-            f"  optimum between {found.lower} and {found.upper} fixed positions (certified bounds; stopped early)"
+            f"  optimum between {found.lower} and {counted(found.upper, 'fixed position')} "
+            "(certified bounds; stopped early)"
         )
     if found.witnesses:
         cubes = sum(len(w.cubes) for w in found.witnesses)

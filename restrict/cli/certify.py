@@ -99,7 +99,8 @@ class Wish:
 @click.option(
     "-c",
     "c",
-    type=click.IntRange(min=0),
+    metavar="C",
+    type=common.Whole(0),
     default=None,
     help="Let the output depend on at most C free inputs; free as much as possible.  [default: 0]",
 )
@@ -137,7 +138,7 @@ class Wish:
     "repeats, or the best of these.",
 )
 @click.option(
-    "--jobs", type=click.IntRange(1, 4096), default=None, help="With --target all: share the work out to N processes."
+    "--jobs", type=common.Whole(1, 4096), default=None, help="With --target all: share the work out to N processes."
 )
 @click.option(
     "--dask",

@@ -83,6 +83,28 @@ class TargetType(click.ParamType):  # type: ignore[type-arg]
         return int(value)
 
 
+class Whole(click.ParamType):  # type: ignore[type-arg]
+    """A whole number; the help says ``N``, and only a wrong one is told the limits."""
+
+    name = "integer"
+
+    def __init__(self, least: int, most: int | None = None) -> None:
+        self.least, self.most = least, most
+
+    def get_metavar(self, *_: Any, **__: Any) -> str:
+        """What stands for the number in the help."""
+        return "N"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number."""
+        number: int = click.INT.convert(value, param, ctx)
+        if self.most is not None and not self.least <= number <= self.most:
+            self.fail(f"{number} is not between {self.least} and {self.most}", param, ctx)
+        if number < self.least:
+            self.fail(f"{number} is less than {self.least}", param, ctx)
+        return number
+
+
 class Seconds(click.ParamType):  # type: ignore[type-arg]
     """A number of seconds, at least 0."""
 
@@ -116,7 +138,7 @@ class Share(click.ParamType):  # type: ignore[type-arg]
 
 
 MODEL = click.argument("model", metavar="MODEL", shell_complete=complete_model)
-LENGTH = click.option("-n", "n", type=click.IntRange(1, LONGEST), required=True, help="Length, markers included.")
+LENGTH = click.option("-n", "n", type=Whole(1, LONGEST), required=True, help="Length, markers included.")
 
 
 def length_or_all(command: Any) -> Any:
@@ -134,15 +156,13 @@ def length_or_all(command: Any) -> Any:
         help="Every length at once, instead of -n (order-only models).",
     )
     length = click.option(
-        "-n", "n", type=click.IntRange(1, LONGEST), default=None, callback=given, help="Length, markers included."
+        "-n", "n", type=Whole(1, LONGEST), default=None, callback=given, help="Length, markers included."
     )
     return length(everything(command))
 
 
 TARGET = click.option("--target", type=TargetType(), default="last", show_default=True, help="last, or a position.")
-SEED = click.option(
-    "--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Same seed, same answer."
-)
+SEED = click.option("--seed", type=Whole(0, 2**63 - 1), default=0, show_default=True, help="Same seed, same answer.")
 TIME = click.option("--time", type=Seconds(), default=None, help="Go on improving for this many seconds.")
 FILE = click.Path(dir_okay=False, path_type=Path)
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")

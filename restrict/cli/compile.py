@@ -13,6 +13,7 @@ from restrict.cli import common
 from restrict.cli.compile_back import compile_back
 from restrict.cli.compile_soft import SoftOptions, compile_to_soft
 from restrict.cli.terminal import complete_language, echo
+from restrict.wording import counted
 
 if TYPE_CHECKING:
     from restrict.model.program import Model
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 )
 @click.option("--decoder", is_flag=True, help="With --to soft: look at earlier positions only, independent of n.")
 @click.option(
-    "-n", "n", type=click.IntRange(1, common.LONGEST), default=None, help="With --to soft: bounds at this length."
+    "-n", "n", type=common.Whole(1, common.LONGEST), default=None, help="With --to soft: bounds at this length."
 )
 @click.option(
     "--alphabet",
@@ -64,7 +65,7 @@ if TYPE_CHECKING:
 @common.output_option("the model file, instead of printing it,")
 @click.option(
     "--verify",
-    type=click.IntRange(min=1),
+    type=common.Whole(1),
     default=None,
     metavar="N",
     help="Compare the program with the evaluator on every word of up to N symbols.",
@@ -144,13 +145,18 @@ def _to_program(
         click.echo(model.content, nl=False)
         return
     write_bytes(output, model.content)
-    found = {"file": str(output), **summary(model), "temporal_operators": parsed.temporal, "words_compared": words}
+    found: dict[str, Any] = {
+        "file": str(output),
+        **summary(model),
+        "temporal_operators": parsed.temporal,
+        "words_compared": words,
+    }
     if as_json:
         click.echo(json.dumps(found))
         return
     echo(
-        f"{output}: {found['heads']} heads in {found['depth']} layers, {found['maps']} maps "
-        f"({parsed.temporal} different temporal subformulas)"
+        f"{output}: {counted(found['heads'], 'head')} in {counted(found['depth'], 'layer')}, "
+        f"{counted(found['maps'], 'map')} ({parsed.temporal} different temporal subformulas)"
     )
     if words is not None:
         echo(f"  equal to the evaluator on all {words} words of up to {verify} symbols (exact)")

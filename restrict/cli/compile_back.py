@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from restrict.cli.terminal import echo
+from restrict.wording import counted
 
 
 def compile_back(
@@ -56,7 +57,7 @@ def _to_model(spec: str, name: str | None, output: Path | None, as_json: bool) -
         content = {"file": str(output), "heads": heads, "maps": maps, "depth": model.depth, "checked": proof.line}
         click.echo(json.dumps(content))
         return
-    echo(f"{output}: {heads} heads in {model.depth} layers, {maps} maps")
+    echo(f"{output}: {counted(heads, 'head')} in {counted(model.depth, 'layer')}, {counted(maps, 'map')}")
     echo(f"  recognises {language.spec} at every length (proved)")
     if proof.line is not None:
         echo(f"  checked by the trusted checker: {proof.line}")
@@ -85,5 +86,5 @@ def _to_formula(source: str, output: Path | None, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"file": str(output), "nodes": len(formula.nodes), "temporal": formula.temporal}))
         return
-    echo(f"{output}: {len(formula.nodes)} different subformulas, {formula.temporal} of them temporal")
+    echo(f"{output}: {counted(len(formula.nodes), 'different subformula')}, {formula.temporal} of them temporal")
     echo("  equivalent to the model at the last position, at every length (proved)")

@@ -12,6 +12,7 @@ import click
 
 from restrict.cli.common import at_most
 from restrict.cli.terminal import echo
+from restrict.wording import counted
 
 if TYPE_CHECKING:
     from restrict.logic.formula import Formula
@@ -104,7 +105,8 @@ def _formula(formula: str | None, spec: str | None, symbols: list[str] | None) -
 def _show(found: dict[str, Any], compiled: Compiled, options: SoftOptions, words: int | None) -> None:
     heads = found["heads"]
     echo(
-        f"{found['file']}: {len(heads)} heads in {found['layers']} layers, width {found['width']} ({found['theorem']})"
+        f"{found['file']}: {counted(len(heads), 'head')} in {counted(found['layers'], 'layer')}, "
+        f"width {found['width']} ({found['theorem']})"
     )
     if compiled.model.positions.terms:
         echo(f"  position embeddings: {', '.join(found['position_embeddings'])}")

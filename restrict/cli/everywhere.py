@@ -11,6 +11,7 @@ import click
 from restrict.cli.certificate_words import report
 from restrict.cli.common import leave_interrupted, progress_on, trusted_line
 from restrict.cli.terminal import echo
+from restrict.wording import counted
 
 if TYPE_CHECKING:
     from restrict.depth_reduction.layers import LayerTrace
@@ -78,13 +79,15 @@ def _stage_lines(layer: int, step: dict[str, Any]) -> list[str]:
     lemma = {None: "not examined", True: "holds", False: "does not hold"}[d["local_lemma"]]
     neighbours = "not counted" if b["neighbours_after"] is None else b["neighbours_after"]
     return [
-        f"layer {layer}, Stage 1: eta = {a['eta']:g}, fixed {a['fixed']} inputs (bound {a['fixed_bound']}); an input "
-        f"feeds {a['degree_before']}, then {a['degree_after']} activations (bound {a['degree_bound']})",
-        f"layer {layer}, Stage 2: k = {b['k']}, fixed {b['fixed']} inputs in {b['rounds']} rounds (bound "
-        f"{b['rounds_bound']}); captured {b['captured_before']}, then {b['captured_after']} of {b['pairs']} pairs; "
-        f"dependents {b['dependents_before']}, then {b['dependents_after']} (bound {b['dependents_bound']}); "
+        f"layer {layer}, Stage 1: eta = {a['eta']:g}, fixed {counted(a['fixed'], 'input')} "
+        f"(bound {a['fixed_bound']}); an input feeds {a['degree_before']}, then {a['degree_after']} activations "
+        f"(bound {a['degree_bound']})",
+        f"layer {layer}, Stage 2: k = {b['k']}, fixed {counted(b['fixed'], 'input')} in "
+        f"{counted(b['rounds'], 'round')} (bound {b['rounds_bound']}); captured {b['captured_before']}, then "
+        f"{b['captured_after']} of {b['pairs']} pairs; dependents {b['dependents_before']}, then "
+        f"{b['dependents_after']} (bound {b['dependents_bound']}); "
         f"neighbours {neighbours} (bound {b['neighbours_bound']})",
-        f"layer {layer}, Stage 3: {d['pairs']} pairs captured with {d['spent']} of {d['budget']} inputs, by "
+        f"layer {layer}, Stage 3: {counted(d['pairs'], 'pair')} captured with {d['spent']} of {d['budget']} inputs, by "
         f"{d['method']} after {d['resamplings']} redraws; local lemma {lemma}",
         f"layer {layer} removed: c' = {step['c']} (bound {step['c_bound']}), {step['free']} free",
     ]

@@ -32,12 +32,12 @@ MOST = 1_000_000
 @common.TARGET
 @click.option("--exact", is_flag=True, help="A minimum explanation, by SAT (small models).")
 @click.option(
-    "--all", "count", type=click.IntRange(1, MOST), default=None, metavar="K", help="K different minimal explanations."
+    "--all", "count", type=common.Whole(1, MOST), default=None, metavar="K", help="K different minimal explanations."
 )
 @click.option(
     "--pin",
     multiple=True,
-    type=click.IntRange(0, common.LONGEST - 1),
+    type=common.Whole(0, common.LONGEST - 1),
     help="This position is fixed anyway and costs nothing (repeatable).",
 )
 @click.option(
@@ -111,7 +111,8 @@ def explanation_text(model: Model, e: Explanation) -> str:
     else:
         kind = {True: "minimal (exact)", False: "not minimal by SAT", None: "minimal for the abstract run"}[e.minimal]
     checked = "" if e.certificate else "; confirmed by SAT only"
-    return f"{e.label}: {len(e.positions)} of {rho.n} positions force it, {kind}{checked}\n  {chosen}"
+    force = "forces" if len(e.positions) == 1 else "force"
+    return f"{e.label}: {len(e.positions)} of {rho.n} positions {force} it, {kind}{checked}\n  {chosen}"
 
 
 def explanation_document(e: Explanation) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import click
 
 from restrict.cli import common
 from restrict.cli.terminal import echo
+from restrict.wording import counted
 
 if TYPE_CHECKING:
     from restrict.importers import Imported
@@ -56,7 +57,7 @@ OPTIONS = {
 )
 @click.option(
     "--limit",
-    type=click.IntRange(min=1),
+    type=common.Whole(1),
     default=None,
     help="weights: combinations of residual vectors at one layer.  [default: 262144]",
 )
@@ -105,7 +106,10 @@ def text(found: Imported, output: Path) -> str:
 
     model = found.model
     when = f", defined for {model.when.text}" if model.when is not None and not isinstance(model.when, str) else ""
-    lines = [f"{output}: {model.name}, {len(model.alphabet)} symbols, {len(model.variables)} variables{when}"]
+    lines = [
+        f"{output}: {model.name}, {counted(len(model.alphabet), 'symbol')}, "
+        f"{counted(len(model.variables), 'variable')}{when}"
+    ]
     lines.append(f"  {shape_of(model)}")
     lines.append(f"  output at {'the last' if model.output.position == 'last' else 'every'} position")
     return "\n".join([*lines, *(f"  {note}" for note in found.notes)])

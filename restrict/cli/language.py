@@ -10,6 +10,7 @@ import click
 
 from restrict.cli import common
 from restrict.cli.terminal import complete_language, echo
+from restrict.wording import counted
 
 if TYPE_CHECKING:
     from restrict.languages.facts import Facts, Unknown
@@ -23,7 +24,7 @@ MAX_LENGTH = 2_000_000
 @click.command()
 @click.argument("name", metavar="LANGUAGE", required=False, type=common.Text(), shell_complete=complete_language)
 @click.option(
-    "-n", "length", type=click.IntRange(0, MAX_LENGTH), default=None, help="The length of the words (without markers)."
+    "-n", "length", type=common.Whole(0, MAX_LENGTH), default=None, help="The length of the words (without markers)."
 )
 @click.option(
     "--pre",
@@ -74,7 +75,7 @@ def text(known: Facts) -> str:
 
     language, n = known.language, known.n
     lines = [
-        f"{language.name} ({language.spec}) over {' '.join(language.alphabet)[:60]}, words of {n} symbols"
+        f"{language.name} ({language.spec}) over {' '.join(language.alphabet)[:60]}, words of {counted(n, 'symbol')}"
         + ("" if known.pre is None else f", {len(known.pre.fixed)} of them fixed beforehand")
         + ("" if language.exact else "; answers by search where there is no dynamic programming"),
         *_forcing("into L", known.into, known),
@@ -89,7 +90,8 @@ def text(known: Facts) -> str:
     lines.append(
         f"  sensitivity        {'unknown: ' + known.sensitivity.reason}"  # type: ignore[union-attr]
         if unknown
-        else f"  sensitivity        {known.sensitivity} (exact: the most pivotal positions of a word of {n} symbols)"
+        else f"  sensitivity        {known.sensitivity} (exact: the most pivotal positions of a word of "
+        f"{counted(n, 'symbol')})"
     )
     lines.append("  what follows")
     lines += [f"    [{c.theorem}] {c.text}" for c in consequences(known)]
@@ -108,7 +110,7 @@ def _forcing(title: str, answer: Forcing | Unknown | None, known: Facts) -> list
     if isinstance(answer, Unknown):
         return [f"{head}unknown: {answer.reason}"]
     beyond = " beyond the pre-restriction" if known.pre is not None else ""
-    lines = [f"{head}{answer.cost} fixed symbols{beyond} (exact minimum; {answer.method})"]
+    lines = [f"{head}{counted(answer.cost, 'fixed symbol')}{beyond} (exact minimum; {answer.method})"]
     if answer.cost:
         already = known.pre.fixed if known.pre is not None else {}
         fresh = answer.restriction.release(already)
@@ -137,7 +139,7 @@ def _aperiodic(answer: Aperiodicity | Unknown | None) -> str:
     shown = ""
     if answer.word is not None:
         word = ("" if all(len(s) == 1 for s in answer.word) else " ").join(answer.word)
-        shown = f"; the word {word} permutes {len(answer.states)} states of the minimal automaton"
+        shown = f"; the word {word} permutes {counted(len(answer.states), 'state')} of the minimal automaton"
     return f"no (exact; {answer.method}{shown})"
 
 

@@ -11,6 +11,7 @@ import click
 from restrict.cli import common
 from restrict.cli.common import leave_interrupted, progress_on, trusted_line
 from restrict.cli.terminal import echo
+from restrict.wording import doing
 
 
 @click.command("lower-bound")
@@ -19,7 +20,8 @@ from restrict.cli.terminal import echo
 @click.option(
     "-k",
     "k",
-    type=click.IntRange(0, common.LONGEST),
+    metavar="K",
+    type=common.Whole(0, common.LONGEST),
     default=None,
     help="Show that no K positions force the output (exit 3 where that is not proved), and stop there.  "
     "[default: go on to the optimum]",
@@ -67,7 +69,7 @@ def lower_bound(
         leave_interrupted(output if written else None)
     if k is not None and found.at_least <= k:
         size = found.upper
-        known = f"{size} positions force the output" if size is not None and size <= k else "not decided"
+        known = f"{doing(size, 'position', 'force')} the output" if size is not None and size <= k else "not decided"
         raise NotEstablished(
-            f"that no {k} positions force the output is not proved: at least {found.at_least}; {known}"
+            f"that no {doing(k, 'position', 'force')} the output is not proved: at least {found.at_least}; {known}"
         )

@@ -94,7 +94,7 @@ def _run(words: list[str]) -> int:
     """Run one command line; its exit code, after its error line."""
     try:
         if COMPLETION in os.environ:
-            return shell_complete(cli, {}, "restrict", COMPLETION, os.environ[COMPLETION])
+            return _completed(os.environ[COMPLETION])
         # Not cli(): click's own main() prints an empty line at Ctrl-C and exits 1 at a closed pipe.
         with cli.make_context("restrict", words) as context:
             cli.invoke(context)
@@ -125,6 +125,19 @@ def _run(words: list[str]) -> int:
         return _bug(error) if error.errno is None else _system(error)
     except Exception as error:
         return _bug(error)
+
+
+def _completed(instruction: str) -> int:
+    """What a shell asks for: its script, or the words that can follow those in COMP_WORDS."""
+    try:
+        return shell_complete(cli, {}, "restrict", COMPLETION, instruction) and say(
+            f"{COMPLETION}={instruction} is not known; docs/command-line.md has the line for each shell", 2
+        )
+    except (KeyError, ValueError):  # no COMP_WORDS or COMP_CWORD, or no numbers in them
+        return say(
+            f"{COMPLETION}={instruction} is how a shell asks for completions, with COMP_WORDS and COMP_CWORD set; for "
+            f"anything else unset {COMPLETION}", 2,
+        )  # fmt: skip
 
 
 def _way_out(error: click.UsageError) -> str:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 )
 @common.length_or_all
 @common.TARGET
-@click.option("-c", "c", type=click.IntRange(min=0), default=0, help="Let the label depend on up to C inputs.")
+@click.option("-c", "c", metavar="C", type=common.Whole(0), default=0, help="Let the label depend on up to C inputs.")
 @click.option("--exact", is_flag=True, help="The most free positions possible, with proof (n up to about 14).")
 @common.SEED
 @common.TIME

@@ -12,6 +12,7 @@ import click
 
 from restrict.cli import common
 from restrict.cli.terminal import echo
+from restrict.wording import counted
 
 if TYPE_CHECKING:
     from restrict.simulate.measure import Measured
@@ -43,7 +44,7 @@ class Epsilon(click.ParamType):  # type: ignore[type-arg]
     show_default=True,
     help="How far any head's read may be from the hard one; at most 1/4, so that rounding restores it exactly.",
 )
-@click.option("--samples", type=click.IntRange(1, 10**6), default=200, show_default=True, help="Words to draw.")
+@click.option("--samples", type=common.Whole(1, 10**6), default=200, show_default=True, help="Words to draw.")
 @common.SEED
 @common.output_option("the softmax model (restrict-soft/1)")
 @click.option(
@@ -148,7 +149,11 @@ def _measured(found: Measured) -> None:
     if not found.words:
         echo("measured: nothing, one word of this length is too much")
         return
-    on = f"all {found.words} words" if found.exhaustive else f"{found.words} sampled words (estimate from below)"
+    on = (
+        f"all {counted(found.words, 'word')}"
+        if found.exhaustive
+        else f"{counted(found.words, 'sampled word')} (estimate from below)"
+    )
     wrong = "no wrong label" if not found.wrong else f"WRONG LABELS on {found.wrong} words; please report this as a bug"
     echo(f"measured: {found.error:.6g} on {on}, {wrong}")
 

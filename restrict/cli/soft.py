@@ -17,6 +17,7 @@ from restrict.cli.common import (
     LONGEST,
     Seconds,
     Text,
+    Whole,
     file_option,
     output_option,
     print_verdict,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 MODEL = click.argument("model", metavar="MODEL", shell_complete=complete_soft_model)
 LENGTHS = click.option("-n", "lengths", required=True, metavar="N[,N...]", help="Lengths, markers included.")
-SEED = click.option("--seed", type=click.IntRange(0, 2**62), default=0, show_default=True, help="Of the samples.")
+SEED = click.option("--seed", type=Whole(0, 2**62), default=0, show_default=True, help="Of the samples.")
 FIGURE = file_option("--figure", text="Draw it here (matplotlib).")
 
 
@@ -74,7 +75,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 @soft.command("influence")
 @MODEL
 @LENGTHS
-@click.option("--samples", type=click.IntRange(1, 10**7), default=2000, show_default=True, help="Exchanges to try.")
+@click.option("--samples", type=Whole(1, 10**7), default=2000, show_default=True, help="Exchanges to try.")
 @click.option("--logit", is_flag=True, help="Changes of logit differences instead of the activation's norm.")
 @click.option("--matrix", is_flag=True, help="Print the bound for every pair (position changed, position read).")
 @SEED
@@ -160,7 +161,7 @@ def _finite(row: dict[str, Any]) -> dict[str, Any]:
 @click.option("-L", "--language", required=True, type=Text(), help="parity or 2dyck.")
 @LENGTHS
 @click.option("-p", "p", default="1/10", show_default=True, help="The source's parameter, such as 0.1.")
-@click.option("--samples", type=click.IntRange(2, 10**7), default=2000, show_default=True, help="Strings to draw.")
+@click.option("--samples", type=Whole(2, 10**7), default=2000, show_default=True, help="Strings to draw.")
 @SEED
 @FIGURE
 @JSON
@@ -207,7 +208,7 @@ def _entropy_table(rows: Sequence[CrossEntropy]) -> str:
 @click.option("--fix", default=None, metavar="TEXT", help="Certify this instead of searching, such as 3:1,7:0.")
 @click.option(
     "--position",
-    type=click.IntRange(0, LONGEST),
+    type=Whole(0, LONGEST),
     default=None,
     help="Where the output is read, for models that have it everywhere.",
 )
@@ -404,9 +405,7 @@ def write_command(model: str, output: Path, as_json: bool) -> None:
 @click.argument("kind", type=click.Choice(["torch", "gpt2"]))
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @output_option("the model", required=True)
-@click.option(
-    "--heads", type=click.IntRange(min=1), required=True, help="Heads per layer, which the weights do not say."
-)
+@click.option("--heads", type=Whole(1), required=True, help="Heads per layer, which the weights do not say.")
 @click.option("--alphabet", default=None, help="The symbols: letters side by side, or separated by spaces.")
 @click.option("--labels", default=None, help="torch: names of the read-out's rows, separated by spaces.")
 @click.option("--start-marker", default=None, help="torch: the symbol of a marker in front.")

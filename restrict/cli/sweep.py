@@ -16,6 +16,7 @@ from restrict.cli import common
 from restrict.cli.common import check_writable, say
 from restrict.cli.terminal import echo
 from restrict.errors import UsageError
+from restrict.wording import counted
 
 if TYPE_CHECKING:
     from restrict.sweep.run import Engine
@@ -27,9 +28,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.command("sweep")
 @click.argument("spec", type=FILE)
 @click.option("-o", "--output", type=FILE, help="The rows, one JSON object per line.  [default: SPEC with .jsonl]")
-@click.option(
-    "--jobs", type=click.IntRange(0, 4096), default=None, help="Processes; 0: this one.  [default: all cores]"
-)
+@click.option("--jobs", type=common.Whole(0, 4096), default=None, help="Processes; 0: this one.  [default: all cores]")
 @click.option("--dask", metavar="ADDRESS|local", default=None, help="Run on this Dask cluster.")
 @click.option("--retry", is_flag=True, help="Run again what has a row with an error.")
 @click.option("--recheck", is_flag=True, help="Do nothing new: check the certificates of all rows again.")
@@ -131,9 +130,12 @@ def _report(summary: dict[str, Any], rows: Path, parquet: Path | None, as_json: 
         click.echo(json.dumps(summary))
         return
     if "checked" in summary:
-        echo(f"{rows}: {summary['checked']} certificates verified, {summary['without']} rows have none")
+        echo(
+            f"{rows}: {counted(summary['checked'], 'certificate')} verified, "
+            f"{counted(summary['without'], 'row')} without one"
+        )
     else:
-        echo(f"{rows}: {summary['items']} items, {summary['new']} new, {summary['failed']} with an error")
+        echo(f"{rows}: {counted(summary['items'], 'item')}, {summary['new']} new, {summary['failed']} with an error")
     if parquet is not None:
         echo(f"table in {parquet}")
 

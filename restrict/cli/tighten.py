@@ -9,6 +9,7 @@ import click
 
 from restrict.cli import common
 from restrict.cli.terminal import echo
+from restrict.wording import counted
 
 
 @click.command()
@@ -45,7 +46,7 @@ def tighten(model: str, certificate: Path, proofs: Path | None, time: float | No
         click.echo(json.dumps(document))
         return
     open_ = found.c - len(found.needed)
-    echo(f"c = {found.c} after removing {len(found.removed)} of {start.claim.c} claimed dependencies, by SAT")
+    echo(f"c = {found.c} after removing {len(found.removed)} of {counted(start.claim.c, 'claimed dependency')}, by SAT")
     echo(f"  certainly needed: {len(found.needed)}" + (f", undecided: {open_}" if open_ else " (so c is exact)"))
     if proofs is not None and found.proofs:
-        echo(f"  {len(found.proofs)} verified proofs in {proofs}")
+        echo(f"  {counted(len(found.proofs), 'verified proof')} in {proofs}")

@@ -32,7 +32,7 @@ from restrict.cli.terminal import complete_language, complete_model, echo
     help="Instead of a language, a model.",
 )
 @click.option(
-    "--from", "first", type=click.IntRange(0, 1_000_000), default=0, help="Only lengths from here on, markers counted."
+    "--from", "first", type=common.Whole(0, 1_000_000), default=0, help="Only lengths from here on, markers counted."
 )
 @STATES
 @common.output_option("the proof")
@@ -45,7 +45,7 @@ def verify(
 
     For order-only models: scores that compare query and key values, and periodic or threshold predicates of positions.
     """
-    from restrict.all_lengths.verify import Proved
+    from restrict.all_lengths.evidence import Proved
     from restrict.all_lengths.verify import verify as run
     from restrict.errors import NotEstablished, UsageError
     from restrict.model.source import load

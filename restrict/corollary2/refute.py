@@ -41,6 +41,7 @@ from restrict.model.trace import run_batch
 from restrict.optimum.enumeration import few_restrictions
 from restrict.restriction import Restriction
 from restrict.task import Target, Task
+from restrict.wording import counted
 
 if TYPE_CHECKING:
     from restrict.corollary2.exact import Unfinished
@@ -136,7 +137,8 @@ def _bounded(found: NoRefutation, bound: Unfinished | None) -> NoRefutation:
 
 def _every_length(task: Task, language: Language, found: NoRefutation) -> Immune | NoRefutation:
     """A proof instead of "not found", where the model recognises the language at every length."""
-    from restrict.all_lengths.verify import Proved, verify
+    from restrict.all_lengths.evidence import Proved
+    from restrict.all_lengths.verify import verify
 
     if not isinstance(language, Regular) or task.instance.model.output.position != "last":
         return found
@@ -421,7 +423,7 @@ def _immune(task: Task, language: Language, refused: int) -> NoRefutation:
         example = certified(task, search.best.fixed, search.best.cone)
         k = len(search.best.fixed)
         kind = _decided(language, example)
-        how = f"forcing the output takes {k} position{'s' * (k != 1)} at most, and then every word is {kind}"
+        how = f"forcing the output takes {counted(k, 'position')} at most, and then every word is {kind}"
         if kind is None:
             how = "the restrictions found that force the output decide membership, or leave it unknown"
     if "exact" in task.provenance:

@@ -50,6 +50,10 @@ class LayerObjective:
     kind: Literal["long", "short"] = "long"
     tau: float = 20.0
 
+    def text(self) -> str:
+        """What is made small, in words."""
+        return f"few {'long lists' if self.kind == 'long' else 'positions with lists'} (scale {self.tau:g})"
+
     def phi(self, size: int) -> F64:
         """The objective of a position by the number of inputs that it depends on.
 

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 from restrict.depth_reduction.ctransformer import CTransformer
 from restrict.errors import UsageError
+from restrict.wording import counted
 
 
 def fraction(value: float | Fraction) -> Fraction:
@@ -75,4 +76,6 @@ def need_length(t: CTransformer, k: int) -> None:
     if t.n <= c * k:
         most = (t.n - 1) // c
         advice = f"take k <= {most}, or n >= {c * k + 1}" if most else f"take n >= {c * k + 1}"
-        raise UsageError(f"n = {t.n} is too small for k = {k} selections of activations with c = {c} inputs: {advice}")
+        raise UsageError(
+            f"n = {t.n} is too small for k = {k} selections of activations of up to {counted(c, 'input')}: {advice}"
+        )

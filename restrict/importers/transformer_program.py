@@ -30,6 +30,7 @@ from restrict.importers.tp_tree import Attention, Mlp, Program, Value
 from restrict.importers.tp_weights import OutputWeights, read_embeddings, read_weights
 from restrict.model.program import Model
 from restrict.model.validate import NAME
+from restrict.wording import counted
 
 RULES = ("trained", "printed")
 START, END, PAD = "<s>", "</s>", "<pad>"
@@ -294,10 +295,11 @@ def _final(setting: _Setting, best: str, classes: int) -> Variable:
 def _rule_notes(rule: str, program: Program, open_heads: list[Attention]) -> tuple[str, ...]:
     heads = sum(isinstance(s, Attention) for s in program.steps)
     if rule == "printed":
-        return (f"rule: printed (a matching self is len(matches) away); exact for all {heads} heads",)
+        return ("rule: printed (a matching self is len(matches) away); exact for every head",)
     same = heads - len(open_heads)
     names = ", ".join(s.name for s in open_heads[:6]) + (", ..." if len(open_heads) > 6 else "")
-    text = f"rule: trained (a matching self ranks last); the printed text means the same for {same} of {heads} heads"
+    means = f"the printed text means the same for {same} of {counted(heads, 'head')}"
+    text = f"rule: trained (a matching self ranks last); {means}"
     return (text + (f", and may differ for {names}" if open_heads else ""),)
 
 

@@ -141,9 +141,7 @@ def _transformer(path: Path, content: bytes) -> Transformer:
     embed = tensors.take("embed", None, None)
     symbols, d = len(alphabet) + sum(m is not None for m in markers), embed.ints.shape[1]
     if embed.ints.shape[0] != symbols:
-        raise ModelError(
-            f"tensor 'embed' has {embed.ints.shape[0]} rows; there are {symbols} symbols, markers included"
-        )
+        raise ModelError(f"tensor 'embed' has {embed.ints.shape[0]} rows; the alphabet with its markers has {symbols}")
     position = tensors.take("position", None, d) if "position" in tensors.found else None
     layers = tuple(_layer(node, f"layers.{at}", tensors, d) for at, node in enumerate(fields["layers"].items()))
     unembed = tensors.take("unembed", None, d)

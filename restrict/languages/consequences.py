@@ -100,7 +100,8 @@ def _by_forcing(facts: Facts) -> list[Consequence]:
         return [Consequence(HAHN, ANY, "open", text)]
     residue, period, rate = found
     where = "all large n" if period == 1 else f"large n = {residue} mod {period}"
-    least = "a fixed share of the positions" if rate is None else f"{rate} n symbols, up to a constant"
+    symbols = "n symbols" if rate == 1 else f"{rate} n symbols"
+    least = "a fixed share of the positions" if rate is None else f"{symbols}, up to a constant"
     text = f"no {MACHINE}: deciding membership takes {least}, at {where}, and such a model's output takes fewer"
     return [Consequence(HAHN, ANY, "excluded", text)]
 

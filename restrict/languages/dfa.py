@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restrict.errors import ResourceLimit
+from restrict.wording import counted
 
 MAX_STATES = 200_000
 
@@ -70,7 +71,7 @@ class Dfa:
         return good if member else ~good
 
     def __repr__(self) -> str:
-        return f"Dfa({self.states} states, {len(self.alphabet)} symbols)"
+        return f"Dfa({counted(self.states, 'state')}, {counted(len(self.alphabet), 'symbol')})"
 
 
 def minimal(alphabet: Sequence[str], delta: Sequence[Sequence[int]], start: int, accept: Iterable[int]) -> Dfa:

@@ -24,6 +24,7 @@ import numpy as np
 
 from restrict.errors import ResourceLimit
 from restrict.languages.dfa import Dfa
+from restrict.wording import counted
 
 MAX_ELEMENTS = 20_000
 MIN_ELEMENTS = 200
@@ -188,5 +189,5 @@ def quasi_aperiodic(dfa: Dfa) -> Aperiodicity:
     for one in sorted(stable):
         cycle = group_cycle(np.frombuffer(one, dtype=np.int64))
         if cycle:
-            return Aperiodicity(False, f"stable semigroup, words of {s} symbols", None, cycle)
-    return Aperiodicity(True, f"stable semigroup, words of {s} symbols, {len(stable)} elements")
+            return Aperiodicity(False, f"stable semigroup, words of {counted(s, 'symbol')}", None, cycle)
+    return Aperiodicity(True, f"stable semigroup, words of {counted(s, 'symbol')}, {len(stable)} elements")

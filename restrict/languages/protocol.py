@@ -20,10 +20,29 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from restrict.errors import UsageError, quote
+from restrict.model.brackets import brackets
 from restrict.restriction import Restriction
 
 Word = tuple[str, ...]
 Pattern = tuple[str | None, ...]
+
+
+def the_language(given: object) -> Language:
+    """The language of a call.
+
+    Args:
+        given: what the caller gave.
+
+    Returns:
+        The same object.
+
+    Raises:
+        UsageError: something else, such as the text of a specification, was given.
+    """
+    if isinstance(given, Language):
+        return given
+    advice = f"; use restrict.language({quote(given)})" if isinstance(given, str) else ""
+    raise UsageError(f"expected a Language, not {quote(given)}{advice}")
 
 
 @dataclass(frozen=True)
@@ -319,5 +338,22 @@ def check_alphabet(language: Language, alphabet: Sequence[str], who: str) -> Non
         difference = sorted(ours ^ theirs)
         raise UsageError(
             f"the language {language.name} is over {' '.join(language.alphabet)[:60]!r} and {who} over "
-            f"{' '.join(alphabet)[:60]!r}: {quote(difference[0])} is in only one of them"
+            f"{' '.join(alphabet)[:60]!r}: {quote(difference[0])} is in only one of them{_over(language, alphabet)}"
         )
+
+
+def _over(language: Language, alphabet: Sequence[str]) -> str:
+    """How the language is written over another alphabet, where it can be, for a message."""
+    head, _, rest = language.spec.partition(":")
+    name, kinds = head.partition("[")[0], len(alphabet) // 2
+    written = f"{name}[{('' if all(len(s) == 1 for s in alphabet) else ' ').join(alphabet)}]"
+    if name == "regex" and set(language.alphabet) < set(alphabet):
+        return f"; over all of these it is '{written}:{rest}'"
+    if name == "palindromes" and all(len(s) == 1 for s in alphabet):
+        return f"; over the latter it is '{name}:{''.join(alphabet)}'"
+    if name not in ("dyck", "shuffle-dyck") or len(alphabet) % 2 or not alphabet or len(written) > 80:
+        return ""
+    more = rest.lstrip("0123456789")
+    if tuple(alphabet) == brackets(kinds):
+        return f"; did you mean '{name}:{kinds}{more}'?"
+    return f"; over the latter it is '{written}:{kinds}{more}', each opener followed by its closer"

@@ -22,6 +22,7 @@ from restrict.languages.subset import cheapest
 from restrict.model.validate import check_symbol
 from restrict.restriction import Restriction
 from restrict.strictjson import Node
+from restrict.wording import counted
 
 DFA_FORMAT = "restrict-dfa/1"
 COUNT_BUDGET = 20_000_000_000
@@ -130,7 +131,7 @@ class Regular(ByPattern):
         return forcing(member, cells, pattern, start, method)
 
     def __repr__(self) -> str:
-        return f"Regular({self.spec!r}, {self.dfa.states} states)"
+        return f"Regular({self.spec!r}, {counted(self.dfa.states, 'state')})"
 
 
 def _push(ways: list[int], edges: list[list[tuple[int, int]]]) -> list[int]:

@@ -35,6 +35,7 @@ from restrict.model.variables import (
     references,
     rule_of,
 )
+from restrict.wording import counted
 
 if TYPE_CHECKING:
     pass
@@ -182,11 +183,13 @@ class Model:
             rows.append(
                 (v.name, "head", read, v.mask, v.ties) if isinstance(v, Head) else (v.name, "map", read, "", "")
             )
-        title = f"{self.name}: {len(self.alphabet)} symbols, output {self.output.variable} ({self.output.position})"
+        symbols = counted(len(self.alphabet), "symbol")
+        title = f"{self.name}: {symbols}, output {self.output.variable} ({self.output.position})"
         return grid_table(title, ("variable", "kind", "reads", "mask", "ties"), rows)
 
     def __repr__(self) -> str:
-        return f"Model({self.name!r}, {len(self.alphabet)} symbols, {len(self.variables)} variables)"
+        symbols, variables = counted(len(self.alphabet), "symbol"), counted(len(self.variables), "variable")
+        return f"Model({self.name!r}, {symbols}, {variables})"
 
 
 def _located(place: str, function: Callable[..., T], *args: object) -> T:

@@ -13,6 +13,7 @@ from restrict.report.drawing import Drawing, Group, Shape
 from restrict.report.page import Page, Section, word_copy
 from restrict.report.text import check_command
 from restrict.strictjson import Node
+from restrict.wording import counted
 
 DRAWN = 60
 """Automata of more states are not drawn."""
@@ -40,8 +41,9 @@ def automaton_page(root: Node, path: Path) -> Page:
 def _sentence(found: Regular) -> str:
     """The language in one sentence."""
     dfa = found.dfa
-    states = f"{dfa.states} state{'s' * (dfa.states != 1)}"
-    return f"The minimal automaton has {states} over {len(dfa.alphabet)} symbols; {len(dfa.accept)} of them accept."
+    states = counted(dfa.states, "state")
+    symbols, accept = counted(len(dfa.alphabet), "symbol"), "accepts" if len(dfa.accept) == 1 else "accept"
+    return f"The minimal automaton has {states} over {symbols}; {len(dfa.accept)} of them {accept}."
 
 
 def dfa_sections(found: Regular) -> list[Section]:
@@ -112,7 +114,7 @@ def draw_dfa(dfa: Dfa) -> Drawing:
     states = dfa.states
     radius = max(100.0, states * 24 / math.pi) if states > 1 else 0.0
     size = 2 * radius + 200
-    drawing = Drawing(size, size, f"automaton of {states} states")
+    drawing = Drawing(size, size, f"automaton of {counted(states, 'state')}")
     place = {
         q: (
             size / 2 - radius * math.cos(2 * math.pi * q / states),
@@ -126,7 +128,7 @@ def draw_dfa(dfa: Dfa) -> Drawing:
             arrows.setdefault((q, to), []).append(symbol)
     lines, names = drawing.group(), drawing.group()
     for (q, to), symbols in arrows.items():
-        text = " ".join(symbols) if len(" ".join(symbols)) < 18 else f"{len(symbols)} symbols"
+        text = " ".join(symbols) if len(" ".join(symbols)) < 18 else counted(len(symbols), "symbol")
         _arrow(lines, names, place[q], place[to], (size / 2, size / 2), text)
     nodes = drawing.group()
     for q, (x, y) in place.items():

@@ -12,6 +12,7 @@ from restrict.report.page import Page, Section
 from restrict.report.picture import Axis
 from restrict.report.scene import LEFT
 from restrict.report.text import check_command, span
+from restrict.wording import counted
 
 DRAWN = 80
 """Boxes that are drawn and listed."""
@@ -32,14 +33,14 @@ def bound_page(bound: LowerBound, path: Path, model: Model | None = None, checke
     """
     least = bound.at_least(model) if model is not None else min([*bound.labels.values(), bound.others or 0], default=0)
     where = "the output" if bound.target == "last" else f"the output at {bound.target}"
-    claim = f"Forcing {where} fixes at least {least} position{'s' * (least != 1)} (certified bound)."
+    claim = f"Forcing {where} fixes at least {counted(least, 'position')} (certified bound)."
     page = Page(f"{bound.model_name}, n = {bound.n}", "Lower bound", claim)
     widest = max((len(box) for box in bound.boxes), default=0)
     facts = [
         ("model", f"{bound.model_name} (SHA-256 {bound.sha256 or 'none: a model without a file'})"),
         ("length n", str(bound.n)),
         ("label by label", label_bounds(bound)),
-        ("boxes", f"{len(bound.boxes)}, each of at most {widest} positions"),
+        ("boxes", f"{len(bound.boxes)}, each of at most {counted(widest, 'position')}"),
         ("checked", checked or "not here; the command at the end of this page checks it"),
     ]
     page.sections.append(Section("The claim", facts=facts))
@@ -76,7 +77,9 @@ def draw_boxes(bound: LowerBound) -> Drawing:
     axis = Axis(bound.n)
     dx = max(4.0, min(30.0, 900.0 / axis.cells))
     shown = bound.boxes[:DRAWN]
-    drawing = Drawing(LEFT + axis.cells * dx + 16, 46 + HEIGHT * len(shown), f"{len(shown)} boxes of a lower bound")
+    drawing = Drawing(
+        LEFT + axis.cells * dx + 16, 46 + HEIGHT * len(shown), f"{counted(len(shown), 'box')} of a lower bound"
+    )
     group = drawing.group()
     for at, box in enumerate(shown):
         y = 12 + HEIGHT * at
@@ -88,6 +91,6 @@ def draw_boxes(bound: LowerBound) -> Drawing:
         x = LEFT + (cell + 0.5) * dx
         group.shapes.append(Shape("text", (x, 24 + HEIGHT * len(shown), 9), "quiet", str(axis.span(cell)[0]), "middle"))
     if len(bound.boxes) > DRAWN:
-        text = f"{len(bound.boxes) - DRAWN} more boxes"
+        text = counted(len(bound.boxes) - DRAWN, "more box")
         group.shapes.append(Shape("text", (LEFT, 38 + HEIGHT * len(shown), 9), "quiet", text))
     return drawing

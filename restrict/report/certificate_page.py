@@ -18,6 +18,7 @@ from restrict.report.scene import scene
 from restrict.report.text import check_command, fixed_list, headline, span_list
 from restrict.restriction import Restriction
 from restrict.strictjson import Node
+from restrict.wording import counted
 
 MOST_CASES = 40
 """Cases of a tree that are told."""
@@ -112,7 +113,8 @@ def _claim(outline: Outline, model: Model | None, found: Certificate | None) -> 
         sentence = headline(model, found)
         return sentence[0].upper() + sentence[1:] + "."
     where = "every output" if outline.target == "all" else "the output"
-    return f"With the restriction, {where} depends on at most {outline.claim.c} of {outline.claim.free} free inputs."
+    free = counted(outline.claim.free, "free input")
+    return f"With the restriction, {where} depends on at most {outline.claim.c} of {free}."
 
 
 def _facts(loaded: Loaded, checked: str | None) -> list[tuple[str, str]]:
@@ -120,7 +122,7 @@ def _facts(loaded: Loaded, checked: str | None) -> list[tuple[str, str]]:
     outline, claim = loaded.outline, loaded.outline.claim
     fixed = sum(count for _, count, _ in outline.fixed)
     cone = outline.cone
-    size = "every node" if cone == "all" else f"{sum(c for p in cone.values() for _, c in p)} nodes"
+    size = "every node" if cone == "all" else counted(sum(c for p in cone.values() for _, c in p), "node")
     rows = [
         ("model", f"{outline.model_name} (SHA-256 {outline.sha256 or 'none: a model without a file'})"),
         ("length n", str(outline.n)),
@@ -215,7 +217,7 @@ def _cases(model: Model, found: Certificate) -> Section:
         claim = claim_of(abstract_run(instance, rho | Restriction.of(instance, dict(path)), cone), found.target)
         when = ", ".join(f"{p} is {alphabet[a]}" for p, a in path.items()) or "always"
         labels = dict.fromkeys(instance.label(v) for v in claim.values or ())
-        rows.append((when, ", ".join(labels), f"{claim.c} inputs"))
+        rows.append((when, ", ".join(labels), counted(claim.c, "input")))
     section.rows = rows
     if len(paths) > MOST_CASES:
         section.words.append(f"The first {MOST_CASES} of {len(paths)} cases.")

@@ -13,6 +13,7 @@ from restrict.model.program import Model
 from restrict.optimum.exact import Exact
 from restrict.optimum.lower_bound import Bounds
 from restrict.report.text import fixed_list, optimum_by, span
+from restrict.wording import counted
 
 WHY = {
     "optimal": "the bound is reached",
@@ -41,7 +42,7 @@ def best_lower(
         The bound and where it comes from; of equal ones a certified one first.
     """
     bound = bounds.bound
-    known = [(bounds.at_least, f"certified by {len(bound.boxes)} boxes")]
+    known = [(bounds.at_least, f"certified by {counted(len(bound.boxes), 'box')}")]
     if exact is not None and exact.c == 0:
         known.append((exact.lower, "exact search"))
     if certificate is not None and "optimum" in certificate.provenance:
@@ -59,7 +60,7 @@ def verdict(model: Model, certificate: Certificate, bounds: Bounds, exact: Exact
     if least >= fixed:
         if fixed == 0:
             return "0 fixed, optimal"
-        positions = f"{fixed - 1} position{'s' * (fixed != 2)}"
+        positions = counted(fixed - 1, "position")
         force = "force" if fixed != 2 else "forces"
         return f"{fixed} fixed, optimal: no {positions} {force} the output (proved: {kind})"
     return f"{fixed} fixed, at least {least} ({kind})"
@@ -88,15 +89,17 @@ def bound_lines(model: Model, bounds: Bounds) -> str:
     bound = bounds.bound
     where = "the output" if bound.target == "last" else f"the output at {bound.target}"
     lines = [
-        f"{model.name} at n = {bound.n}: forcing {where} fixes at least {bounds.at_least} position"
-        f"{'s' * (bounds.at_least != 1)} (certified bound)",
+        f"{model.name} at n = {bound.n}: forcing {where} fixes at least "
+        f"{counted(bounds.at_least, 'position')} (certified bound)",
         f"  labels  {label_bounds(bound)}",
         f"  proof   {proof_line(bounds)}",
         f"  beside  disjoint boxes alone: at least {bounds.disjoint}",
     ]
     optimum = known_optimum(model, bound.n) if bound.target in ("last", bound.n - 1) else None
     if optimum is not None:
-        lines.append(f"  optimum {optimum} fixed positions (exact, known for this model: instances/README.md)")
+        lines.append(
+            f"  optimum {counted(optimum, 'fixed position')} (exact, known for this model: instances/README.md)"
+        )
     if bounds.forcing is not None:
         fixed, exactly = len(bounds.forcing.restriction.fixed), "exact: the optimum"
         kind = exactly if fixed == bounds.at_least else "certified bound"
@@ -109,7 +112,8 @@ def proof_line(bounds: Bounds) -> str:
     """What the proof consists of."""
     boxes = bounds.bound.boxes
     widest = max((len(box) for box in boxes), default=0)
-    return f"{len(boxes)} boxes of up to {widest} positions; no fewer positions conflict with all that exclude a label"
+    size = f"{counted(len(boxes), 'box')} of up to {counted(widest, 'position')}"
+    return f"{size}; no fewer positions conflict with all that exclude a label"
 
 
 def label_bounds(bound: LowerBound) -> str:

@@ -21,6 +21,7 @@ from restrict.model.graph import depths
 from restrict.model.program import Head, Instance, Variable
 from restrict.report.text import fixed_list, span, span_list
 from restrict.restriction import Restriction, runs
+from restrict.wording import counted
 
 EXACT = 400
 """Positions up to which every position has a spot of its own."""
@@ -270,7 +271,7 @@ class _Painter:
         for variable in self.drawn:
             kind = "head" if isinstance(variable, Head) else "map"
             tracks.append(Track(variable.name, self.depth[variable.name], kind, self._spots(variable)))
-        notes = [f"{self.left_out} more variables are examined and not drawn"] * bool(self.left_out)
+        notes = [f"{counted(self.left_out, 'more variable')} examined and not drawn"] * bool(self.left_out)
         return Picture(self.axis, tracks, notes)
 
     def _spots(self, variable: Variable) -> list[Spot]:
@@ -293,8 +294,10 @@ class _Painter:
         if len(nodes) > 1:
             start, stop = self.axis.span(cell)
             most = max(facts[i][1].bit_count() for i in nodes)
-            lines = [f"{variable.name} at {start} to {stop - 1}: {len(nodes)} nodes examined, {forced} forced"]
-            lines += [f"each depends on at most {most} inputs"]
+            lines = [
+                f"{variable.name} at {start} to {stop - 1}: {counted(len(nodes), 'node')} examined, {forced} forced"
+            ]
+            lines += [f"each depends on at most {counted(most, 'input')}"]
         after, before = list[I64](), list[I64]()
         for i in nodes[: TOLD if len(nodes) > 1 else 1]:
             lines += self._told(variable, i, after, before)
@@ -322,7 +325,7 @@ class _Painter:
             lines[0] += f" ({', '.join(list(labels)[:4])})"
         if len(values) > 1:
             where = f": {span(positions_of(depends), TOLD)}" if count else ""
-            lines.append(f"depends on {count} free input{'s' * (count != 1)}{where}")
+            lines.append(f"depends on {counted(count, 'free input')}{where}")
         if isinstance(variable, Head):
             now, once = candidates(self.after, variable, i), candidates(self.before, variable, i)
             after += [j for j, _ in now.values()]

@@ -18,6 +18,7 @@ from restrict.report.picture import Axis, fixed_counts
 from restrict.report.scene import LEFT
 from restrict.report.text import span
 from restrict.restriction import runs
+from restrict.wording import counted
 
 HEIGHT = 26.0
 LOOK = {1: "first", 2: "second", 3: "fixed"}
@@ -122,6 +123,7 @@ def _parts(layer: int, step: Reduction) -> list[tuple[int, int, Sequence[int], s
         ),
         (
             layer, 3, tuple(step.restriction.fixed),
-            f"{d['pairs']} pairs captured by {d['method']}; then c = {noted['c']}", f"c <= {noted['c_bound']}",
+            f"{counted(d['pairs'], 'pair')} captured by {d['method']}; then c = {noted['c']}",
+            f"c <= {noted['c_bound']}",
         ),
     ]  # fmt: skip

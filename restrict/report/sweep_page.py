@@ -11,6 +11,7 @@ from typing import Any
 from restrict.errors import ModelError
 from restrict.report.drawing import Drawing, Shape
 from restrict.report.page import Page, Section
+from restrict.wording import counted
 
 LISTED = 200
 """Rows that are listed."""
@@ -56,7 +57,7 @@ def sweep_page(content: bytes, path: Path) -> Page:
     rows = _rows(content, path)
     good = [row for row in rows if row["ok"]]
     failed = Counter(str(row.get("error"))[:200] for row in rows if not row["ok"])
-    claim = f"{len(rows)} rows: {len(good)} with a result, {len(rows) - len(good)} with an error."
+    claim = f"{counted(len(rows), 'row')}: {len(good)} with a result, {len(rows) - len(good)} with an error."
     page = Page(path.name, "Sweep", claim)
     seconds = [float(row["seconds"]) for row in rows if isinstance(row.get("seconds"), int | float)]
     facts = [("models", str(len({row.get("model") for row in rows}))), ("seconds in all", f"{sum(seconds):.1f}")]
@@ -68,8 +69,8 @@ def sweep_page(content: bytes, path: Path) -> Page:
         ]
         page.sections.append(Section("What was fixed", words, drawing=draw_points(points)))
     if failed:
-        counted = [(error, str(count)) for error, count in failed.most_common(20)]
-        page.sections.append(Section("Errors", head=("error", "rows"), rows=counted))
+        reasons = [(error, str(count)) for error, count in failed.most_common(20)]
+        page.sections.append(Section("Errors", head=("error", "rows"), rows=reasons))
     listed = [[str(row.get("model"))[:80], *(_cell(row.get(name)) for name in COLUMNS)] for row in rows[:LISTED]]
     words = [f"The first {LISTED} of {len(rows)}."] if len(rows) > LISTED else []
     page.sections.append(Section("Row by row", words, head=("model", *COLUMNS), rows=listed))

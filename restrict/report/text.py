@@ -16,6 +16,7 @@ from restrict.model.examples.known import known_optimum
 from restrict.model.program import Instance, Model
 from restrict.model.source import GENERATORS
 from restrict.restriction import Restriction, runs
+from restrict.wording import counted
 
 WIDTH = 64
 WIDEST = 60
@@ -42,7 +43,7 @@ def restriction_picture(fixed: Sequence[tuple[int, int, str]], n: int, pinned: C
             counts[part] += max(0, min(stop, start + count) - max(first, start))
     size = max(1, n // WIDTH)
     strip = "".join(SHADES[min(len(SHADES) - 1, -(-c * (len(SHADES) - 1) // size))] for c in counts)
-    return f"  |{strip}|  each cell is {size} positions; blank = none fixed, # = all"
+    return f"  |{strip}|  each cell is {counted(size, 'position')}; blank = none fixed, # = all"
 
 
 def fixed_list(rho: Restriction | Sequence[Sequence[Any]], most: int = 12) -> str:
@@ -69,14 +70,15 @@ def span_list(spans: Sequence[Sequence[int]], most: int = 8) -> str:
 
 def headline(model: Model, certificate: Certificate) -> str:
     """The claim in words."""
-    at, claim = model.at(certificate.n), certificate.claim
-    where = "the output" if certificate.target == "last" else f"the output at {certificate.target}"
+    instance, claim = model.at(certificate.n), certificate.claim
+    output = "the output" if certificate.target == "last" else f"the output at {certificate.target}"
     if claim.values is None:
         return f"every output depends on at most {claim.c} of the free inputs"
-    labels = list(dict.fromkeys(at.label(v) for v in claim.values))
+    labels = list(dict.fromkeys(instance.label(v) for v in claim.values))
+    free = counted(claim.free, "free input")
     if len(labels) == 1:
-        return f"{where} is forced: {labels[0]}, whatever the {claim.free} free inputs are"
-    return f"{where} depends on at most {claim.c} of the {claim.free} free inputs: {span(claim.dependencies or ())}"
+        return f"{output} is forced: {labels[0]}, whatever the {free} {'is' if claim.free == 1 else 'are'}"
+    return f"{output} depends on at most {claim.c} of the {free}: {span(claim.dependencies or ())}"
 
 
 def summary(model: Model, certificate: Certificate) -> str:
@@ -88,17 +90,16 @@ def summary(model: Model, certificate: Certificate) -> str:
         f"  fixed   {fixed} of {n} positions, {certificate.free} free ({100 * certificate.free / n:.4g} %)",
         f"  c       {certificate.c} (certified bound on the inputs that the output depends on)",
         f"  rho     {fixed_list(certificate.restriction)}",
-        f"  cone    {'every node' if size is None else f'{size} node' + 's' * (size != 1)} to examine",
+        f"  cone    {'every node' if size is None else counted(size, 'node')} to examine",
     ]
     if certificate.split or certificate.cases is not None:
         lines.append(cases_line(certificate))
     known = known_optimum(model, n) if certificate.target in ("last", n - 1) and certificate.c == 0 else None
     if known is not None:
-        lines.append(f"  optimum {known} fixed positions (exact, known for this model: instances/README.md)")
+        lines.append(f"  optimum {counted(known, 'fixed position')} (exact, known for this model: instances/README.md)")
     elif "optimum" in certificate.provenance:
-        lines.append(
-            f"  optimum {certificate.provenance['optimum']} fixed positions (exact, {optimum_by(certificate)})"
-        )
+        optimum = counted(certificate.provenance["optimum"], "fixed position")
+        lines.append(f"  optimum {optimum} (exact, {optimum_by(certificate)})")
     return "\n".join(lines)
 
 
@@ -111,7 +112,8 @@ def cases_line(certificate: Certificate) -> str:
     """How a certificate that is split, or has a tree of cases, is proved."""
     if certificate.cases is not None:
         paths = [path for path, _ in leaves(certificate.cases)]
-        return f"  cases   a tree of {len(paths)} cases over {len(set().union(*paths))} positions: proved case by case"
+        positions = counted(len(set().union(*paths)), "position")
+        return f"  cases   a tree of {counted(len(paths), 'case')} over {positions}: proved case by case"
     return f"  split   over position{'s' * (len(certificate.split) > 1)} {span(certificate.split)}: proved case by case"
 
 
@@ -139,24 +141,26 @@ def certificate_picture(outline: Outline, model: Model | None = None, found: Cer
         return "\n".join(lines)
     if found.cases is not None:
         return "\n".join([*lines, cases_line(found)])
-    at = model.at(outline.n)
-    rho = Restriction.of(at, found.restriction.fixed)
+    instance = model.at(outline.n)
+    rho = Restriction.of(instance, found.restriction.fixed)
     if found.split:
         lines += [cases_line(found), "  before the split:"]
-    return "\n".join([*lines, "  cone", *_nodes(at, abstract_run(at, rho, found.cone), found)])
+    return "\n".join([*lines, "  cone", *_nodes(instance, abstract_run(instance, rho, found.cone), found)])
 
 
-def _nodes(at: Instance, run: AbstractRun, certificate: Certificate, most: int = 60) -> Iterable[str]:
+def _nodes(instance: Instance, run: AbstractRun, certificate: Certificate, most: int = 60) -> Iterable[str]:
     count = 0
-    for variable in at.model.variables:
+    for variable in instance.model.variables:
         for i, (values, depends) in run.facts.get(variable.name, {}).items():
             count += 1
             if count <= most:
                 shown = "{" + ",".join(map(str, values[:8])) + (",..." if len(values) > 8 else "") + "}"
                 size = depends.bit_count()
-                yield f"    {variable.name}[{i}] in {shown}" + (f", depends on {size} inputs" if size else "")
+                yield f"    {variable.name}[{i}] in {shown}" + (
+                    f", depends on {counted(size, 'input')}" if size else ""
+                )
     if count > most:
-        yield f"    ... and {count - most} more nodes"
+        yield f"    ... and {counted(count - most, 'more node')}"
 
 
 def witness_lines(found: Refutation) -> list[str]:

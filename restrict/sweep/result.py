@@ -20,6 +20,7 @@ from restrict.sweep.run import Engine, Rechecked, Step, recheck_rows, run_items
 from restrict.sweep.spec import read_spec
 from restrict.sweep.store import read_rows
 from restrict.sweep.table import write_parquet
+from restrict.wording import counted
 
 SHOWN = ("fixed_count", "free_fraction", "depends", "outcome", "seconds", "error")
 """Results that a table shows, where a row has them."""
@@ -99,12 +100,12 @@ class SweepResult:
         return recheck_rows(self.path, Engine(cores() if jobs is None else jobs), fast=fast)
 
     def __repr__(self) -> str:
-        return f"SweepResult({str(self.path)!r}, {len(self.rows)} rows, {self.failed} with an error)"
+        return f"SweepResult({str(self.path)!r}, {counted(len(self.rows), 'row')}, {self.failed} with an error)"
 
     def _repr_html_(self) -> str:
         axes = self.axes or ("model", "n")
         shown = [name for name in SHOWN if any(row.get(name) is not None for row in self.rows)]
-        title = f"sweep: {self.path.name}: {len(self.rows)} rows, {self.failed} with an error"
+        title = f"sweep: {self.path.name}: {counted(len(self.rows), 'row')}, {self.failed} with an error"
         rows = [[_cell(row.get(name)) for name in (*axes, *shown)] for row in self.rows]
         return grid_table(title, (*axes, *shown), rows)
 

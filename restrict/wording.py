@@ -1,0 +1,50 @@
+"""Words that depend on a number: "1 node", "2 nodes". Every line that counts something is worded here.
+
+Imports nothing, so that any module can use it.
+"""
+
+from __future__ import annotations
+
+SIBILANTS = ("s", "x", "ch", "sh")
+"""Endings whose plural is spoken with one more syllable."""
+
+
+def several(noun: str) -> str:
+    """The plural of a noun, or of words that end in one: "free positions", "boxes", "entries". Cost: O(1).
+
+    Args:
+        noun: the singular; its last word is the one that changes.
+
+    Returns:
+        The plural, by the regular rules of English.
+    """
+    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
+        return noun[:-1] + "ies"
+    return noun + ("es" if noun.endswith(SIBILANTS) else "s")
+
+
+def counted(count: int, noun: str) -> str:
+    """A number with what it counts: "1 node", "0 nodes", "2 nodes". Cost: O(1).
+
+    Args:
+        count: the number, at least 0.
+        noun: the singular, as in :func:`several`.
+
+    Returns:
+        The number, a space and the noun.
+    """
+    return f"{count} {noun if count == 1 else several(noun)}"
+
+
+def doing(count: int, noun: str, verb: str) -> str:
+    """The same with a verb: "1 position forces", "2 positions force". Cost: O(1).
+
+    Args:
+        count: the number, at least 0.
+        noun: the singular, as in :func:`several`.
+        verb: a regular verb as it stands after "they".
+
+    Returns:
+        The number, the noun and the verb.
+    """
+    return f"{counted(count, noun)} {several(verb) if count == 1 else verb}"
