@@ -518,6 +518,27 @@ def every_command() -> Iterator[tuple[str, click.Command]]:
             yield command.name or "", command
 
 
+@pytest.mark.parametrize(
+    ("words", "advice"),
+    [
+        (("check", "c.json", "and-of-ors"), "write `restrict check and-of-ors c.json`"),
+        (("check", "c.json", "and-of-ors", "--fast"), "write `restrict check and-of-ors c.json`"),
+        (("tighten", "c.json", "tribes"), "write `restrict tighten tribes c.json`"),
+        (("show", "random:layers=1"), "`restrict certify random:layers=1 -n N -o FILE` makes one"),
+        (("report", "tribes", "-o", "r.html"), "`restrict certify tribes -n N -o FILE` makes one"),
+    ],
+)
+def test_a_model_in_the_place_of_a_result_is_told_so(shell: Shell, words: tuple[str, ...], advice: str) -> None:
+    assert "is a model, where a file with a result is expected: " + advice in shell.bad(2, *words)
+
+
+@pytest.mark.parametrize("words", [["--help"], ["soft", "--help"]])
+def test_the_lists_of_commands_are_not_cut(shell: Shell, words: list[str]) -> None:
+    listed = shell.good(*words).split("Commands:")[1].split("Examples:")[0]
+    assert "..." not in listed
+    assert all(line.endswith(".") for line in listed.splitlines() if line.strip())
+
+
 def test_every_command_has_help_with_examples_and_json() -> None:
     assert set(EXAMPLES) == {name for name, _ in every_command()}
     for name, command in every_command():

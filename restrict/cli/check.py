@@ -29,6 +29,7 @@ def check(model: str, certificate: Path, fast: bool, as_json: bool, limit: int |
     from restrict.files import MAX_BYTES, read_bytes
     from restrict.model.source import is_there, load
 
+    common.no_model(certificate, f"write `restrict check {certificate} {model}`")
     # A pipe can be read only once; and the checker is to be the first to read what may be malformed.
     readable = fast and certificate.is_file() and certificate.stat().st_size <= MAX_BYTES
     likely = readable and b'"restrict-lower-bound/1"' in read_bytes(certificate)

@@ -37,6 +37,7 @@ def show(certificate: Path, model: str | None, as_json: bool) -> None:
     from restrict.report.text import certificate_picture, witness_lines
     from restrict.strictjson import Node, parse
 
+    common.no_model(certificate, f"`restrict certify {certificate} -n N -o FILE` makes one")
     if as_json or _has_page(certificate):
         from restrict.report.source import page_of
 
