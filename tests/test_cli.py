@@ -330,7 +330,9 @@ def test_a_malformed_file_is_exit_code_4(shell: Shell) -> None:
 
 
 def test_a_model_that_is_not_defined_at_this_length_is_exit_code_4(shell: Shell) -> None:
-    assert "not defined at n = 5: its condition is 'isqrt(n)" in shell.bad(4, "certify", "and-of-ors", "-n", "5")
+    said = shell.bad(4, "certify", "and-of-ors", "-n", "5")
+    assert "not defined at n = 5: its condition is 'isqrt(n)" in said
+    assert said.rstrip().endswith("it is at n = 4 and 9")
 
 
 def test_a_certificate_of_another_model_is_exit_code_4(shell: Shell) -> None:
