@@ -18,15 +18,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from restrict.all_lengths.verify import (
-        Automaton,
-        Counterexample,
-        Proved,
-        automaton,
-        certify_all_lengths,
-        certify_costs,
-        verify,
-    )
+    from restrict.all_lengths.automaton import Automaton, automaton
+    from restrict.all_lengths.certify import certify_all_lengths, certify_costs
+    from restrict.all_lengths.evidence import Counterexample, Proved
+    from restrict.all_lengths.verify import verify
     from restrict.all_lengths.wrong import WrongLengths, wrong_lengths
     from restrict.certificate.certificate import Certificate, Claim, certificate_of, load_certificate
     from restrict.certificate.check import check
@@ -66,12 +61,12 @@ if TYPE_CHECKING:
 from restrict.version import __version__
 
 _HOME = {
-    "Automaton": "restrict.all_lengths.verify",
-    "Counterexample": "restrict.all_lengths.verify",
-    "Proved": "restrict.all_lengths.verify",
-    "automaton": "restrict.all_lengths.verify",
-    "certify_all_lengths": "restrict.all_lengths.verify",
-    "certify_costs": "restrict.all_lengths.verify",
+    "Automaton": "restrict.all_lengths.automaton",
+    "Counterexample": "restrict.all_lengths.evidence",
+    "Proved": "restrict.all_lengths.evidence",
+    "automaton": "restrict.all_lengths.automaton",
+    "certify_all_lengths": "restrict.all_lengths.certify",
+    "certify_costs": "restrict.all_lengths.certify",
     "verify": "restrict.all_lengths.verify",
     "WrongLengths": "restrict.all_lengths.wrong",
     "wrong_lengths": "restrict.all_lengths.wrong",

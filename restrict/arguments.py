@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from restrict.errors import UsageError, quote
-from restrict.model.program import Model
+from restrict.model.program import Instance, Model
 
 SEEDS = 2**63
 """Seeds are below this."""
@@ -33,6 +33,23 @@ def the_model(given: Any) -> Model:
         return given
     advice = f"; use restrict.load({quote(given)})" if isinstance(given, str) else ""
     raise UsageError(f"expected a Model first, not {quote(given)}{advice}")
+
+
+def the_instance(given: Any) -> Instance:
+    """The instance of a call.
+
+    Args:
+        given: what the caller gave.
+
+    Returns:
+        The same object.
+
+    Raises:
+        UsageError: something else, such as a model, was given.
+    """
+    if isinstance(given, Instance):
+        return given
+    raise UsageError(f"expected an Instance first, such as model.at(n), not {quote(given)}")
 
 
 def the_integer(name: str, given: Any, least: int = 0, below: int | None = None) -> int:

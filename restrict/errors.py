@@ -67,7 +67,8 @@ def near_files(text: str) -> str:
     """
     folder, name = os.path.split(text)
     try:
-        names = {other.lower(): os.path.join(folder, other) for other in os.listdir(folder or ".")}
+        others = (other for other in os.listdir(folder or ".") if other != name)  # what is there may be a pipe
+        names = {other.lower(): os.path.join(folder, other) for other in others}
     except (OSError, ValueError):
         return ""
     near = get_close_matches(name.lower(), names, n=3, cutoff=0.8)

@@ -165,11 +165,11 @@ class Restriction:
                 raise UsageError(f"position {i} holds a marker and cannot be fixed")
 
     @staticmethod
-    def of(at: Instance, fixed: Mapping[int, str | int] | None = None) -> Restriction:
+    def of(instance: Instance, fixed: Mapping[int, str | int] | None = None) -> Restriction:
         """A restriction for a model at a length, checked against its alphabet.
 
         Args:
-            at: the model at a length.
+            instance: the model at a length.
             fixed: position to symbol, or to the symbol's index in the alphabet; by default nothing is fixed.
 
         Returns:
@@ -178,13 +178,15 @@ class Restriction:
         Raises:
             UsageError: a symbol outside the alphabet, or a position out of range or pinned.
         """
-        alphabet, out = at.model.alphabet, {}
+        alphabet, out = instance.model.alphabet, {}
         for i, symbol in (fixed or {}).items():
             text = alphabet[symbol] if isinstance(symbol, int | np.integer) and 0 <= symbol < len(alphabet) else symbol
             if text not in alphabet:
-                raise UsageError(f"symbol {quote(symbol)} at position {i} is not in the alphabet of {at.model.name!r}")
+                raise UsageError(
+                    f"symbol {quote(symbol)} at position {i} is not in the alphabet of {instance.model.name!r}"
+                )
             out[int(i)] = str(text)
-        return Restriction(at.n, out, frozenset(at.pinned))
+        return Restriction(instance.n, out, frozenset(instance.pinned))
 
     # ------------------------------------------------------------ counting
 
@@ -280,11 +282,11 @@ class Restriction:
         return ("" if all(len(c) == 1 for c in cells) else " ").join(cells)
 
     @staticmethod
-    def parse(at: Instance, text: str) -> Restriction:
+    def parse(instance: Instance, text: str) -> Restriction:
         """Read the text form back.
 
         Args:
-            at: the model at a length.
+            instance: the model at a length.
             text: as :meth:`text` writes it: one cell a position, ``*`` free, ``.`` at markers. Cells are single
                 characters, or are separated by white space.
 
@@ -294,18 +296,16 @@ class Restriction:
         Raises:
             UsageError: with the position of the fault.
         """
-        bare = text.strip()
-        spaced = any(c.isspace() for c in bare) or (len(bare) != at.n and any(len(s) > 1 for s in at.model.alphabet))
-        cells = text.split() if spaced else list(text.strip())
-        if len(cells) != at.n:
-            raise UsageError(f"the restriction {quote(text)} has {len(cells)} positions, not {at.n}")
-        pinned = at.pinned
+        bare, alphabet = text.strip(), instance.model.alphabet
+        spaced = any(c.isspace() for c in bare) or (len(bare) != instance.n and any(len(s) > 1 for s in alphabet))
+        cells = bare.split() if spaced else list(bare)
+        if len(cells) != instance.n:
+            raise UsageError(f"the restriction {quote(text)} has {len(cells)} positions, not {instance.n}")
+        pinned = instance.pinned
         for i, cell in enumerate(cells):
-            if (cell == PINNED and i not in pinned and PINNED not in at.model.alphabet) or (
-                i in pinned and cell != PINNED
-            ):
+            if (cell == PINNED and i not in pinned and PINNED not in alphabet) or (i in pinned and cell != PINNED):
                 raise UsageError(f"position {i} of the restriction is {cell!r}: write '.' exactly at the markers")
-        return Restriction.of(at, {i: c for i, c in enumerate(cells) if c != FREE and i not in pinned})
+        return Restriction.of(instance, {i: c for i, c in enumerate(cells) if c != FREE and i not in pinned})
 
     def to_json(self) -> list[list[Any]]:
         """The JSON form.

@@ -241,7 +241,7 @@ def test_help_needs_no_heavy_library() -> None:
         (("certify", "contains-one", "-n", "5", "--restriction", "**"), "'**' has 2 positions, not 5"),
         (("certify", "contains-one", "-n", "3", "--restriction", "*2*"), "symbol '2' at position 1"),
         (("check", "contains-one"), "Missing argument 'CERTIFICATE'"),
-        (("check", "contains-one", "none.json"), "none.json: cannot read: No such file or directory"),
+        (("check", "contains-one", "none.json"), "none.json: cannot be read: No such file or directory"),
         (("check", "frog", "none.json"), "'frog' is neither a file nor a built-in model"),
         (("check", "contains-one", "none.json", "--limit", "0"), "'--limit': 0 is less than 1"),
         (("show", "none.json"), "none.json: cannot read: No such file or directory"),
@@ -425,6 +425,24 @@ def test_ctrl_c_writes_the_best_certificate_so_far(tmp_path: Path) -> None:
     certificate = restrict.load_certificate(tmp_path / "c.json")
     assert certificate.provenance["stopped"] == "interrupted"
     assert restrict.check(restrict.load("tribes"), certificate).startswith("s VERIFIED n=64")
+
+
+def test_an_interrupt_inside_evaluated_text_ends_the_process_with_its_code(tmp_path: Path) -> None:
+    """Dataclasses are made of text while they are imported; Python would kill itself by the signal at its end."""
+    script = """if True:
+        from restrict.cli import entry, main
+
+        def run(words):
+            try:
+                exec("raise KeyboardInterrupt")
+            except KeyboardInterrupt:
+                return main.say("interrupted", 130)
+
+        main._run = run
+        entry.main()
+    """
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "restrict: interrupted\n")
 
 
 def interrupted(folder: Path, patience: float) -> tuple[int, str, str]:

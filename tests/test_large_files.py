@@ -12,6 +12,7 @@ from restrict.checker.account import Reject
 from restrict.checker.main import verify
 from restrict.errors import ModelError, NotEstablished, ResourceLimit
 from restrict.model.fileformat import loads
+from restrict.model.source import document_bytes
 from restrict.strictjson import Node, parse
 from scripts import bench_files
 from tests.test_cli import Shell
@@ -88,12 +89,43 @@ def test_deep_and_unfinished_files_end_in_one_line(
 
 
 @pytest.mark.parametrize("fast", [[], ["--fast"]])
-def test_a_file_beyond_the_limit_is_malformed_for_both_runs(
+def test_a_file_beyond_the_limit_is_malformed_for_both_runs_and_for_built_in_models(
     fast: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    model, certificate = tmp_path / "m.json", tmp_path / "c.json"
-    model.write_bytes(bench_files.dumps(bench_files.MODEL))
+    certificate = tmp_path / "c.json"
+    (tmp_path / "m.json").write_bytes(document_bytes("contains-one"))
     with certificate.open("wb") as file:
         file.truncate((64 << 20) + 1)
-    line = Shell(monkeypatch, capfd).bad(4, "check", *fast, model, certificate)
-    assert "larger than 64 MiB" in line
+    for model in (tmp_path / "m.json", "contains-one"):
+        for form in ([], ["--json"]):
+            line = Shell(monkeypatch, capfd).bad(4, "check", *fast, *form, model, certificate)
+            assert line == f"{certificate}: top level: larger than 64 MiB\n"
+
+
+PROOFS = {
+    "certificate": "certify contains-one -n 9 -o FILE",
+    "refutation": "refute contains-one -L parity -n 9 -o FILE",
+    "lower bound": "lower-bound contains-one -n 9 -o FILE",
+}
+
+
+@pytest.mark.parametrize("kind", PROOFS)
+def test_show_and_report_parse_a_proof_once(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Parsing is what takes long at a large file: nine seconds for five million keys."""
+    path, parsed = tmp_path / "c.json", list[str]()
+    shell = Shell(monkeypatch, capfd)
+    shell.good(*PROOFS[kind].replace("FILE", str(path)).split())
+
+    def counted(content: bytes, source: str) -> object:
+        parsed.append(source)
+        return parse(content, source)
+
+    for module in ("restrict.strictjson.parse", "restrict.report.source.parse"):
+        monkeypatch.setattr(module, counted)
+    page = tmp_path / "page.html"
+    for words in (["show"], ["show", "--json"], ["report", "-o", page]):
+        parsed.clear()
+        shell.good(*words[:1], path, *words[1:])
+        assert parsed.count(str(path)) == 1

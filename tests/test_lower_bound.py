@@ -353,6 +353,8 @@ def test_the_commands(tmp_path: Path) -> None:
     for options in ([], ["--fast"]):
         checked = runner.invoke(cli, ["check", spec, bound, *options])
         assert checked.output.startswith("s VERIFIED n=40 target=last at_least=2 labels=")
+        # A limit is in the trusted checker's steps, with --fast, too.
+        assert runner.invoke(cli, ["check", spec, bound, "--limit", "9", *options]).exit_code == 5
     assert "boxes" in runner.invoke(cli, ["show", bound, "--model", spec]).output
     as_json = json.loads(runner.invoke(cli, ["lower-bound", "contains-one", "-n", "12", "--json"]).output)
     assert as_json["optimal"]

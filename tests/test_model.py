@@ -369,6 +369,7 @@ def test_a_file_or_a_built_in_model_must_be_named() -> None:
     message = refusal_of_load("frog")
     assert "'frog' is neither a file nor a built-in model; built in are all-ones" in message
     assert "'depth' is not an option of tribes; its options are width=8" in refusal_of_load("tribes:depth=2")
+    assert "width is given twice" in refusal_of_load("tribes:width=2,width=3")
     assert "width='x' must be an integer of at least 1" in refusal_of_load("tribes:width=x")
     assert "its options are none" in refusal_of_load("anbn:a=1")
     assert restrict.load("tribes:width=3").name == "tribes:width=3"

@@ -30,7 +30,21 @@ CALLS: tuple[Callable[[Any], object], ...] = (
     lambda model: restrict.explain(model, "00100"),
     lambda model: restrict.sensitivity(model, "00100"),
     lambda model: restrict.tighten(model, restrict.certify(restrict.load(MODEL), 5)),
+    lambda model: restrict.check(model, restrict.certify(restrict.load(MODEL), 5)),
+    lambda model: restrict.automaton(model, states=9),
+    lambda model: restrict.verify(model, "parity"),
+    lambda model: restrict.verify(model, equals=restrict.load(MODEL)),
+    lambda model: restrict.verify(restrict.load("flip-flop"), equals=model or 0),
+    lambda model: restrict.wrong_lengths(model, "parity"),
+    lambda model: restrict.certify_all_lengths(model, states=9),
+    lambda model: restrict.certify_costs(model, "accept"),
 )
+OTHERS: dict[str, Callable[[Any], object]] = {
+    "expected a Certificate, a Refutation or a LowerBound": lambda given: restrict.check(restrict.load(MODEL), given),
+    "expected a Certificate, not": lambda given: restrict.tighten(restrict.load(MODEL), given),
+    "expected an Instance first": lambda given: restrict.certificate_of(given, given, "all"),
+    "expected a Language": lambda given: restrict.facts(given, 5),
+}
 
 
 @pytest.mark.parametrize("call", CALLS)
@@ -39,6 +53,13 @@ def test_a_model_that_is_none_is_a_usage_error_that_says_so(call: Callable[[Any]
     with pytest.raises(UsageError, match="expected a Model first") as caught:
         call(given)
     assert ("restrict.load('m.json')" in str(caught.value)) == (given == "m.json")
+
+
+@pytest.mark.parametrize("message", OTHERS)
+@pytest.mark.parametrize("given", ["c.json", 5, None])
+def test_another_first_argument_of_a_wrong_kind_is_a_usage_error_that_says_so(message: str, given: Any) -> None:
+    with pytest.raises(UsageError, match=message):
+        OTHERS[message](given)
 
 
 @pytest.mark.parametrize("n", ["5", 5.0, True, 0, -1, None])

@@ -12,9 +12,10 @@ import pytest
 
 import restrict
 from restrict.all_lengths.compare import machine_of
+from restrict.all_lengths.evidence import spelled
 from restrict.all_lengths.moore import Moore
 from restrict.all_lengths.program import UNDEFINED
-from restrict.all_lengths.verify import named, spelled
+from restrict.all_lengths.verify import named
 from restrict.all_lengths.witness import wrong_word
 from restrict.all_lengths.wrong import (
     Lengths,

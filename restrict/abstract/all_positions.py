@@ -44,16 +44,16 @@ class Sets:
     ptr: I64
     runs: I64
 
-    def only(self, where: npt.NDArray[np.bool_]) -> Sets:
-        """The same, empty but ``where``.
+    def only(self, kept: npt.NDArray[np.bool_]) -> Sets:
+        """The same, empty but where ``kept`` is true.
 
         Args:
-            where: bool, shape (n,): the positions that keep their sets.
+            kept: bool, shape (n,): the positions that keep their sets.
 
         Returns:
             The new sets; the table is shared.
         """
-        return Sets(np.where(where, self.ids, 0), self.ptr, self.runs)
+        return Sets(np.where(kept, self.ids, 0), self.ptr, self.runs)
 
     def sizes(self) -> I64:
         """The number of elements at every position."""
@@ -194,20 +194,20 @@ class AllPositions:
         _, first, back = np.unique(masks, axis=0, return_index=True, return_inverse=True)
         return self._images(expr, args, False, first)[back.reshape(-1)], sets
 
-    def _images(self, expr: Any, args: list[str], position: bool, where: I64) -> I64:
-        """The image of the map at each of the positions ``where``, as bit masks."""
-        out = np.zeros(len(where), dtype=np.int64)
+    def _images(self, expr: Any, args: list[str], position: bool, positions: I64) -> I64:
+        """The image of the map at each of ``positions``, as bit masks."""
+        out = np.zeros(len(positions), dtype=np.int64)
         sizes = [self.instance.domains[a] for a in args]
-        masks = [self.facts[a].values[where] for a in args]
+        masks = [self.facts[a].values[positions] for a in args]
         for point in np.ndindex(*sizes):
-            inputs = {a: np.full(len(where), w, dtype=np.int64) for a, w in zip(args, point, strict=True)}
-            inputs |= {"i": where} | ({"position": where} if position else {})
+            inputs = {a: np.full(len(positions), w, dtype=np.int64) for a, w in zip(args, point, strict=True)}
+            inputs |= {"i": positions} | ({"position": positions} if position else {})
             inputs = {name: v for name, v in inputs.items() if name in expr.names}
-            possible = np.ones(len(where), dtype=bool)
+            possible = np.ones(len(positions), dtype=bool)
             for mask, w in zip(masks, point, strict=True):
                 possible &= (mask >> w) & 1 == 1
             if possible.any():
-                value = evaluate(expr, inputs, len(where))
+                value = evaluate(expr, inputs, len(positions))
                 out |= np.where(possible, np.int64(1) << np.where(possible, value, 0), 0)
         return out
 

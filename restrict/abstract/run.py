@@ -222,36 +222,36 @@ class AbstractRun:
         seen: set[int] = set()
         depends = self.depends(query, i) if query else 0
         for u in self.values(query, i) if query else (0,):
-            where, w = self._winners(head, i, u, keys)
-            found = self._found(head, i, u, where, w)
+            positions, w = self._winners(head, i, u, keys)
+            found = self._found(head, i, u, positions, w)
             seen |= found
             if len(found) > 1:
-                depends |= self._union(head.value, where) | (self._union(key, where) if key else 0)
+                depends |= self._union(head.value, positions) | (self._union(key, positions) if key else 0)
         return tuple(sorted(seen)), depends
 
-    def _found(self, head: Head, i: int, u: int, where: I64, w: I64) -> set[int]:
+    def _found(self, head: Head, i: int, u: int, positions: I64, w: I64) -> set[int]:
         """R(u): the values that the candidates, at these positions and with these key values, may give."""
         if head.value == self.instance.key(head):
             return {int(v) for v in w}
         found: set[int] = set()
-        if head.value == self.instance.query(head) and i in where:
+        if head.value == self.instance.query(head) and i in positions:
             found.add(u)
-            where = where[where != i]
+            positions = positions[positions != i]
         if head.value == "position":
-            return found | {int(p) for p in where}
+            return found | {int(p) for p in positions}
         size = self.instance.domains[head.value]
-        for p in where:
+        for p in positions:
             found.update(self.values(head.value, int(p)))
             if len(found) == size:
                 break
         return found
 
-    def _union(self, name: str, where: I64) -> int:
+    def _union(self, name: str, positions: I64) -> int:
         """The union of D over positions."""
         if name == "token":
-            return mask_of(where[self.free[where] == 1])
+            return mask_of(positions[self.free[positions] == 1])
         depends = 0
-        for p in where:
+        for p in positions:
             depends |= self.depends(name, int(p))
             if depends == self.all_free:
                 break

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from restrict.all_lengths.cascade import Cascade, Level, decompose
-from restrict.all_lengths.verify import Proved, verify
+from restrict.all_lengths.evidence import Proved
+from restrict.all_lengths.verify import verify
 from restrict.errors import NotEstablished, ResourceLimit
 from restrict.languages.dfa import Dfa
 from restrict.languages.monoid import star_free

@@ -16,11 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from restrict.all_lengths.automaton import Automaton
 from restrict.all_lengths.bimachine import DEFAULT_STATES
 from restrict.all_lengths.compare import needs_accept
+from restrict.all_lengths.evidence import Counterexample, Evidence, Evidenced, Proved, proved, spelled
 from restrict.all_lengths.moore import Moore, moore
 from restrict.all_lengths.program import UNDEFINED
-from restrict.all_lengths.verify import Automaton, Counterexample, Proved, named, proved, spelled, verify
+from restrict.all_lengths.verify import named, verify
 from restrict.all_lengths.witness import wrong_word
 from restrict.checker.account import Meter, Place, Reject
 from restrict.checker.equations import System
@@ -102,20 +104,17 @@ def wrong_about_automaton(automaton: Moore, dfa: Dfa, markers: int) -> Lengths:
 
 
 @dataclass(frozen=True, eq=False)
-class WrongLengths:
+class WrongLengths(Evidenced):
     """The lengths ``n``, markers counted, at which a model is wrong on some word: all in ``least``, and none that are
     not in ``most``; most languages have both equal, which is ``exact``.
 
-    ``example``: a shortest word. ``proof``: the bytes of a ``restrict-automaton/1`` file, verified by the trusted
-    checker, whose line is ``line``; ``None`` where there is none, with the ``reason``.
+    ``example``: a shortest word.
     """
 
     least: Lengths
     most: Lengths
     example: Counterexample
-    proof: bytes | None = field(default=None, repr=False)
-    line: str | None = None
-    reason: str = ""
+    evidence: Evidence = field(default=Evidence(), repr=False)
     _words: Callable[[int], list[int] | None] | None = field(default=None, repr=False)
 
     def word(self, n: int) -> tuple[str, ...]:
@@ -200,15 +199,15 @@ def lengths_of(model: Model, language: Language, example: Counterexample) -> Wro
             wrong = equations_of(raw, document)
             settled = settled_pair(wrong)
         except ResourceLimit as error:
-            return WrongLengths(least, most, example, None, None, str(error))
+            return WrongLengths(least, most, example, Evidence(reason=str(error)))
     else:
         wrong = equations_of(raw, document)
         settled = settled_pair(wrong)
         least, most = (possible_lengths(wrong, *settled, markers, side) for side in (0, 1))
     claim: dict[str, Any] = {"kind": "lengths", "language": document, "settled": settled[0]}
     claim |= {"turn": settled[1], "least": least.document(), "most": most.document()}
-    proof = proved(model, example.automaton, claim)
-    return WrongLengths(least, most, example, *proof, partial(wrong_word, wrong, *settled))
+    evidence = proved(model, example.automaton, claim)
+    return WrongLengths(least, most, example, evidence, partial(wrong_word, wrong, *settled))
 
 
 def equations_of(automaton: Moore, document: dict[str, Any]) -> Wrong:

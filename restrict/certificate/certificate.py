@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from restrict.abstract.run import AbstractRun, Cone, Found, abstract_run, all_but_wide, positions_of
+from restrict.arguments import the_instance
 from restrict.certificate.cases import Case, Leaf, cases_to_json, leaves, read_cases
 from restrict.certificate.outline import FORMAT, read_outline
 from restrict.checker.account import Meter, Place, Reject
@@ -285,10 +286,10 @@ def certificate_of(
         The certificate of the strongest claim that follows.
 
     Raises:
-        UsageError: the model has no output at the target.
+        UsageError: the model has no output at the target, or no instance was given.
         ResourceLimit: the output has too many values to list.
     """
-    trusted_reading(instance)
+    trusted_reading(the_instance(instance))
     if cone == "all":
         cone = all_but_wide(instance, restriction)
     claim = claim_under(instance, restriction, cone, target, split, cases)

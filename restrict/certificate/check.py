@@ -6,14 +6,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from restrict.certificate.certificate import Certificate, check_fast, load_certificate
-from restrict.certificate.lower_bound import LowerBound, is_lower_bound
+from restrict.arguments import the_model
+from restrict.certificate.certificate import Certificate, check_fast, read_certificate
+from restrict.certificate.lower_bound import FORMAT as LOWER_BOUND
+from restrict.certificate.lower_bound import LowerBound, read_lower_bound
 from restrict.certificate.lower_bound_check import check_lower_bound_fast
-from restrict.certificate.refutation import Refutation, is_refutation
+from restrict.certificate.refutation import FORMAT as REFUTATION
+from restrict.certificate.refutation import Refutation, read_refutation
 from restrict.checker.account import Reject
 from restrict.checker.main import DEFAULT_LIMIT, verify
-from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError
+from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError, quote
 from restrict.model.program import Model
+from restrict.strictjson import Node, read_document
 
 Claimed = Certificate | Refutation | LowerBound
 
@@ -31,9 +35,26 @@ def load_any(path: Path) -> Claimed:
         ModelError: the file is malformed; the message is file: place: reason.
         UsageError: it cannot be read.
     """
-    if is_refutation(path):
-        return Refutation.load(path)
-    return LowerBound.load(path) if is_lower_bound(path) else load_certificate(path)
+    return read_document(path, read_any)
+
+
+def read_any(root: Node) -> Claimed:
+    """A certificate, a refutation or a lower bound from its JSON form.
+
+    Args:
+        root: the JSON value, with its place for messages; its field ``format`` says which it is.
+
+    Returns:
+        The object that it describes; it is not checked here.
+
+    Raises:
+        ModelError: it is malformed, with the place.
+        ResourceLimit: it has more positions than can be held one by one.
+    """
+    kind = root.value.get("format") if isinstance(root.value, dict) else None
+    if kind == REFUTATION:
+        return read_refutation(root)
+    return read_lower_bound(root) if kind == LOWER_BOUND else read_certificate(root)
 
 
 def check(model: Model, certificate: Claimed, *, fast: bool = False, limit: int | None = None) -> str:
@@ -41,7 +62,8 @@ def check(model: Model, certificate: Claimed, *, fast: bool = False, limit: int 
 
     By default the trusted checker (restrict/checker) reads the bytes of both; with ``fast``, or for a model built from
     Python callables, which has no file, the numba abstract run decides, in this process, and the line ends in
-    ``unsigned`` where there is no digest.
+    ``unsigned`` where there is no digest. The fast check of a lower bound counts no steps, so with a ``limit`` the
+    trusted checker decides.
 
     Cost: docs/checker.md.
 
@@ -58,12 +80,19 @@ def check(model: Model, certificate: Claimed, *, fast: bool = False, limit: int 
         NotEstablished: the claim does not follow.
         ModelError: the certificate is malformed or for another model.
         ResourceLimit: more than ``limit`` steps.
+        UsageError: something else than a model and one of these was given.
     """
+    the_model(model)
+    if not isinstance(certificate, Claimed):
+        raise UsageError(
+            f"expected a Certificate, a Refutation or a LowerBound, not {quote(certificate)}; "
+            "restrict.load_certificate reads a certificate's file"
+        )
     if isinstance(certificate, Refutation) and model.content is None:
         raise ModelError(
             "model: a refutation of a model without a file cannot be checked again; it was when it was made"
         )
-    if isinstance(certificate, LowerBound) and (model.content is None or fast):
+    if isinstance(certificate, LowerBound) and (model.content is None or (fast and limit is None)):
         line = check_lower_bound_fast(model.at(certificate.n), certificate)
         return f"s VERIFIED {line} {model.digest or 'unsigned'}"
     if isinstance(certificate, Certificate) and model.content is None:

@@ -18,10 +18,10 @@ from typing import Any
 from urllib.parse import quote as percent
 
 from restrict.errors import ModelError, quote
-from restrict.files import read_bytes, write_bytes
+from restrict.files import write_bytes
 from restrict.model.program import MAX_N, Model, Output
 from restrict.restriction import read_runs, runs
-from restrict.strictjson import Node, one_line_lists, parse, read_document
+from restrict.strictjson import Node, one_line_lists, read_document
 from restrict.task import Target
 
 FORMAT = "restrict-lower-bound/1"
@@ -174,23 +174,6 @@ def _label_names(output: Output, domain: int) -> set[str] | None:
 
 def _first_other(accept: frozenset[int], domain: int) -> list[int]:
     return [v for v in range(min(domain, len(accept) + 1)) if v not in accept][:1]
-
-
-def is_lower_bound(path: str | Path) -> bool:
-    """Whether a file says that it is a lower bound; no more is looked at.
-
-    Args:
-        path: the file.
-
-    Returns:
-        Whether its field ``format`` is that of a lower bound.
-
-    Raises:
-        ModelError: the file is no JSON.
-        UsageError: the file cannot be read.
-    """
-    document = parse(read_bytes(Path(path)), str(path))
-    return isinstance(document, dict) and document.get("format") == FORMAT
 
 
 def _symbol_runs(symbols: Symbols) -> list[list[Any]]:

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from restrict.certificate.certificate import Certificate, read_certificate
-from restrict.errors import ModelError, quote
-from restrict.files import read_bytes, write_bytes
+from restrict.errors import quote
+from restrict.files import write_bytes
 from restrict.htmltable import facts_table, shortened
 from restrict.restriction import Restriction
-from restrict.strictjson import Node, one_line_lists, parse, read_document
+from restrict.strictjson import Node, one_line_lists, read_document
 
 if TYPE_CHECKING:
     from restrict.languages.protocol import Language
@@ -157,7 +157,7 @@ class Refutation:
             ModelError: malformed; the message is file: place: reason.
             UsageError: the file cannot be read.
         """
-        return read_document(path, _read)
+        return read_document(path, read_refutation)
 
     def _repr_html_(self) -> str:
         rows: list[tuple[str, object]] = [("label of both words", self.label)]
@@ -202,26 +202,19 @@ def language_document(language: Language) -> dict[str, Any]:
 # ---------------------------------------------------------------- reading
 
 
-def is_refutation(path: str | Path) -> bool:
-    """Whether a file says that it is a refutation; a file that is no JSON object does not.
+def read_refutation(root: Node) -> Refutation:
+    """A refutation from its JSON form.
 
     Args:
-        path: the file.
+        root: the JSON value, with its place for messages.
 
     Returns:
-        Whether its field ``format`` is that of a refutation.
+        The refutation; it is not checked here.
 
     Raises:
-        UsageError: the file cannot be read.
+        ModelError: it is malformed, with the place.
+        ResourceLimit: its certificate has more positions than can be held one by one.
     """
-    try:
-        document = parse(read_bytes(Path(path)), str(path))
-    except ModelError:
-        return False
-    return isinstance(document, dict) and document.get("format") == FORMAT
-
-
-def _read(root: Node) -> Refutation:
     fields = root.fields(("format", "certificate", "language", "member", "nonmember"), ("errors", "provenance"))
     if fields["format"].text() != FORMAT:
         fields["format"].fail(f"this is {quote(fields['format'].value)}, not {FORMAT!r}")

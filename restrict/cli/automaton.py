@@ -15,7 +15,7 @@ from restrict.cli.terminal import echo
 from restrict.wording import counted
 
 if TYPE_CHECKING:
-    from restrict.all_lengths.verify import Automaton
+    from restrict.all_lengths.automaton import Automaton
 
 LABELS = 8
 """Of so many labels at most the cost of forcing is computed."""
@@ -38,7 +38,7 @@ def automaton(
     Prints the states, whether the language is star-free, the cost of forcing each label at every length, and shortest
     words. Exit 3 where the model is not order-only, 5 where an automaton is too large.
     """
-    from restrict.all_lengths.verify import automaton as run
+    from restrict.all_lengths.automaton import automaton as run
     from restrict.errors import UsageError
     from restrict.files import write_bytes
     from restrict.model.source import load
@@ -71,7 +71,7 @@ def automaton(
 
 def facts(found: Automaton) -> dict[str, Any]:
     """Everything that is printed, as JSON."""
-    from restrict.all_lengths.verify import labels_of
+    from restrict.all_lengths.automaton import labels_of
 
     out: dict[str, Any] = {"model": found.model.name, "stages": []}
     for record in found.account:

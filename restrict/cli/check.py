@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import click
 
 from restrict.cli import common
+
+LONGEST_NAME = 300
+"""Characters of a path that the checker's lines repeat."""
 
 
 @click.command()
@@ -22,19 +28,13 @@ def check(model: str, certificate: Path, fast: bool, as_json: bool, limit: int |
     Exit 0 and one line `s VERIFIED ...`, or a reason on standard error.
     """
 
-    from restrict.certificate.check import check as verify
-    from restrict.certificate.check import load_any, trusted_check
-    from restrict.certificate.lower_bound import is_lower_bound
     from restrict.checker.main import main
-    from restrict.files import MAX_BYTES, read_bytes
-    from restrict.model.source import is_there, load
+    from restrict.errors import RestrictError
+    from restrict.model.source import generated, is_there
 
     common.no_model(certificate, f"write `restrict check {certificate} {model}`")
-    # A pipe can be read only once; and the checker is to be the first to read what may be malformed.
-    readable = fast and certificate.is_file() and certificate.stat().st_size <= MAX_BYTES
-    likely = readable and b'"restrict-lower-bound/1"' in read_bytes(certificate)
-    if likely and is_lower_bound(certificate):
-        common.print_verdict(verify(load(model), load_any(certificate), fast=True, limit=limit), as_json)
+    if fast and limit is None and (line := _fast_bound(model, certificate)) is not None:
+        common.print_verdict(line, as_json)
         return
     runner = None
     if fast:
@@ -43,7 +43,54 @@ def check(model: str, certificate: Path, fast: bool, as_json: bool, limit: int |
         runner, limit = FastRun, limit or FAST_LIMIT
     if is_there(model) and not as_json:
         sys.exit(main([model, str(certificate), *(["--limit", str(limit)] if limit else [])], runner))
-    program = load(model)
-    assert program.content is not None
-    line = trusted_check(program.content, read_bytes(certificate), program.source, str(certificate), limit, runner)
+    built_in = None if is_there(model) else generated(model)
+    try:
+        line = _verified(built_in, model, certificate, limit, runner)
+    except RestrictError as error:  # the line that the checker says of a model in a file
+        from restrict.checker.main import say
+
+        say(sys.stderr, str(error))
+        sys.exit(error.exit_code)
     common.print_verdict(line, as_json)
+
+
+def _verified(
+    built_in: bytes | None, model: str, certificate: Path, limit: int | None, runner: Callable[..., Any] | None
+) -> str:
+    """The trusted checker's line about a model that may be built in; files are read as the checker reads them."""
+    from restrict.certificate.check import trusted_check
+    from restrict.checker.account import Place, Reject
+    from restrict.checker.read import JSON_BYTES, read_file
+    from restrict.errors import ModelError, UsageError
+
+    name = str(certificate)
+    name = name if len(name) <= LONGEST_NAME else "..." + name[3 - LONGEST_NAME :]
+    try:
+        source = Path(model) if built_in is None else None
+        program = built_in if built_in is not None else read_file(Path(model), Place(model), JSON_BYTES)
+        content = read_file(certificate, Place(name), JSON_BYTES)
+    except Reject as reject:
+        raise (UsageError if reject.code == 2 else ModelError)(str(reject)) from None
+    return trusted_check(program, content, source, name, limit, runner)
+
+
+def _fast_bound(model: str, certificate: Path) -> str | None:
+    """The line about a lower bound by the package's own check; ``None`` where the trusted checker has to decide.
+
+    That is so for other files, and for what the package finds malformed: the checker says it then.
+    """
+    from restrict.certificate.check import check as verify
+    from restrict.certificate.lower_bound import FORMAT, read_lower_bound
+    from restrict.errors import ModelError, ResourceLimit, UsageError
+    from restrict.files import read_bytes
+    from restrict.model.source import load
+    from restrict.strictjson import Node, parse
+
+    # A pipe can be read only once, and is left to the checker.
+    with suppress(ModelError, ResourceLimit, UsageError):
+        content = read_bytes(certificate) if certificate.is_file() else b""
+        if f'"{FORMAT}"'.encode() in content:
+            root = Node(parse(content, str(certificate)), "top level")
+            if isinstance(root.value, dict) and root.value.get("format") == FORMAT:
+                return verify(load(model), read_lower_bound(root), fast=True)
+    return None

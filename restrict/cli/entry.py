@@ -22,12 +22,22 @@ def main() -> NoReturn:
         run()
     except SystemExit:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        _forget_interrupt()
         raise
     except KeyboardInterrupt:
         leave(INTERRUPTED, 130)
     except MemoryError as error:
         error.__traceback__ = None
         leave(b"restrict: out of memory; try a smaller n\n", 5)
+
+
+def _forget_interrupt() -> None:
+    """Make the process end with the exit code of the command line, also after Ctrl-C inside ``exec(text)``.
+
+    Python notes an interrupt that left evaluated text (dataclasses are made so while they are imported), and at its end
+    kills itself by the signal, although the interrupt was handled. Evaluating any text clears the note.
+    """
+    eval("None")
 
 
 def _address_space() -> float:

@@ -17,7 +17,8 @@ from restrict.cli.terminal import echo
 from restrict.wording import counted
 
 if TYPE_CHECKING:
-    from restrict.all_lengths.verify import Counterexample, Progress, Proved
+    from restrict.all_lengths.automaton import Progress
+    from restrict.all_lengths.evidence import Counterexample, Proved
     from restrict.all_lengths.wrong import WrongLengths
     from restrict.model.program import Model
 
@@ -87,7 +88,7 @@ def refuse_others(allowed: tuple[str, ...]) -> None:
 
 def certify_pattern(program: Model, label: str | None, states: int, output: Path | None, as_json: bool) -> None:
     """The command `certify --all-lengths`."""
-    from restrict.all_lengths.verify import certify_all_lengths
+    from restrict.all_lengths.certify import certify_all_lengths
 
     common.check_writable(output)
     with stages_on(program.name[:40]) as tell:
@@ -108,7 +109,7 @@ def certify_cost(
     program: Model, label: str | None, states: int, output: Path | None, as_json: bool, n: int | None
 ) -> None:
     """The command `certify --all-lengths --cost`; with a length, a cheapest restriction there."""
-    from restrict.all_lengths.verify import certify_costs
+    from restrict.all_lengths.certify import certify_costs
 
     common.check_writable(output)
     assert label is not None
@@ -138,7 +139,8 @@ def refute_everywhere(
         UsageError: it is not known to be wrong at the length asked for.
         ResourceLimit: a length was asked for, and the set of lengths is not known.
     """
-    from restrict.all_lengths.verify import Proved, named, verify
+    from restrict.all_lengths.evidence import Proved
+    from restrict.all_lengths.verify import named, verify
     from restrict.all_lengths.wrong import lengths_of
     from restrict.errors import NotEstablished, ResourceLimit
 

@@ -12,7 +12,8 @@ from restrict.cli import common
 from restrict.cli.terminal import echo
 
 if TYPE_CHECKING:
-    from restrict.certificate.lower_bound import LowerBound
+    from restrict.model.program import Model
+    from restrict.strictjson import Node
 
 EXAMINED = 1_000_000
 """Positions and nodes up to which the nodes of a certificate are examined again for a picture."""
@@ -28,75 +29,58 @@ def show(certificate: Path, model: str | None, as_json: bool) -> None:
     Other files that `restrict report` knows (automata, proofs for all lengths, soft certificates, influence tables)
     are printed as facts and tables.
     """
-    from restrict.certificate.certificate import read_certificate
-    from restrict.certificate.lower_bound import LowerBound, is_lower_bound
-    from restrict.certificate.outline import read_outline
-    from restrict.certificate.refutation import Refutation, is_refutation
-    from restrict.errors import ModelError
-    from restrict.files import read_bytes
-    from restrict.report.text import certificate_picture, witness_lines
+    from restrict.files import naming, read_bytes
+    from restrict.model.source import load
+    from restrict.report.source import WITHOUT_DRAWING, document_page, table_page
     from restrict.strictjson import Node, parse
 
     common.no_model(certificate, f"`restrict certify {certificate} -n N -o FILE` makes one")
-    if as_json or _has_page(certificate):
-        from restrict.report.source import page_of
+    content = read_bytes(certificate)
+    page = table_page(content, certificate)
+    if page is None:
+        root = Node(parse(content, str(certificate)), "top level")
+        kind = root.value.get("format") if isinstance(root.value, dict) else None
+        if not as_json and kind not in WITHOUT_DRAWING:
+            program = None if model is None else load(model)
+            with naming(certificate):
+                echo(_drawing(root, kind, program))
+            return
+        page = document_page(root, certificate, model)
+    if as_json:
+        click.echo(json.dumps(page.document()))
+    else:
+        echo(page.text())
 
-        page = page_of(certificate, model)
-        if as_json:
-            click.echo(json.dumps(page.document()))
-        else:
-            echo(page.text())
-        return
-    if is_lower_bound(certificate):
-        _show_bound(certificate, LowerBound.load(certificate), model)
-        return
-    refutation = Refutation.load(certificate) if is_refutation(certificate) else None
-    root = Node(parse(read_bytes(certificate), str(certificate)), "top level")
-    if refutation is not None:
+
+def _drawing(root: Node, kind: object, program: Model | None) -> str:
+    """The drawing of a certificate, a refutation or a lower bound; ``root`` is the file, which is read once."""
+    from restrict.certificate import lower_bound, refutation
+    from restrict.certificate.certificate import read_certificate
+    from restrict.certificate.outline import read_outline
+    from restrict.report.lower_bound import bound_picture
+    from restrict.report.text import certificate_picture, witness_lines
+
+    if kind == lower_bound.FORMAT:
+        bound = lower_bound.read_lower_bound(root)
+        _belongs(bound.sha256, "lower bound", program)
+        return bound_picture(bound, program)
+    lines: list[str] = []
+    if kind == refutation.FORMAT:
+        refuted = refutation.read_refutation(root)
+        lines = [f"refutation of {refuted.language}", *witness_lines(refuted)]
         root = root.fields(root.value)["certificate"]
-    try:
-        outline = read_outline(root)
-    except ModelError as error:
-        raise ModelError(f"{certificate}: {error}") from None
-    program, found = None, None
-    if model is not None:
-        from restrict.model.source import load
-
-        program = load(model)
-        if program.digest != outline.sha256:
-            raise ModelError(f"{certificate}: model.sha256: the certificate is for another model than {model}")
+    outline, found = read_outline(root), None
+    _belongs(outline.sha256, "certificate", program)
+    if program is not None:
         nodes = outline.n * len(program.variables) if outline.cone == "all" else 0
         if outline.positions + nodes <= EXAMINED:
             found = read_certificate(root)
-    if refutation is not None:
-        echo("\n".join([f"refutation of {refutation.language}", *witness_lines(refutation)]))
-    echo(certificate_picture(outline, program, found))
+    return "\n".join([*lines, certificate_picture(outline, program, found)])
 
 
-def _has_page(path: Path) -> bool:
-    """Whether a file is of a kind that has no drawing in letters."""
-    from restrict.files import read_bytes
-
-    content = read_bytes(path)
-    kinds = (b'"restrict-dfa/1"', b'"restrict-automaton/1"', b'"restrict-soft-certificate/1"')
-    from restrict.report.sweep_page import is_sweep
-
-    if is_sweep(content):
-        return True
-    if b'"restrict-refutation/1"' in content:
-        return False
-    return any(kind in content for kind in kinds) or (b'"format"' not in content and b'"rows"' in content)
-
-
-def _show_bound(path: Path, bound: LowerBound, model: str | None) -> None:
+def _belongs(digest: str | None, what: str, program: Model | None) -> None:
+    """Refuse a proof that is for another model."""
     from restrict.errors import ModelError
-    from restrict.report.lower_bound import bound_picture
 
-    program = None
-    if model is not None:
-        from restrict.model.source import load
-
-        program = load(model)
-        if program.digest != bound.sha256:
-            raise ModelError(f"{path}: model.sha256: the lower bound is for another model than {model}")
-    echo(bound_picture(bound, program))
+    if program is not None and program.digest != digest:
+        raise ModelError(f"model.sha256: the {what} is for another model than {program.source or program.name}")

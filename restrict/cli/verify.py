@@ -45,7 +45,7 @@ def verify(
 
     For order-only models: scores that compare query and key values, and periodic or threshold predicates of positions.
     """
-    from restrict.all_lengths.verify import Proved
+    from restrict.all_lengths.evidence import Proved
     from restrict.all_lengths.verify import verify as run
     from restrict.errors import NotEstablished, UsageError
     from restrict.model.source import load

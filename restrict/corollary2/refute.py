@@ -137,7 +137,8 @@ def _bounded(found: NoRefutation, bound: Unfinished | None) -> NoRefutation:
 
 def _every_length(task: Task, language: Language, found: NoRefutation) -> Immune | NoRefutation:
     """A proof instead of "not found", where the model recognises the language at every length."""
-    from restrict.all_lengths.verify import Proved, verify
+    from restrict.all_lengths.evidence import Proved
+    from restrict.all_lengths.verify import verify
 
     if not isinstance(language, Regular) or task.instance.model.output.position != "last":
         return found

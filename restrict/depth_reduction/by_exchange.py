@@ -13,17 +13,14 @@ from dataclasses import dataclass
 
 from restrict.arguments import least_free
 from restrict.blocks import each
-from restrict.deadline import Deadline
 from restrict.depth_reduction.capture import LayerObjective, capture
 from restrict.depth_reduction.ctransformer import CTransformer
 from restrict.depth_reduction.layers import collapsed
-from restrict.errors import RestrictError
+from restrict.depth_reduction.trial import MEASURE_AT, Trial, Worth, shortened, worth
 from restrict.model.shipped import Shipped
 from restrict.restriction import Restriction
 from restrict.task import Task
 
-MEASURE_AT = 1200
-"""Candidates are measured at this length, where n is longer."""
 DEFAULT = 4
 """The candidate that is taken unmeasured where n is long and the model is not defined at a shorter length."""
 STEPS = 9000
@@ -129,12 +126,7 @@ def choose_schedule(task: Task, free: float) -> LayerSchedule:
     Raises:
         ResourceLimit: the candidate lists hold too many pairs.
     """
-    short = task.instance
-    if short.n > MEASURE_AT:
-        try:
-            short = short.model.at(MEASURE_AT)
-        except RestrictError:
-            short = task.instance
+    short = shortened(task.instance)
     candidates = list(schedules(CTransformer.of_model(short).layers))
     if len(candidates) == 1:
         return candidates[0]
@@ -142,27 +134,16 @@ def choose_schedule(task: Task, free: float) -> LayerSchedule:
         return candidates[DEFAULT]
     positions = short.n - len(short.pinned)
     trial = Trial(Shipped(short), positions - least_free(positions, free), task.seed, task.deadline)
-    measured = list[tuple[int, float, int]]()
-    for index, worth in enumerate(each(measured_schedule, trial, candidates, here=not trial.instance.portable)):
+    measured = list[tuple[Worth, int]]()
+    for index, found in enumerate(each(measured_schedule, trial, candidates, here=not trial.instance.portable)):
         task.tell(f"measured schedule {index + 1} of {len(candidates)}")
-        measured.append((*worth, index))
+        measured.append((found, index))
         if task.deadline.passed:
             break
-    return candidates[min(measured)[2]]
+    return candidates[min(measured)[1]]
 
 
-@dataclass(frozen=True, eq=False)
-class Trial:
-    """What all candidates are measured with: the program at the length for measuring, the inputs that may be fixed, the
-    seed, and the deadline."""
-
-    instance: Shipped
-    budget: int
-    seed: int
-    deadline: Deadline
-
-
-def measured_schedule(trial: Trial, schedule: LayerSchedule) -> tuple[int, float]:
+def measured_schedule(trial: Trial, schedule: LayerSchedule) -> Worth:
     """What a schedule comes to, here or in another process.
 
     Args:
@@ -175,8 +156,6 @@ def measured_schedule(trial: Trial, schedule: LayerSchedule) -> tuple[int, float
     Raises:
         ResourceLimit: the candidate lists hold too many pairs.
     """
-    short = trial.instance.instance
-    task = Task(short, "all", trial.seed, trial.deadline)
-    found = by_exchange(task, CTransformer.of_model(short), schedule, trial.budget, trial.seed)
-    depends = collapsed(short, found.restriction)[-1].output_depends()
-    return int(depends.max(initial=0)), float(depends.mean())
+    task = trial.task()
+    found = by_exchange(task, CTransformer.of_model(task.instance), schedule, trial.budget, trial.seed)
+    return worth(collapsed(task.instance, found.restriction)[-1].output_depends())

@@ -27,14 +27,14 @@ from restrict.arguments import least_free
 from restrict.blocks import each
 from restrict.cover.greedy import greedy
 from restrict.cover.local import local
-from restrict.deadline import Deadline
 from restrict.depth_reduction.ctransformer import CTransformer
 from restrict.depth_reduction.lemma4 import Reduction
 from restrict.depth_reduction.selection import Ranking, Selection, ranked
 from restrict.depth_reduction.stage1 import Stage1Record, degrees, stage1
 from restrict.depth_reduction.stage2 import thinned
 from restrict.depth_reduction.stage3 import Effort, Setting, cover_problem, settled
-from restrict.errors import NotEstablished, RestrictError
+from restrict.depth_reduction.trial import Trial, Worth, shortened, worth
+from restrict.errors import NotEstablished
 from restrict.model.program import Instance
 from restrict.model.shipped import Shipped
 from restrict.restriction import Restriction
@@ -47,8 +47,6 @@ DELTA = Fraction(1, 10)
 FIRST_SHARES = (0.8, 0.65, 0.5, 0.35, 0.2)
 """Shares of the inputs left that a layer below the last one may use, tried until one is worse than the one before: the
 smaller they are, the more inputs a layer keeps and the more the next one costs."""
-MEASURE_AT = 1200
-"""The split is measured at this length, where n is longer."""
 EFFORT = Effort(attempts=1, redraws=1, rounds=20)
 """More is slower and hardly better: what one redraw a pair does not settle, the covering solver does."""
 CLOSER = 0.94
@@ -127,34 +125,23 @@ def _split(task: Task, start: CTransformer, budget: int, seed: int) -> tuple[flo
     if layers <= 1:
         return (1.0,) * layers
     short, allowed = _shorter(start, budget)
-    trial = SplitTrial(Shipped(short), allowed, seed, task.deadline)
+    trial = Trial(Shipped(short), allowed, seed, task.deadline)
     candidates = list(_candidates(layers))
     results = each(measured_split, trial, candidates, here=not trial.instance.portable)
-    best: tuple[tuple[int, float], tuple[float, ...]] | None = None
-    for shares, worth in zip(candidates, results, strict=True):
+    best: tuple[Worth, tuple[float, ...]] | None = None
+    for shares, measured in zip(candidates, results, strict=True):
         task.tell(f"measured the split {shares[0]:.2f}")
-        if worth is None:
+        if measured is None:
             continue
-        if best is not None and worth > best[0]:
+        if best is not None and measured > best[0]:
             break
-        best = worth, shares
+        best = measured, shares
         if task.deadline.passed:
             break
     return best[1] if best is not None else next(_candidates(layers))
 
 
-@dataclass(frozen=True, eq=False)
-class SplitTrial:
-    """What all splits are measured with: the program at the length for measuring, the inputs that may be fixed, the
-    seed, and the deadline."""
-
-    instance: Shipped
-    budget: int
-    seed: int
-    deadline: Deadline
-
-
-def measured_split(trial: SplitTrial, shares: tuple[float, ...]) -> tuple[int, float] | None:
+def measured_split(trial: Trial, shares: tuple[float, ...]) -> Worth | None:
     """What a split of the inputs over the layers comes to, here or in another process.
 
     Args:
@@ -168,14 +155,12 @@ def measured_split(trial: SplitTrial, shares: tuple[float, ...]) -> tuple[int, f
     Raises:
         ResourceLimit: the rankings or the candidate lists hold too many pairs.
     """
-    short = trial.instance.instance
-    task = Task(short, "all", trial.seed, trial.deadline)
+    task = trial.task()
     try:
-        found = _run(task, CTransformer.of_model(short), trial.budget, shares, trial.seed, rough=True)
+        found = _run(task, CTransformer.of_model(task.instance), trial.budget, shares, trial.seed, rough=True)
     except NotEstablished:
         return None
-    depends = found.layers[-1].transformer.output_depends()
-    return int(depends.max(initial=0)), float(depends.mean())
+    return worth(found.layers[-1].transformer.output_depends())
 
 
 def _candidates(layers: int) -> Iterator[tuple[float, ...]]:
@@ -186,11 +171,8 @@ def _candidates(layers: int) -> Iterator[tuple[float, ...]]:
 def _shorter(start: CTransformer, budget: int) -> tuple[Instance, int]:
     """The program at a length at which measuring is cheap, with a budget in proportion; itself where there is none."""
     instance = start.instance
-    if start.n <= MEASURE_AT:
-        return instance, budget
-    try:
-        short = instance.model.at(MEASURE_AT)
-    except RestrictError:
+    short = shortened(instance)
+    if short is instance:
         return instance, budget
     positions = short.n - len(short.pinned)
     share = Fraction(budget, max(1, instance.n - len(instance.pinned)))

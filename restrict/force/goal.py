@@ -72,44 +72,64 @@ class OutOfBudget(Exception):
     """The step budget of a search is spent."""
 
 
+@dataclass(frozen=True)
+class Manner:
+    """How one search goes, and how long.
+
+    Attributes:
+        widths: how many alternatives are tried, by the depth of a goal's variable.
+        noise: the relative error put on prices, at least 0.
+        work: the effort allowed, in units of :attr:`ForcingState.work`.
+        scores: the most scores that it may compute; ``None``: no such bound.
+        joint: meet goals that recur at many positions together (:mod:`restrict.force.joint`; not under a guard, which
+            sees one token at a time).
+        wide: the model has wide domains: alternatives are priced before they are tried.
+    """
+
+    widths: tuple[int, ...]
+    noise: float
+    work: int
+    scores: int | None = None
+    joint: bool = False
+    wide: bool = False
+
+
+def _no_tick() -> None:
+    """Nobody waits for a sign."""
+
+
 class Solver:
     """One search over a :class:`ForcingState`, deterministic for a generator ``rng``.
 
-    ``work`` bounds the effort (in units of :attr:`ForcingState.work`), ``scores`` those computed; with ``symbols`` a
-    position may only be fixed to its symbol there, with ``guard`` only to what the guard allows; with ``joint`` goals
-    that recur at many positions are met together (:mod:`restrict.force.joint`; not under a guard, which sees one token
-    at a time).
+    ``tick`` is called now and then. With ``symbols`` a position may only be fixed to its symbol there, with ``guard``
+    only to what the guard allows, which is asked for ``guarded`` anchors more; ``prices`` are kept from search to
+    search.
     """
 
     def __init__(
         self,
         state: ForcingState,
         rng: np.random.Generator,
+        manner: Manner,
         *,
-        widths: tuple[int, ...],
-        noise: float,
-        work: int,
-        tick: Callable[[], None],
+        tick: Callable[[], None] = _no_tick,
         symbols: Mapping[int, int] | None = None,
         guard: Guard | None = None,
         guarded: int = GUARDED,
-        joint: bool = False,
-        wide: bool = False,
         prices: dict[Wish, float] | None = None,
-        scores: int | None = None,
     ) -> None:
-        self.state, self.rng, self.widths, self.noise, self.tick = state, rng, widths, noise, tick
-        self.symbols, self.guard, self.joint = symbols, guard, joint and guard is None
+        self.state, self.rng, self.tick = state, rng, tick
+        self.widths, self.noise, self.wide = manner.widths, manner.noise, manner.wide
+        self.symbols, self.guard, self.joint = symbols, guard, manner.joint and guard is None
         self.guarded = 0 if guard is None else guarded
-        self.wide = wide
-        self.last_work = state.work + work
-        self.last_score = None if scores is None else state.scores + scores
+        self.last_work = state.work + manner.work
+        self.last_score = None if manner.scores is None else state.scores + manner.scores
         self.pending_cap = 20_000
         self.shift = int(rng.integers(0, 1 << 16))
         self.failed: dict[Goal, tuple[int, int, object]] = {}
         self.variables = state.instance.model.by_name
         self.estimate = cache(self._estimate)
-        self.finder = BoxFinder(state, state.weight, rng, noise, symbols, prices)
+        self.finder = BoxFinder(state, state.weight, rng, manner.noise, symbols, prices)
 
     def _width(self, name: str) -> int:
         """How many alternatives to try for a goal on this variable: ``widths[d]`` at depth d + 1, the last beyond."""

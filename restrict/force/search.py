@@ -14,7 +14,7 @@ from math import prod
 import numpy as np
 
 from restrict.force.boxes import A_POSITION, Wish
-from restrict.force.goal import Goal, Guard, OutOfBudget, Solver
+from restrict.force.goal import Goal, Guard, Manner, OutOfBudget, Solver
 from restrict.force.image import MAX_IMAGE
 from restrict.force.minimise import Minimiser, needed_cone
 from restrict.force.on_demand import OnDemandState
@@ -326,19 +326,8 @@ class Search:
     def _solver(
         self, rng: np.random.Generator, kind: Pass, work: int, joint: bool, scores: int | None = None
     ) -> Solver:
-        return Solver(
-            self.state,
-            rng,
-            widths=kind[0],
-            noise=kind[1],
-            work=work,
-            tick=self._tick,
-            guard=self.guard,
-            joint=joint,
-            wide=kind[2],
-            prices=self.prices,
-            scores=scores,
-        )
+        manner = Manner(kind[0], kind[1], work, scores, joint, kind[2])
+        return Solver(self.state, rng, manner, tick=self._tick, guard=self.guard, prices=self.prices)
 
     def _settle(self, rng: np.random.Generator, goal: Goal, fresh: bool = False) -> None:
         """Minimise what the search found and offer it."""

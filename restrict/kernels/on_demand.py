@@ -159,6 +159,13 @@ def sees_nothing(program: ProgramArrays, v: int, i: int) -> bool:
 
 
 @inline_kernel
+def possible(program: ProgramArrays, run: RunArrays, key: int, own: bool, pair: tuple[int, int, int]) -> bool:
+    """Whether the pair (j, w) of a row may be there: ``own``, at the query's node itself, it is the query's value u."""
+    j, w, u = pair
+    return w == u if own else key < 0 or holds(program, run, key, j, w)
+
+
+@inline_kernel
 def passed(program: ProgramArrays, rows: RowArrays, run: RunArrays, v: int, t: int) -> bool:
     """Whether every possible key value of the position of pair ``t``, which is possible, has come up to there."""
     j = rows.j[t]
@@ -293,10 +300,7 @@ def run_row(program: ProgramArrays, rows: RowArrays, run: RunArrays, node: int, 
             return -1 - int(key * n + j)
         if key == TOKEN and not own:
             note(run, j)
-        if own:
-            if w != u:
-                continue
-        elif key >= 0 and not holds(program, run, key, j, w):
+        if not possible(program, run, key, own, (j, w, u)):
             continue
         if value == key:
             run.at[node, 2] += put(run, place, w)

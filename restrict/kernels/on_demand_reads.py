@@ -22,6 +22,7 @@ from restrict.kernels.on_demand import (
     RunArrays,
     holds,
     passed,
+    possible,
     put,
     put_all,
     sees_nothing,
@@ -100,10 +101,7 @@ def row_reads(
         own = key >= 0 and key == query and j == i
         if not own:
             found = add(run, key, j, n, out, found)
-        if own:
-            if w != u:
-                continue
-        elif key >= 0 and not holds(program, run, key, j, w):
+        if not possible(program, run, key, own, (j, w, u)):
             continue
         if value == key:
             many += put(run, scratch, w)

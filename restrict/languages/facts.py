@@ -15,7 +15,7 @@ from restrict.languages.builtin import AnBn, Majority, Palindromes
 from restrict.languages.dyck import Dyck
 from restrict.languages.growth import Case, Growth, regular_growth
 from restrict.languages.monoid import Aperiodicity, quasi_aperiodic, star_free
-from restrict.languages.protocol import Forcing, Language
+from restrict.languages.protocol import Forcing, Language, the_language
 from restrict.languages.regular import Regular
 from restrict.languages.sensitivity import by_enumeration, regular_sensitivity
 from restrict.languages.shuffle import ShuffleDyck
@@ -70,8 +70,9 @@ def facts(language: Language, n: int, pre: Restriction | None = None) -> Facts:
         The facts; what is out of reach is :class:`Unknown`, with the reason.
 
     Raises:
-        UsageError: a negative length, or a pre-restriction of another length.
+        UsageError: no language, a negative length, or a pre-restriction of another length.
     """
+    the_language(language)
     aperiodic = _try(lambda: star_free(language.dfa)) if isinstance(language, Regular) else _known_not_regular(language)
     return Facts(
         language,

@@ -27,6 +27,24 @@ Word = tuple[str, ...]
 Pattern = tuple[str | None, ...]
 
 
+def the_language(given: object) -> Language:
+    """The language of a call.
+
+    Args:
+        given: what the caller gave.
+
+    Returns:
+        The same object.
+
+    Raises:
+        UsageError: something else, such as the text of a specification, was given.
+    """
+    if isinstance(given, Language):
+        return given
+    advice = f"; use restrict.language({quote(given)})" if isinstance(given, str) else ""
+    raise UsageError(f"expected a Language, not {quote(given)}{advice}")
+
+
 @dataclass(frozen=True)
 class Forcing:
     """A cheapest restriction that decides membership.

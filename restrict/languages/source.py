@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from restrict.errors import UsageError, did_you_mean, quote
-from restrict.languages.protocol import Language
+from restrict.languages.protocol import Language, the_language
 
 Reader = Callable[[str, str], Language]
 LETTERS = re.compile(r"(?i)(regex|dyck|shuffle-dyck)\[(.*)\]:(.*)", re.DOTALL)
@@ -27,12 +27,13 @@ def language(spec: str | Language) -> Language:
         The language.
 
     Raises:
-        UsageError: no such language (the message lists what exists), or a file that cannot be read.
+        UsageError: neither a language nor a text; no such language (the message lists what exists); a file that cannot
+            be read.
         ModelError: a malformed file.
         ResourceLimit: an automaton would be too large.
     """
     if not isinstance(spec, str):
-        return spec
+        return the_language(spec)
     text = spec.strip()
     listed = LETTERS.fullmatch(text)
     head, colon, rest = (listed[1], ":", listed[3]) if listed else text.partition(":")
@@ -128,9 +129,9 @@ def _cfg(rest: str, _letters: str) -> Language:
         raise ModelError(f"{rest}: {error}") from None
 
 
-def _number(text: str, where: str) -> int:
+def _number(text: str, spec: str) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 6 or int(text) < 1:
-        raise UsageError(f"{where}: {quote(text)} must be a positive integer")
+        raise UsageError(f"{spec}: {quote(text)} must be a positive integer")
     return int(text)
 
 

@@ -46,13 +46,28 @@ def load(source: str | Path) -> Model:
     text = str(source)
     if isinstance(source, Path) or is_there(text):
         return load_file(source)
+    return loads(generated(text), text)
+
+
+def generated(text: str) -> bytes:
+    """The bytes of the model file that a text describes where no file has that name.
+
+    Args:
+        text: what was typed for a model.
+
+    Returns:
+        The bytes of the built-in model or generator.
+
+    Raises:
+        UsageError: there is none of that name, so the message names files, too; or an option is wrong.
+    """
     name = text.partition(":")[0]
     if name not in GENERATORS:
         raise UsageError(
             f"{quote(text)} is neither a file nor a built-in model{_near(text, name)}; "
             f"built in are {', '.join(sorted(GENERATORS))}"
         )
-    return loads(document_bytes(text), text)
+    return document_bytes(text)
 
 
 def _near(text: str, name: str) -> str:
@@ -105,6 +120,8 @@ def document_bytes(text: str) -> bytes:
             names = ", ".join(f"{p.name}={p.default}" for p in known.values()) or "none"
             near = did_you_mean(key, known)
             raise UsageError(f"{quote(key)} is not an option of {name}{near}; its options are {names}")
+        if key in options:
+            raise UsageError(f"{name}: {key} is given twice")
         if not value.isascii() or not value.isdigit() or (int(value) < 1 and key != "seed") or len(value) > 9:
             raise UsageError(
                 f"{name}: {key}={quote(value)} must be an integer of at least {0 if key == 'seed' else 1} "

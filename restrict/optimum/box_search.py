@@ -24,7 +24,7 @@ from restrict.certificate.hitting_tree import Open
 from restrict.certificate.lower_bound_check import indices
 from restrict.deadline import NEVER, Deadline
 from restrict.errors import ResourceLimit
-from restrict.force.goal import Goal, OutOfBudget, Solver
+from restrict.force.goal import Goal, Manner, OutOfBudget, Solver
 from restrict.force.minimise import needed_cone
 from restrict.force.on_demand import OnDemandState
 from restrict.force.state import ForcingState
@@ -258,9 +258,7 @@ class BoxSearch:
         solver = Solver(
             state,
             self.rng,
-            widths=(width,),
-            noise=noise,
-            work=work,
+            Manner((width,), noise, work),
             tick=self.tick,
             guard=guard,
             guarded=0 if guard is None else 2 * guard.boxes + 4,

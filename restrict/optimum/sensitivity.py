@@ -22,7 +22,7 @@ from pysat.card import ITotalizer
 from restrict.arguments import the_model, the_time
 from restrict.deadline import Deadline, OutOfTime
 from restrict.errors import ResourceLimit, UsageError
-from restrict.force.goal import Goal, OutOfBudget, Solver
+from restrict.force.goal import Goal, Manner, OutOfBudget, Solver
 from restrict.force.on_demand import OnDemandState
 from restrict.force.state import ForcingState
 from restrict.model.program import Instance, Model
@@ -279,7 +279,7 @@ def force(
     state = ForcingState(instance)
     state.pinned.update({i: (a,) for i, a in pinned.items()})
     state.tokens = dict(state.pinned)
-    solver = Solver(state, rng, widths=(WIDTH,), noise=0.0, work=WORK, tick=lambda: None, symbols=symbols)
+    solver = Solver(state, rng, Manner((WIDTH,), 0.0, WORK), symbols=symbols)
     try:
         if not goal.allowed or not solver.solve(goal, limit):
             return None

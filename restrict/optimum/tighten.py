@@ -23,7 +23,7 @@ from pysat.solvers import Solver as Sat
 from restrict.arguments import the_model, the_time
 from restrict.certificate.certificate import Certificate
 from restrict.deadline import Deadline, OutOfTime
-from restrict.errors import ModelError, UsageError
+from restrict.errors import ModelError, UsageError, quote
 from restrict.files import write_bytes
 from restrict.model.on_demand import OnDemandRun
 from restrict.model.program import Model
@@ -118,11 +118,13 @@ def tighten(
         The dependencies that are left, those that were removed, and the files of the proofs.
 
     Raises:
-        UsageError: the target ``all``.
+        UsageError: the target ``all``, or something else than a model and a certificate.
         ModelError: another model.
         ResourceLimit: the cone does not fit.
     """
     the_model(model)
+    if not isinstance(certificate, Certificate):
+        raise UsageError(f"expected a Certificate, not {quote(certificate)}; restrict.load_certificate reads its file")
     if certificate.claim.dependencies is None:
         raise UsageError("tighten is for the claim of one position, not for the target all")
     if certificate.sha256 != model.digest:

@@ -17,18 +17,20 @@ from restrict.report.picture import Axis, Picture, inputs_track
 from restrict.report.scene import scene
 from restrict.report.text import fixed_list
 from restrict.restriction import Restriction
-from restrict.soft.claim import load_certificate
+from restrict.soft.claim import read_soft_certificate
+from restrict.strictjson import Node
 
 CURVES = (("layerwise", "firstline", "(b) layer by layer, certified bound"),
           ("sharp", "solid", "(b) by sets, certified bound"),
           ("measured", "secondline", "(c) measured: the largest found"))  # fmt: skip
 
 
-def soft_page(path: Path) -> Page:
+def soft_page(root: Node, path: Path) -> Page:
     """The report of a ``restrict-soft-certificate/1`` file.
 
     Args:
-        path: the file.
+        root: its JSON value.
+        path: the file, for the command that checks it.
 
     Returns:
         The page.
@@ -36,7 +38,7 @@ def soft_page(path: Path) -> Page:
     Raises:
         ModelError: it is malformed.
     """
-    found = load_certificate(path)
+    found = read_soft_certificate(root)
     free = found.n - len(found.fixed)
     spans = tuple((int(start), int(count), str(a)) for start, count, a in Restriction(found.n, found.fixed).to_json())
     unknown = OutlineClaim(free, free, (), None)

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from restrict.certificate.certificate import read_certificate
 from restrict.certificate.lower_bound import FORMAT as BOUND
-from restrict.certificate.lower_bound import LowerBound
+from restrict.certificate.lower_bound import read_lower_bound
 from restrict.certificate.outline import FORMAT as CERTIFICATE
 from restrict.certificate.outline import read_outline
 from restrict.certificate.refutation import FORMAT as REFUTATION
-from restrict.certificate.refutation import Refutation
+from restrict.certificate.refutation import read_refutation
 from restrict.errors import ModelError, RestrictError, UsageError, quote
 from restrict.files import naming, read_bytes
 from restrict.model.program import Model
@@ -26,6 +27,8 @@ from restrict.strictjson import Node, parse
 
 AUTOMATON, PROOF, SOFT = "restrict-dfa/1", "restrict-automaton/1", "restrict-soft-certificate/1"
 KNOWN = (CERTIFICATE, REFUTATION, BOUND, AUTOMATON, PROOF, SOFT)
+WITHOUT_DRAWING = (AUTOMATON, PROOF, SOFT)
+"""Formats that `restrict show` has no drawing in letters for: it prints their page as text."""
 Checked = Callable[[Model, Any], str | None]
 """The trusted checker's line for what a file holds, or ``None`` where that takes too long."""
 
@@ -49,40 +52,75 @@ def page_of(path: Path, model: str | None = None, check: Checked | None = None, 
         NotEstablished: the lemma does not succeed (``stages``).
     """
     content = read_bytes(path)
+    page = table_page(content, path)
+    return page or document_page(Node(parse(content, str(path)), "top level"), path, model, check, stages)
+
+
+def table_page(content: bytes, path: Path) -> Page | None:
+    """The report of a file that is no proof: the rows of a sweep, or an influence table.
+
+    Args:
+        content: its bytes.
+        path: the file, for titles and messages.
+
+    Returns:
+        The page, or ``None`` where the file is none of these; then no more than its first line was parsed.
+
+    Raises:
+        ModelError: the file is malformed.
+    """
     if is_sweep(content):
         return sweep_page(content, path)
-    if b'"format"' not in content and b'"rows"' in content:
-        return influence_page(content, path)
-    value = parse(content, str(path))
-    kind = value.get("format") if isinstance(value, dict) else None
-    root = Node(value, "top level")
+    return influence_page(content, path) if b'"format"' not in content and b'"rows"' in content else None
+
+
+def document_page(
+    root: Node, path: Path, model: str | None = None, check: Checked | None = None, stages: bool = False
+) -> Page:
+    """The report of a proof that has been parsed.
+
+    Args:
+        root: the file's JSON value.
+        path: the file, for titles and messages.
+        model: as in :func:`page_of`, like the rest.
+        check: runs the trusted checker.
+        stages: run the Depth Reduction Lemma and show its stages.
+
+    Returns:
+        The page.
+
+    Raises:
+        ModelError: the file is malformed, or for another model.
+        UsageError: it is of another format.
+        NotEstablished: the lemma does not succeed (``stages``).
+    """
+    kind = root.value.get("format") if isinstance(root.value, dict) else None
+    given = None if model is None else load(model)
     with naming(path):
         if kind == AUTOMATON:
             return automaton_page(root, path)
         if kind == PROOF:
             return proof_page(root, path)
         if kind == SOFT:
-            return soft_page(path)
+            return soft_page(root, path)
         if kind == BOUND:
-            bound = LowerBound.load(path)
-            known = _model(bound.model_name, bound.sha256, model)
+            bound = read_lower_bound(root)
+            known = _model(bound.model_name, bound.sha256, given)
             return bound_page(bound, path, known, None if known is None or check is None else check(known, bound))
         if kind in (CERTIFICATE, REFUTATION):
-            return _certificate(path, root, kind, model, check, stages)
+            return _certificate(path, root, kind, given, check, stages)
     raise UsageError(f"{path}: no report for the format {quote(kind)}; there is one for {', '.join(KNOWN)}")
 
 
-def _certificate(path: Path, root: Node, kind: str, model: str | None, check: Checked | None, stages: bool) -> Page:
+def _certificate(path: Path, root: Node, kind: str, given: Model | None, check: Checked | None, stages: bool) -> Page:
     """The report of a certificate or a refutation."""
-    from restrict.certificate.certificate import load_certificate
-
-    refutation = Refutation.load(path) if kind == REFUTATION else None
+    refutation = read_refutation(root) if kind == REFUTATION else None
     inner = root if refutation is None else root.fields(root.value)["certificate"]
     outline = read_outline(inner)
-    known = _model(outline.model_name, outline.sha256, model)
+    known = _model(outline.model_name, outline.sha256, given)
     line = None
     if known is not None and check is not None:
-        line = check(known, refutation if refutation is not None else load_certificate(path))
+        line = check(known, refutation if refutation is not None else read_certificate(root))
     page = certificate_page(Loaded(path, outline, inner, known, refutation), line)
     if stages:
         from restrict.report.stages import stages_section
@@ -93,13 +131,12 @@ def _certificate(path: Path, root: Node, kind: str, model: str | None, check: Ch
     return page
 
 
-def _model(name: str, digest: str | None, given: str | None) -> Model | None:
+def _model(name: str, digest: str | None, given: Model | None) -> Model | None:
     """The model that was given, which must be the right one; or the built-in model of this name, if it is."""
     if given is not None:
-        found = load(given)
-        if found.digest != digest:
-            raise ModelError(f"model.sha256: the file is for another model than {given}")
-        return found
+        if given.digest != digest:
+            raise ModelError(f"model.sha256: the file is for another model than {given.source or given.name}")
+        return given
     if name.partition(":")[0] not in GENERATORS:
         return None
     try:

@@ -70,15 +70,15 @@ def span_list(spans: Sequence[Sequence[int]], most: int = 8) -> str:
 
 def headline(model: Model, certificate: Certificate) -> str:
     """The claim in words."""
-    at, claim = model.at(certificate.n), certificate.claim
-    where = "the output" if certificate.target == "last" else f"the output at {certificate.target}"
+    instance, claim = model.at(certificate.n), certificate.claim
+    output = "the output" if certificate.target == "last" else f"the output at {certificate.target}"
     if claim.values is None:
         return f"every output depends on at most {claim.c} of the free inputs"
-    labels = list(dict.fromkeys(at.label(v) for v in claim.values))
+    labels = list(dict.fromkeys(instance.label(v) for v in claim.values))
     free = counted(claim.free, "free input")
     if len(labels) == 1:
-        return f"{where} is forced: {labels[0]}, whatever the {free} {'is' if claim.free == 1 else 'are'}"
-    return f"{where} depends on at most {claim.c} of the {free}: {span(claim.dependencies or ())}"
+        return f"{output} is forced: {labels[0]}, whatever the {free} {'is' if claim.free == 1 else 'are'}"
+    return f"{output} depends on at most {claim.c} of the {free}: {span(claim.dependencies or ())}"
 
 
 def summary(model: Model, certificate: Certificate) -> str:
@@ -141,16 +141,16 @@ def certificate_picture(outline: Outline, model: Model | None = None, found: Cer
         return "\n".join(lines)
     if found.cases is not None:
         return "\n".join([*lines, cases_line(found)])
-    at = model.at(outline.n)
-    rho = Restriction.of(at, found.restriction.fixed)
+    instance = model.at(outline.n)
+    rho = Restriction.of(instance, found.restriction.fixed)
     if found.split:
         lines += [cases_line(found), "  before the split:"]
-    return "\n".join([*lines, "  cone", *_nodes(at, abstract_run(at, rho, found.cone), found)])
+    return "\n".join([*lines, "  cone", *_nodes(instance, abstract_run(instance, rho, found.cone), found)])
 
 
-def _nodes(at: Instance, run: AbstractRun, certificate: Certificate, most: int = 60) -> Iterable[str]:
+def _nodes(instance: Instance, run: AbstractRun, certificate: Certificate, most: int = 60) -> Iterable[str]:
     count = 0
-    for variable in at.model.variables:
+    for variable in instance.model.variables:
         for i, (values, depends) in run.facts.get(variable.name, {}).items():
             count += 1
             if count <= most:

@@ -8,9 +8,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
-from restrict.errors import ModelError, UsageError, quote
-from restrict.files import read_bytes, write_bytes
-from restrict.strictjson import Node, one_line_lists, parse
+from restrict.errors import UsageError, quote
+from restrict.files import write_bytes
+from restrict.strictjson import Node, one_line_lists, read_document
 
 FORMAT = "restrict-soft-certificate/1"
 Quantity = Literal["probability", "margin"]
@@ -84,14 +84,21 @@ def load_certificate(path: str | Path) -> SoftCertificate:
         UsageError: the file cannot be read.
         ModelError: malformed; the message is file: place: reason.
     """
-    content = read_bytes(Path(path))
-    try:
-        return _certificate(Node(parse(content, "certificate"), "top level"))
-    except (ModelError, UsageError) as error:
-        raise ModelError(f"{path}: {error}") from None
+    return read_document(path, read_soft_certificate)
 
 
-def _certificate(root: Node) -> SoftCertificate:
+def read_soft_certificate(root: Node) -> SoftCertificate:
+    """A certificate from its JSON form.
+
+    Args:
+        root: the JSON value, with its place for messages.
+
+    Returns:
+        The certificate; it is not checked here.
+
+    Raises:
+        ModelError: it is malformed, with the place.
+    """
     keys = ("format", "model", "n", "fixed", "position", "quantity", "epsilon", "norms")
     fields = root.fields(keys, ("provenance",))
     if fields["format"].text() != FORMAT:
@@ -110,6 +117,10 @@ def _certificate(root: Node) -> SoftCertificate:
     quantity = fields["quantity"].text()
     if quantity not in QUANTITIES:
         fields["quantity"].fail(f"{quote(quantity)} is not one of {', '.join(QUANTITIES)}")
+    try:
+        epsilon = read_epsilon(fields["epsilon"].text())
+    except UsageError as error:
+        fields["epsilon"].fail(str(error))
     return SoftCertificate(
         model["name"].text(),
         model["sha256"].text(),
@@ -117,6 +128,6 @@ def _certificate(root: Node) -> SoftCertificate:
         fixed,
         fields["position"].integer(0, n - 1),
         "margin" if quantity == "margin" else "probability",
-        read_epsilon(fields["epsilon"].text()),
+        epsilon,
         {k: Node(v, f"norms.{k}").text() for k, v in fields["norms"].expect(dict, "an object").items()},
     )

@@ -54,6 +54,8 @@ def _options(name: str, rest: str) -> dict[str, int]:
             names = ", ".join(f"{p.name}={p.default}" for p in known.values()) or "none"
             near = did_you_mean(key, known)
             raise UsageError(f"{quote(key)} is not an option of {name}{near}; its options are {names}")
+        if key in found:
+            raise UsageError(f"{name}: {key} is given twice")
         switch = known[key].default == 0
         if not value.isascii() or not value.isdigit() or len(value) > 9 or (int(value) < 1 and not switch):
             raise UsageError(f"{name}: {key}={quote(value)} must be an integer of at least {0 if switch else 1}")

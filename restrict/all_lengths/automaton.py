@@ -1,0 +1,149 @@
+"""The automaton of a model: what it computes at every length."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from restrict.all_lengths.bimachine import DEFAULT_STATES, Limits
+from restrict.all_lengths.compare import needs_accept
+from restrict.all_lengths.forcing import Costs, cheapest_restriction, costs
+from restrict.all_lengths.moore import Moore, moore
+from restrict.all_lengths.patterns import Pattern, cheapest_pattern
+from restrict.all_lengths.program import UNDEFINED
+from restrict.all_lengths.recognise import recognise
+from restrict.all_lengths.stages import Built, Record, build
+from restrict.arguments import the_model
+from restrict.errors import UsageError
+from restrict.htmltable import facts_table, grid_table
+from restrict.languages.dfa import Dfa
+from restrict.model.program import Model
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Automaton:
+    """What a model computes at every length.
+
+    ``moore``: the minimal automaton of the label at the last position. With output at every position ``built.machine``
+    is the bimachine of all labels. ``account``: states on both sides after each stage.
+    """
+
+    model: Model
+    built: Built
+    moore: Moore
+
+    @property
+    def account(self) -> tuple[Record, ...]:
+        """One record for each stage."""
+        return self.built.account
+
+    def dfa(self) -> Dfa:
+        """The minimal automaton of the accepted words.
+
+        Raises:
+            UsageError: the output is at every position, or has no ``accept``.
+        """
+        return self.acceptor().language()
+
+    @property
+    def every(self) -> bool:
+        """Whether the output is at every position."""
+        return self.built.program.every
+
+    def acceptor(self) -> Moore:
+        """The automaton, of a model that recognises a language.
+
+        Raises:
+            UsageError: the output is at every position, or has no ``accept``.
+        """
+        if self.every:
+            raise UsageError("the model has output at every position, so it recognises no language")
+        needs_accept(self.moore)
+        return self.moore
+
+    def pattern(self, label: str) -> Pattern | None:
+        """The cheapest pattern that forces a label of the last position at every length from some on, or ``None``.
+
+        Raises:
+            ResourceLimit: too many sets of states.
+        """
+        return cheapest_pattern(self.moore, label, len(self.model.markers))
+
+    def costs(self, label: str) -> Costs:
+        """The exact cost of forcing a label of the last position, at every length.
+
+        Raises:
+            ResourceLimit: too many sets of states, or no period up to a length.
+        """
+        return costs(self.moore, label, len(self.model.markers))
+
+    def cheapest(self, label: str, n: int) -> tuple[str, ...] | None:
+        """A restriction with the fewest fixed symbols that forces a label of the last position at length ``n``.
+
+        Args:
+            label: the label.
+            n: the length, markers counted.
+
+        Returns:
+            A symbol or ``*`` (free) for each position without a marker; ``None`` where no restriction forces it.
+
+        Raises:
+            ResourceLimit: too many sets of states.
+            UsageError: the markers alone are longer.
+        """
+        if n < max(1, len(self.model.markers)):
+            raise UsageError(f"there are no inputs of length {n}")
+        return cheapest_restriction(self.moore, label, n - len(self.model.markers))
+
+    def _repr_html_(self) -> str:
+        if self.moore is None:
+            return facts_table(f"automaton of {self.model.name}", [("labels", "at every position, by a bimachine")])
+        one = self.moore
+        rows = [(q, one.labels[int(one.label[q])], *map(int, one.delta[q])) for q in range(one.states)]
+        title = f"automaton of {self.model.name} at every length: {one.states} states, 0 is the start"
+        return grid_table(title, ("state", "label", *one.alphabet), rows)
+
+    def __repr__(self) -> str:
+        return f"Automaton({self.model.name!r}, {self.built.machine if self.every else self.moore})"
+
+
+def automaton(
+    model: Model, *, states: int = DEFAULT_STATES, progress: Progress | None = None, keep: bool = False
+) -> Automaton:
+    """The automaton of an order-only model.
+
+    Args:
+        model: the model.
+        states: the most states on either side, at any moment.
+        progress: called with a line after each stage.
+        keep: keep the layers, which a proof needs.
+
+    Returns:
+        The automaton, exact at every length at which the model is defined.
+
+    Raises:
+        UsageError: something else than a model was given.
+        NotEstablished: the model is not order-only; the message names the variable and the sub-expression.
+        ResourceLimit: too large, with the variable.
+    """
+    built = build(recognise(the_model(model)), Limits(states), progress, keep)
+    return Automaton(model, built, moore(built))
+
+
+def labels_of(found: Automaton) -> list[str]:
+    """The labels that values of the output have."""
+    return [name for name in found.built.program.labels if name != UNDEFINED]
+
+
+def known_label(found: Automaton, label: str) -> str:
+    """A label, if the model has it.
+
+    Raises:
+        UsageError: it does not.
+    """
+    if label not in labels_of(found):
+        some = ", ".join(repr(name) for name in labels_of(found)[:20])
+        raise UsageError(f"no value of the output has the label {label!r}; the labels are {some}")
+    return label

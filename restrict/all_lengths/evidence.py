@@ -1,0 +1,122 @@
+"""What is shown about every length, and the file that proves it to the trusted checker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from restrict.all_lengths.automaton import Automaton
+from restrict.all_lengths.compare import Difference
+from restrict.all_lengths.proof import document, to_bytes
+from restrict.checker.main import verify as check_proof
+from restrict.errors import NotEstablished
+from restrict.languages.protocol import Language
+from restrict.languages.regular import Regular
+from restrict.model.program import Model
+
+
+class Evidence(NamedTuple):
+    """``proof``: the bytes of a ``restrict-automaton/1`` file, verified by the trusted checker, whose line is ``line``;
+    ``None`` where the proof format does not cover the program, with the ``reason``."""
+
+    proof: bytes | None = None
+    line: str | None = None
+    reason: str = ""
+
+
+class Evidenced:
+    """A result with its :class:`Evidence`."""
+
+    evidence: Evidence
+
+    @property
+    def proof(self) -> bytes | None:
+        """The bytes of a ``restrict-automaton/1`` file, verified by the trusted checker."""
+        return self.evidence.proof
+
+    @property
+    def line(self) -> str | None:
+        """The trusted checker's line."""
+        return self.evidence.line
+
+    @property
+    def reason(self) -> str:
+        """Why there is no proof or no line."""
+        return self.evidence.reason
+
+
+@dataclass(frozen=True, eq=False)
+class Proved(Evidenced):
+    """The claim holds at every length ``n >= first`` at which the model is defined.
+
+    ``other``: where two models were compared, the same claim about the second one, and the same automaton.
+    """
+
+    what: str
+    first: int
+    automaton: Automaton
+    evidence: Evidence = field(default=Evidence(), repr=False)
+    other: Proved | None = field(default=None, repr=False)
+
+    def __bool__(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True, eq=False)
+class Counterexample(Evidenced):
+    """A shortest word on which the model is wrong: ``said`` by the model, ``member`` of the language."""
+
+    what: str
+    difference: Difference
+    automaton: Automaton
+    evidence: Evidence = field(default=Evidence(), repr=False)
+
+    def __bool__(self) -> bool:
+        return False
+
+
+def spelled(language: Language) -> dict[str, Any]:
+    """A language as the checker reads it."""
+    if isinstance(language, Regular):
+        dfa = language.dfa
+        content = {"format": "restrict-dfa/1", "name": language.spec, "alphabet": list(dfa.alphabet), "start": 0}
+        return content | {"accept": sorted(dfa.accept), "transitions": [list(row) for row in dfa.delta]}
+    name = language.spec.partition(":")[0]
+    if name in ("majority", "anbn", "palindromes", "dyck", "shuffle-dyck"):
+        return {"name": name, "alphabet": list(language.alphabet)}
+    return {"unchecked": language.spec}
+
+
+def proved(model: Model, found: Automaton, claim: dict[str, Any]) -> Evidence:
+    """A proof of a claim, and the trusted checker's line; or neither, and why.
+
+    Raises:
+        NotEstablished: the checker refuses the proof, which is a bug.
+    """
+    if "unchecked" in claim.get("language", ()):
+        return Evidence(reason="the checker does not have this language")
+    try:
+        content = to_bytes(document(model, found.built, claim))
+    except NotEstablished as error:
+        return Evidence(reason=str(error))
+    if model.content is None or len(content) > 64 << 20:
+        return Evidence(reason="the proof would be larger than 64 MiB" if model.content else "the model has no file")
+    return Evidence(content, run_checker(model, content))
+
+
+def run_checker(model: Model, content: bytes) -> str | None:
+    """The trusted checker's line; ``None`` where that takes too many steps.
+
+    Raises:
+        NotEstablished: the checker refuses the proof, which is a bug.
+    """
+    from restrict.checker.account import Reject
+
+    assert model.content is not None
+    folder = model.source.parent if model.source is not None else "."
+    try:
+        return check_proof(model.content, content, folder=folder, model_name=model.name, certificate_name="the proof")
+    except Reject as reject:
+        if reject.code == 5:
+            return None
+        raise NotEstablished(f"the trusted checker refuses the proof, which is a bug: {reject}") from None

@@ -1,0 +1,69 @@
+"""What candidates for a run are measured with, at a shorter length, here or in other processes.
+
+Both ways to prove Theorem 1 have choices that no formula makes well: how the inputs are split over the layers, what
+each layer's search makes small. They try them on the same model at a length where a run is cheap.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from restrict.arrays import I64
+from restrict.deadline import Deadline
+from restrict.errors import RestrictError
+from restrict.model.program import Instance
+from restrict.model.shipped import Shipped
+from restrict.task import Task
+
+MEASURE_AT = 1200
+"""Candidates are measured at this length, where n is longer."""
+Worth = tuple[int, float]
+"""What a candidate comes to: the greatest and the mean number of inputs that a label depends on."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """What all candidates are measured with: the program at the length for measuring, the inputs that may be fixed, the
+    seed, and the deadline."""
+
+    instance: Shipped
+    budget: int
+    seed: int
+    deadline: Deadline
+
+    def task(self) -> Task:
+        """The task that a candidate is run on: all positions.
+
+        Returns:
+            The task; its instance is made again in another process.
+        """
+        return Task(self.instance.instance, "all", self.seed, self.deadline)
+
+
+def shortened(instance: Instance) -> Instance:
+    """The program at a length at which measuring is cheap.
+
+    Args:
+        instance: the model at its length.
+
+    Returns:
+        The model at ``MEASURE_AT``, or the instance where that is not longer, or the model is not defined there.
+    """
+    if instance.n <= MEASURE_AT:
+        return instance
+    try:
+        return instance.model.at(MEASURE_AT)
+    except RestrictError:
+        return instance
+
+
+def worth(depends: I64) -> Worth:
+    """What a run came to.
+
+    Args:
+        depends: int64, shape (n,): on how many free inputs each label depends.
+
+    Returns:
+        The greatest and the mean of them; less is better, in this order.
+    """
+    return int(depends.max(initial=0)), float(depends.mean())
