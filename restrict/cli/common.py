@@ -52,7 +52,15 @@ def at_most(x: float) -> str:
 
 
 def no_model(path: Path, advice: str) -> None:
-    """Raise :class:`UsageError` with advice where a model's name stands in the place of a file that is not there."""
+    """Refuse a model's name in the place of a file that is not there.
+
+    Args:
+        path: where a file with a result is expected.
+        advice: what to write instead.
+
+    Raises:
+        UsageError: it is the name of a built-in model or a generator, and no file.
+    """
     from restrict.errors import UsageError
     from restrict.model.source import GENERATORS
 
