@@ -30,7 +30,7 @@ SMALL, TRIES = 150, 3
 """Literals up to which a covering problem is small, and the greedy answers tried for it."""
 STEPS = 2_000
 """Steps of local search in a larger one."""
-MANY_SYMBOLS = 8
+MANY_SYMBOLS = 64
 """A goal on a token with more allowed symbols than this lists one of those that no other goal tells apart."""
 
 Tokens = frozenset[tuple[int, int]]
