@@ -37,6 +37,7 @@ MAKERS = (
     "soft_",
     "fuzz_",
     "growth_",
+    "golden_",
 )
 """How the names of scripts that make figures and tables begin."""
 
@@ -102,6 +103,7 @@ KNOWN = (
         ("--formulas 2000 --seconds 20000 --state {folder}/state.json", "--scales 6"),
         "--formulas 2 --seconds 20 --state {folder}/state.json",
     ),
+    Entry("golden", "golden_certificates", ("",), "--match and-of-ors"),
     Entry("sweep", "bench_sweep", ("", "--parts"), "--quick --sleep"),
     Entry("scale", "bench_scale", ("",), "--quick --only last repeating"),
     Entry(
