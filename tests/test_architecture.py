@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import sys
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -74,12 +74,15 @@ def test_the_drawing_is_the_one_that_the_script_makes(graph: Any) -> None:
     assert drawn == architecture.drawing(graph), "run: python scripts/architecture.py --draw"
 
 
-def functions() -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+@cache
+def functions() -> tuple[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef], ...]:
     """All functions of the package, with the file and the name of each."""
-    for path in sorted((ROOT / "restrict").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                yield f"{path.relative_to(ROOT)}: {node.name}", node
+    return tuple(
+        (f"{path.relative_to(ROOT)}: {node.name}", node)
+        for path in sorted((ROOT / "restrict").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
 
 
 def test_no_function_is_longer_than_sixty_lines_and_no_module_than_five_hundred() -> None:

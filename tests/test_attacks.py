@@ -21,7 +21,7 @@ from tests import trusted as check
 
 FOLDER = Path(__file__).parent / "corpus" / "attacks"
 NAMES = sorted(path.name.removesuffix(".c.json") for path in FOLDER.glob("*.c.json"))
-HEAVY = {"A2b_union", "A3_mask_per_u"}
+HEAVY = {"A2b_union", "A3_mask_per_u", "A7_wide_expr"}
 """Seconds of work before the answer."""
 PARAMETERS = [pytest.param(n, marks=[pytest.mark.heavy] if n in HEAVY else []) for n in NAMES]
 SECONDS, MEBIBYTES = 10, 1024

@@ -68,7 +68,8 @@ def test_the_optimum_is_found(name: str, n: int, optimum: int) -> None:
     assert len(forced(restrict.load(name), n).restriction.fixed) == optimum
 
 
-@pytest.mark.parametrize("name", heavy_after(["and-of-ors", "or-of-ands"], 1))
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", ["and-of-ors", "or-of-ands"])
 def test_a_formula_over_ten_thousand_inputs_is_forced_by_one_hundred(name: str) -> None:
     certificate = certify(restrict.load(name), 10_000)
     assert len(certificate.restriction.fixed) == 100
@@ -306,7 +307,7 @@ def test_a_random_transformer_of_twenty_thousand_positions_is_forced(seed: int) 
     assert len(certificate.restriction.fixed) <= 200
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(4), 2))
+@pytest.mark.parametrize("seed", heavy_after(range(4), 1))
 def test_a_random_transformer_with_labels_at_a_short_length_is_forced(seed: int) -> None:
     forced(restrict.load(f"random:layers=3,heads=1,states=3,classes=3,symbols=3,seed={seed}"), 40)
 

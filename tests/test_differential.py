@@ -33,7 +33,7 @@ from tests import trusted as check
 from tests.marks import heavy_after
 from tests.naive import Abstract, Model, Node
 
-PROGRAMS, CHUNKS = 5200, 26
+PROGRAMS, CHUNKS = 5200, 40
 NOJIT = 600
 ALL_INPUTS = 40
 """One program in so many is compared with the oracle on all its inputs."""

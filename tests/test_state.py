@@ -58,6 +58,7 @@ def test_a_row_of_equal_pairs_is_not_walked() -> None:
     assert state.work - before < 1000
 
 
+@pytest.mark.heavy
 def test_a_program_too_deep_for_the_search_is_refused_in_one_line() -> None:
     model = restrict.compile_formula("strict once (" * 700 + "1" + ")" * 700, ["0", "1"])
     with pytest.raises(ResourceLimit, match="too deep for the search"):
