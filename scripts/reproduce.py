@@ -37,6 +37,7 @@ MAKERS = (
     "soft_",
     "fuzz_",
     "growth_",
+    "golden_",
 )
 """How the names of scripts that make figures and tables begin."""
 
@@ -82,7 +83,7 @@ KNOWN = (
     Entry("cover", "bench_cover", ("",), "-n 200 -k 10 --lemma-up-to 0"),
     Entry("lower-bound", "bench_lower_bound", ("-n 10000 --time 100 --trusted",), "-n 200 --seeds 1 --time 10"),
     Entry("bound-mutants", "bound_sweep", ("--mutants 400 --seed 3",), "--mutants 20 --seed 3"),
-    Entry("every-k", "bound_sweep", ("--every-k 10 -n 8",), "--every-k 1 -n 5"),
+    Entry("every-k", "bound_sweep", ("--every-k 22 -n 13", "--every-k 3 --first 25 -n 13"), "--every-k 1 -n 5"),
     Entry("all-lengths", "bench_all_lengths", ("",), "--share 0.02"),
     Entry("importers", "bench_importers", ("",), "--random 1 -n 8 --targets 1"),
     Entry("checker", "bench_checker", ("",), "--limit 100000"),
@@ -102,6 +103,7 @@ KNOWN = (
         ("--formulas 2000 --seconds 20000 --state {folder}/state.json", "--scales 6"),
         "--formulas 2 --seconds 20 --state {folder}/state.json",
     ),
+    Entry("golden", "golden_certificates", ("",), "--match and-of-ors"),
     Entry("sweep", "bench_sweep", ("", "--parts"), "--quick --sleep"),
     Entry("scale", "bench_scale", ("",), "--quick --only last repeating"),
     Entry(

@@ -32,6 +32,7 @@ from restrict.cli.soft import soft
 from restrict.cli.sweep import sweep
 from restrict.cli.tighten import tighten
 from restrict.cli.verify import verify
+from restrict.deadline import OutOfTime
 from restrict.errors import RestrictError
 from restrict.version import __version__
 
@@ -114,6 +115,8 @@ def _run(words: list[str]) -> int:
         return say(error.format_message(), 2)
     except RestrictError as error:
         return say(str(error), error.exit_code)
+    except OutOfTime:
+        return say("the time was over before there was an answer; give more --time", 5)
     except (KeyboardInterrupt, click.Abort):
         return say("interrupted", 130)
     except (MemoryError, RecursionError, SystemError) as error:
