@@ -99,16 +99,21 @@ def certify(
 def _released(task: Task, start: Certificate, c: int, free: float | Fraction | None) -> Certificate:
     """The trade of c for free positions: by enumeration where that is quick, else by search.
 
-    After Ctrl-C it is the best so far that meets the wish.
+    After Ctrl-C, and where the time is over, it is the best so far that meets the wish.
     """
     found = relax(task, start, c, free)
     if not few_tables(task.instance) or found.provenance.get("stopped") == "interrupted":
         return found
     noted = task.noting(strategy="enumeration")
-    if free is None:
-        return fewest_fixed(noted, c, len(found.restriction.fixed)) or found
-    most = len(task.instance.unpinned) - least_free(len(task.instance.unpinned), free)
-    return least_depends(noted, most, found.c) or found
+    try:
+        if free is None:
+            return fewest_fixed(noted, c, len(found.restriction.fixed)) or found
+        most = len(task.instance.unpinned) - least_free(len(task.instance.unpinned), free)
+        return least_depends(noted, most, found.c) or found
+    except OutOfTime:
+        return found
+    except KeyboardInterrupt:
+        return replace(found, provenance={**found.provenance, "stopped": "interrupted"})
 
 
 def check_wish(c: int | None, free: float | Fraction | None) -> None:

@@ -26,7 +26,6 @@ GROWTH: dict[str, list[tuple[str, dict[str, Any], tuple[int, ...]]]] = {
     "last": [
         ("random:layers=1,heads=2,states=2,seed=1", {}, (10**4, 10**5, 10**6, 10**7)),
         ("random:layers=2,heads=2,states=2,seed=1", {}, (10**4, 10**5, 10**6, 10**7)),
-        ("random:layers=2,heads=8,states=64,seed=1", {}, (10**3, 10**4)),
         ("random:layers=1,heads=2,states=4,symbols=1000,seed=1", {}, (10**4, 10**5, 10**6)),
     ],
     "all": [
@@ -100,7 +99,7 @@ def model_of(spec: str) -> Any:
     if spec == "near":
         return loads(json.dumps(NEAR).encode())
     if spec == "since":
-        return restrict.compile_formula("a since b", alphabet=("a", "b", "c"))
+        return restrict.compile_formula("a since b", alphabet=("a", "b", "c"), at="every")
     return restrict.load(spec)
 
 

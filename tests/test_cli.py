@@ -330,7 +330,9 @@ def test_a_malformed_file_is_exit_code_4(shell: Shell) -> None:
 
 
 def test_a_model_that_is_not_defined_at_this_length_is_exit_code_4(shell: Shell) -> None:
-    assert "not defined at n = 5: its condition is 'isqrt(n)" in shell.bad(4, "certify", "and-of-ors", "-n", "5")
+    said = shell.bad(4, "certify", "and-of-ors", "-n", "5")
+    assert "not defined at n = 5: its condition is 'isqrt(n)" in said
+    assert said.rstrip().endswith("it is at n = 4 and 9")
 
 
 def test_a_certificate_of_another_model_is_exit_code_4(shell: Shell) -> None:
@@ -534,6 +536,27 @@ def every_command() -> Iterator[tuple[str, click.Command]]:
             yield from ((f"{command.name} {name}", part) for name, part in command.commands.items())
         else:
             yield command.name or "", command
+
+
+@pytest.mark.parametrize(
+    ("words", "advice"),
+    [
+        (("check", "c.json", "and-of-ors"), "write `restrict check and-of-ors c.json`"),
+        (("check", "c.json", "and-of-ors", "--fast"), "write `restrict check and-of-ors c.json`"),
+        (("tighten", "c.json", "tribes"), "write `restrict tighten tribes c.json`"),
+        (("show", "random:layers=1"), "`restrict certify random:layers=1 -n N -o FILE` makes one"),
+        (("report", "tribes", "-o", "r.html"), "`restrict certify tribes -n N -o FILE` makes one"),
+    ],
+)
+def test_a_model_in_the_place_of_a_result_is_told_so(shell: Shell, words: tuple[str, ...], advice: str) -> None:
+    assert "is a model, where a file with a result is expected: " + advice in shell.bad(2, *words)
+
+
+@pytest.mark.parametrize("words", [["--help"], ["soft", "--help"]])
+def test_the_lists_of_commands_are_not_cut(shell: Shell, words: list[str]) -> None:
+    listed = shell.good(*words).split("Commands:")[1].split("Examples:")[0]
+    assert "..." not in listed
+    assert all(line.endswith(".") for line in listed.splitlines() if line.strip())
 
 
 def test_every_command_has_help_with_examples_and_json() -> None:

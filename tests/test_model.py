@@ -183,7 +183,14 @@ def test_a_program_that_breaks_a_rule_is_refused_by_name(build: Callable[[], Mod
             3,
             "output.accept: 2 is outside the domain 0..1",
         ),
-        (program(when="n % 2 == 0"), 3, "model 'm' is not defined at n = 3: its condition is 'n % 2 == 0'"),
+        (
+            program(when="n % 2 == 0"),
+            3,
+            "model 'm' is not defined at n = 3: its condition is 'n % 2 == 0'; it is at n = 2 and 4",
+        ),
+        (program(when="n > 5"), 3, "its condition is 'n > 5'; it is at n = 6"),
+        (program(when="n < 0"), 3, "its condition is 'n < 0'"),
+        (program(when="10 // (n - 4) == 2"), 3, "its condition is '10 // (n - 4) == 2'; it is at n = 8"),
     ],
 )
 def test_a_model_that_makes_no_sense_at_a_length_is_refused_there(model: Model, n: int, reason: str) -> None:

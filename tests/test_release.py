@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import pytest
 import restrict
 from restrict.certificate.certificate import Certificate, certificate_of
 from restrict.certification import force_output
+from restrict.deadline import OutOfTime
 from restrict.force.cases import confirm_over
 from restrict.force.dependence import DependenceState
 from restrict.force.release import Release, relax, releases
@@ -175,3 +177,26 @@ def test_a_front_goes_from_the_forced_output_to_nothing_fixed_and_no_point_is_do
     assert all(a.c < b.c and a.free < b.free for a, b in pairwise(points))
     for point in points:
         assert restrict.check(model, point).startswith("s VERIFIED n=12 ")
+
+
+@pytest.mark.parametrize("wish", [{"c": 2}, {"free": 0.9}])
+@pytest.mark.parametrize("ending", [OutOfTime, KeyboardInterrupt])
+def test_what_the_search_found_stays_where_the_enumeration_after_it_does_not_end(
+    wish: dict[str, Any], ending: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ended as an internal error, or lost the certificate."""
+
+    def over(*_: object) -> None:
+        raise ending
+
+    for name in ("fewest_fixed", "least_depends"):
+        monkeypatch.setattr(f"restrict.certification.{name}", over)
+    model = restrict.load("tagger" if "c" in wish else "first-symbol")
+    found = restrict.certify(model, 6, **wish)
+    assert restrict.check(model, found).startswith("s VERIFIED n=6")
+    assert (found.provenance["stopped"] == "interrupted") == (ending is KeyboardInterrupt)
+
+
+def test_a_wish_with_no_time_at_all_has_an_answer() -> None:
+    model = restrict.load("tagger")
+    assert restrict.certify(model, 6, c=2, time=0).c <= 2

@@ -35,13 +35,15 @@ def test_options_of_the_entries_are_options_of_the_scripts() -> None:
 def test_lines_are_looked_for_on_the_page(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("| a    | 12  |\n| :--- | ---: |\nsome words\n")
-    assert reproduce.standing(["a  12\n", "| a | 12 |\n", "some words\n", "b  13.5\n", "\n"], [page]) == (3, 4)
+    assert reproduce.standing(["a  12\n", "| a | 12 |\n", "some words\n", "b  13.5\n", "\n"], [page]) == (3, 0, 4)
+    page.write_text("rows 12 in 1.25 s\n")
+    assert reproduce.standing(["rows  12 in 1.5 s\n", "rows 13 in 1.25 s\n"], [page]) == (0, 1, 2)
 
 
 def test_figures_are_compared_byte_by_byte(tmp_path: Path) -> None:
     right = ROOT / "docs" / "figures" / "paper-1.svg"
     (tmp_path / "paper-1.svg").write_bytes(right.read_bytes())
-    assert reproduce.compared(tmp_path) == (0, "1 figures, all as in docs/figures")
+    assert reproduce.compared(tmp_path) == (0, "1 figure, all as in docs/figures")
     (tmp_path / "paper-1.svg").write_bytes(right.read_bytes() + b" ")
     assert reproduce.compared(tmp_path)[0] == 1
 

@@ -46,7 +46,6 @@ def test_a_verb_follows_the_number() -> None:
         "language parity -n 1",
         "language 1* -n 3",
         "lower-bound contains-one -n 5",
-        "certify contains-one -n 3 --lower-bound",
         "explain contains-one --input 0100",
     ],
 )

@@ -32,6 +32,7 @@ def check(model: str, certificate: Path, fast: bool, as_json: bool, limit: int |
     from restrict.errors import RestrictError
     from restrict.model.source import generated, is_there
 
+    common.no_model(certificate, f"write `restrict check {certificate} {model}`")
     if fast and limit is None and (line := _fast_bound(model, certificate)) is not None:
         common.print_verdict(line, as_json)
         return

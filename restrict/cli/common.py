@@ -51,6 +51,23 @@ def at_most(x: float) -> str:
     return f"{Context(prec=4, rounding=ROUND_CEILING).plus(Decimal(repr(float(x)))):g}"
 
 
+def no_model(path: Path, advice: str) -> None:
+    """Refuse a model's name in the place of a file that is not there.
+
+    Args:
+        path: where a file with a result is expected.
+        advice: what to write instead.
+
+    Raises:
+        UsageError: it is the name of a built-in model or a generator, and no file.
+    """
+    from restrict.errors import UsageError
+    from restrict.model.source import GENERATORS
+
+    if str(path).partition(":")[0] in GENERATORS and not path.exists():
+        raise UsageError(f"{path} is a model, where a file with a result is expected: {advice}")
+
+
 # ---------------------------------------------------------------- parameters
 
 
@@ -146,7 +163,7 @@ def length_or_all(command: Any) -> Any:
 
     def given(context: click.Context, parameter: click.Parameter, n: int | None) -> int | None:
         if n is None and not context.params.get("all_lengths"):
-            raise click.MissingParameter(ctx=context, param=parameter)
+            raise click.MissingParameter("A length, such as -n 100, or --all-lengths.", ctx=context, param=parameter)
         return n
 
     everything = click.option(

@@ -156,10 +156,10 @@ def _to_program(
         return
     echo(
         f"{output}: {counted(found['heads'], 'head')} in {counted(found['depth'], 'layer')}, "
-        f"{counted(found['maps'], 'map')} ({parsed.temporal} different temporal subformulas)"
+        f"{counted(found['maps'], 'map')} ({counted(parsed.temporal, 'different temporal subformula')})"
     )
-    if words is not None:
-        echo(f"  equal to the evaluator on all {words} words of up to {verify} symbols (exact)")
+    if words is not None and verify is not None:
+        echo(f"  equal to the evaluator on all {words} words of up to {counted(verify, 'symbol')} (exact)")
 
 
 def _without_soft(how: str, decoder: bool, n: int | None) -> None:

@@ -128,8 +128,8 @@ def _show(found: dict[str, Any], compiled: Compiled, options: SoftOptions, words
             f"  layer {head['layer']} head {head['head']}: {head['pattern']}, mask {head['mask']}, "
             f"1/tau = {head['inverse_temperature']}{bound}, for {'; '.join(head['serves'])}"
         )
-    if words is not None:
+    if words is not None and options.verify is not None:
         echo(
-            f"  equal to the evaluator on all {words} words of up to {options.verify} symbols, in float64 and float32 "
-            "(exact)"
+            f"  equal to the evaluator on all {words} words of up to {counted(options.verify, 'symbol')}, in float64 "
+            "and float32 (exact)"
         )

@@ -1,4 +1,7 @@
-"""Examples at the end of each command's help. A test runs them all, in this order, so that they stay true."""
+"""What each command is in a few words, and the examples at the end of its help.
+
+A test runs all examples, in this order, so that they stay true; another holds that no line of the list is cut.
+"""
 
 from __future__ import annotations
 
@@ -33,6 +36,36 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "soft import": ("soft import torch encoder.safetensors --heads 2 --alphabet 01 -o encoder.json",),
     "soft export": ("soft export soft.json -n 6 -o induction-head.safetensors",),
 }
+SHORT = {
+    "automaton": "What a model recognises at every length.",
+    "bounds": "What Theorem 1 alone promises, by layers and heads.",
+    "certify": "Fix few positions so that the output is forced.",
+    "check": "Verify a certificate by the trusted checker.",
+    "compile": "Logic or a star-free language to a transformer.",
+    "explain": "Few symbols that force the output on one input.",
+    "import": "Transformer Programs, B-RASP, exact weights.",
+    "language": "Forcing cost of a language, and what follows.",
+    "lower-bound": "Prove that fewer positions do not force the output.",
+    "new": "Write the file of a built-in or random model.",
+    "refute": "Two words: the model does not recognise a language.",
+    "report": "One offline HTML page, or a figure, of any result.",
+    "run": "A model on one word, variable by variable.",
+    "show": "The same as `report`, in letters.",
+    "simulate": "Hard attention by softmax, and the error.",
+    "soft": "Softmax transformers: influence, bounds, files.",
+    "sweep": "A grid of models and lengths, resumable.",
+    "tighten": "Remove claimed dependencies, by SAT.",
+    "verify": "Prove a language or an equality at every length.",
+    "soft certify": "Fix few tokens so that the others move little.",
+    "soft check": "Check a soft certificate in exact arithmetic.",
+    "soft cross-entropy": "Theorem 6: optimum, bound and measured value.",
+    "soft export": "Weights at one length as an nn.Module's.",
+    "soft import": "A safetensors file of weights to a model file.",
+    "soft influence": "How far one symbol can move the output.",
+    "soft run": "A softmax model on words.",
+    "soft write": "Write the file of a built-in softmax model.",
+}
+"""The lists of commands, on terminals of 80 columns."""
 FIRST = (
     "certify and-of-ors -n 10000",
     "explain induction-head --input abcdabca",

@@ -17,7 +17,7 @@ from restrict.cli.certify import certify
 from restrict.cli.check import check
 from restrict.cli.common import on_interrupt, say
 from restrict.cli.compile import compile_command
-from restrict.cli.examples import epilog
+from restrict.cli.examples import SHORT, epilog
 from restrict.cli.explain import explain
 from restrict.cli.import_ import import_
 from restrict.cli.language import language
@@ -32,6 +32,7 @@ from restrict.cli.soft import soft
 from restrict.cli.sweep import sweep
 from restrict.cli.tighten import tighten
 from restrict.cli.verify import verify
+from restrict.deadline import OutOfTime
 from restrict.errors import RestrictError
 from restrict.version import __version__
 
@@ -114,6 +115,8 @@ def _run(words: list[str]) -> int:
         return say(error.format_message(), 2)
     except RestrictError as error:
         return say(str(error), error.exit_code)
+    except OutOfTime:
+        return say("the time was over before there was an answer; give more --time", 5)
     except (KeyboardInterrupt, click.Abort):
         return say("interrupted", 130)
     except (MemoryError, RecursionError, SystemError) as error:
@@ -205,8 +208,8 @@ def cli() -> None:
 
 
 for _command in COMMANDS:
-    _command.epilog = epilog(_command.name or "")
+    _command.epilog, _command.short_help = epilog(_command.name or ""), SHORT[_command.name or ""]
     for _name, _part in getattr(_command, "commands", {}).items():
-        _part.epilog = epilog(f"{_command.name} {_name}")
+        _part.epilog, _part.short_help = epilog(f"{_command.name} {_name}"), SHORT[f"{_command.name} {_name}"]
     cli.add_command(_command)
 cli.epilog = epilog("")

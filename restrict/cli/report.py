@@ -34,6 +34,7 @@ def report(
 
     if output is None and figure is None:
         raise UsageError("nothing to write: give -o report.html, --figure figure.svg, or both")
+    common.no_model(file, f"`restrict certify {file} -n N -o FILE` makes one")
     if output is not None:
         need_jinja()
     if figure is not None:

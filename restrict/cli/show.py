@@ -34,6 +34,7 @@ def show(certificate: Path, model: str | None, as_json: bool) -> None:
     from restrict.report.source import WITHOUT_DRAWING, document_page, table_page
     from restrict.strictjson import Node, parse
 
+    common.no_model(certificate, f"`restrict certify {certificate} -n N -o FILE` makes one")
     content = read_bytes(certificate)
     page = table_page(content, certificate)
     if page is None:

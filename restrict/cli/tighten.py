@@ -32,6 +32,7 @@ def tighten(model: str, certificate: Path, proofs: Path | None, time: float | No
     from restrict.model.source import load
     from restrict.optimum.tighten import tighten as run
 
+    common.no_model(certificate, f"write `restrict tighten {certificate} {model}`")
     program = load(model)
     start = load_certificate(certificate)
     with common.result_folder(proofs):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from itertools import product
+from itertools import combinations, product
 
 from restrict.abstract.run import Cone
 from restrict.certificate.cases import Case, Leaf, Question
@@ -224,6 +224,43 @@ def confirm_over(task: Task, fixed: Mapping[int, int], split: Collection[int], m
             return None
         chosen = tuple(sorted({*chosen, more}))
     return None
+
+
+def confirm_over_any(
+    task: Task, fixed: Mapping[int, int], split: Collection[int], most: int, looks: int
+) -> tuple[Certificate | None, int]:
+    """As :func:`confirm_over`, with every set of positions that includes the given ones, the smallest first.
+
+    A set that includes another one confirms whatever that one does, so where nothing is found within the looks no
+    split over ``most`` positions shows it.
+
+    Args:
+        task: the output.
+        fixed: symbol indices by position.
+        split: free positions, on which the label is known to depend.
+        most: positions in all, at most.
+        looks: abstract runs that this may take.
+
+    Returns:
+        The certificate, or ``None``; and how many of the looks are left.
+    """
+    symbols, shared = range(len(task.instance.model.alphabet)), Looking(task.instance, task.one_position("a split"))
+    others = [i for i in task.instance.unpinned if i not in fixed and i not in split]
+    most = min(most, MAX_SPLIT, len(split) + len(others))
+
+    def shows(chosen: Sequence[int]) -> bool:
+        nonlocal looks
+        for values in product(symbols, repeat=len(chosen)):
+            looks -= 1
+            if looks < 0 or len(shared.labels({**fixed, **dict(zip(chosen, values, strict=True))})) > 1:
+                return False
+        return True
+
+    for size in range(max(0, most - len(split)) + 1):
+        for more in combinations(others, size):
+            if looks > 0 and shows(chosen := tuple(sorted({*split, *more}))):
+                return certified(task, fixed, "all", chosen), looks
+    return None, max(0, looks)
 
 
 def _busiest(task: Task, branches: Sequence[dict[int, int]]) -> int | None:

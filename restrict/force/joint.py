@@ -8,7 +8,8 @@ covering solver (:mod:`restrict.cover.problem`) chooses one for each so that the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from restrict.cover.greedy import greedy
 from restrict.cover.local import local
 from restrict.cover.problem import CoverProblem
+from restrict.force.boxes import covers
 
 if TYPE_CHECKING:
     from restrict.force.goal import Goal, Solver
@@ -28,6 +30,8 @@ SMALL, TRIES = 150, 3
 """Literals up to which a covering problem is small, and the greedy answers tried for it."""
 STEPS = 2_000
 """Steps of local search in a larger one."""
+MANY_SYMBOLS = 64
+"""A goal on a token with more allowed symbols than this lists one of those that no other goal tells apart."""
 
 Tokens = frozenset[tuple[int, int]]
 Steps = list[tuple[object, tuple[int, ...]]]
@@ -46,10 +50,14 @@ def meet_together(solver: Solver, goals: Sequence[Goal], limit: int) -> bool:
     """Meet all goals with at most ``limit`` more tokens, sharing them; on failure the caller undoes what was done."""
     state = solver.state
     ways: list[dict[Tokens, Steps]] = []
+    wide: list[tuple[int, list[int]]] = []
     for goal in goals:
-        if goal.u is None and goal.allowed.issuperset(state.values(goal.name, goal.i)):
+        if goal.u is None and covers(goal.allowed, state.values(goal.name, goal.i)):
             continue
         if goal.name not in ("token", "position") and solver.holds(goal):
+            continue
+        if goal.name == "token" and limit > 0 and len(symbols := solver.symbols_for(goal)) > MANY_SYMBOLS:
+            wide.append((goal.i, symbols))
             continue
         found = _ways(solver, goal, limit)
         if not found:
@@ -58,6 +66,7 @@ def meet_together(solver: Solver, goals: Sequence[Goal], limit: int) -> bool:
             _learn(solver, found[frozenset()])
         else:
             ways.append(found)
+    ways += [{frozenset(((i, a),)): [] for a in symbols} for i, symbols in _told_apart(wide, ways, solver.shift)]
     chosen = _choose(solver, [list(found) for found in ways]) if ways else frozenset()
     if chosen is None or len(chosen) > limit:
         return False
@@ -66,6 +75,28 @@ def meet_together(solver: Solver, goals: Sequence[Goal], limit: int) -> bool:
     for found in ways:
         _learn(solver, next(steps for way, steps in found.items() if way <= chosen))
     return True
+
+
+def _told_apart(
+    wide: Sequence[tuple[int, list[int]]], ways: Sequence[Iterable[Tokens]], shift: int
+) -> Iterator[tuple[int, list[int]]]:
+    """For goals on tokens of a large alphabet, one symbol of those that the other goals do not tell apart.
+
+    Every other one would be a literal of its own in the covering problem, in no other pair; so nothing is lost.
+    """
+    named: dict[int, set[int]] = {}
+    for i, a in chain.from_iterable(way for found in ways for way in found):
+        named.setdefault(i, set()).add(a)
+    sets: dict[int, list[frozenset[int]]] = {}
+    for i, symbols in wide:
+        sets.setdefault(i, []).append(frozenset(symbols))
+    for i, symbols in wide:
+        classes: dict[object, list[int]] = {}
+        for a in symbols if len(sets[i]) > 1 else ():
+            classes.setdefault(tuple(a in allowed for allowed in sets[i]), []).append(a)
+        # The same one for all goals at a position: a class has the same symbols in each of them.
+        chosen = {alike[shift % len(alike)] for alike in classes.values() or (symbols,)}
+        yield i, sorted(chosen.union(named.get(i, set()).intersection(symbols)))
 
 
 def _learn(solver: Solver, steps: Steps) -> None:

@@ -17,6 +17,7 @@ from restrict.force.boxes import A_POSITION, Wish
 from restrict.force.goal import Goal, Guard, Manner, OutOfBudget, Solver
 from restrict.force.image import MAX_IMAGE
 from restrict.force.minimise import Minimiser, needed_cone
+from restrict.force.neighbourhood import some_tokens, tokens_alone
 from restrict.force.on_demand import OnDemandState
 from restrict.force.state import ForcingState, Node
 from restrict.model.program import Head, Map
@@ -64,6 +65,9 @@ FEW_NODES, FALLBACK_NODES = 5_000, 40_000
 
 NOISE, LITTLE_NOISE = (0.2, 0.6, 1.2), (0.0, 0.03, 0.1)
 """Relative errors put on prices while an answer is improved, and in a wide model, whose prices are sums of many."""
+BY_NODE, FEWER, OWN_TOKENS, NODE_WORK, NODE_NOISE = 0.9, 0.85, 4, 20_000, (0.03, 0.1, 0.3)
+"""In a wide model: the share of improvements that meet one node's goal again; of these, the share that must take fewer
+tokens; the fewest tokens of such a node; and effort and noise of one of them."""
 FOLLOWED = 3
 """Random inputs whose runs are followed where no dive succeeds."""
 MANY = 256
@@ -124,6 +128,7 @@ class Search:
         )
         self.prices: dict[Wish, float] = {}
         self._ticks = 0
+        self._alone: tuple[object, list[tuple[Node, set[int]]]] = None, []
         self._last_work = 0
         self._first = 0
         self._nodes = instance.n * max(1, len(instance.model.variables))
@@ -204,14 +209,15 @@ class Search:
         """
         stop = self.state.work + self._allowance() // 2
         while self.state.work < stop and self.best.count and not self._over():
-            goal = next(g for g in self.goals if g.allowed.issuperset(self.best.values))
-            kept = self._neighbourhood(rng)
             # So that iterations without any walk come to an end, too; sets of symbols are gone through in each.
             self.state.work += 100 + len(self.state.alphabet) // 16
-            self._restart({**self.state.pinned, **{i: (a,) for i, a in kept.items()}})
-            for name, positions in self.best.cone.items():
-                for i in positions:
-                    self.state.examine(self.instance.model.by_name[name], i)
+            if self.wide and rng.random() < BY_NODE:
+                self._improve_node(rng)
+                continue
+            goal = next(g for g in self.goals if g.allowed.issuperset(self.best.values))
+            assert self.best.fixed is not None
+            kept = some_tokens(self.best.fixed, self.best.cone, self.best.reads, rng)
+            self._examine_best(kept)
             noises = LITTLE_NOISE if self.wide else NOISE
             widths, noise = (int(rng.integers(2, 6)), int(rng.integers(1, 4)), 1), float(rng.choice(noises))
             work = max(2_000, 40 * sum(map(len, self.best.cone.values())))
@@ -225,34 +231,40 @@ class Search:
             if solved:
                 self._settle(rng, goal)
 
-    def _neighbourhood(self, rng: np.random.Generator) -> dict[int, int]:
-        """The tokens of the best restriction that stay."""
-        assert self.best.fixed is not None
-        fixed = self.best.fixed
-        if rng.random() < 0.5:
-            share = float(rng.choice([0.05, 0.1, 0.3]))
-            return {i: a for i, a in fixed.items() if rng.random() > share}
-        nodes = [(name, i) for name, positions in self.best.cone.items() for i in positions]
-        drop: set[int] = set()
-        wanted = max(1, int(len(fixed) * float(rng.choice([0.03, 0.1, 0.3]))))
-        for t in rng.permutation(len(nodes)).tolist():
-            drop |= self._tokens_below(nodes[t])
-            if len(drop) >= wanted:
-                break
-        return {i: a for i, a in fixed.items() if i not in drop}
+    def _examine_best(self, kept: Mapping[int, int]) -> None:
+        """Examine the cone of the best restriction where only some of its tokens are fixed."""
+        self._restart({**self.state.pinned, **{i: (a,) for i, a in kept.items()}})
+        self._examine_cone()
 
-    def _tokens_below(self, node: Node) -> set[int]:
-        """The fixed positions on which a node of the best cone rests."""
-        stack, seen, tokens = [node], {node}, set[int]()
-        while stack:
-            name, i = stack.pop()
-            if name == "token":
-                tokens.add(i)
-            for source in self.best.reads.get((name, i), ()):
-                if source not in seen and (source[0] == "token" or source[1] in self.best.cone.get(source[0], ())):
-                    seen.add(source)
-                    stack.append(source)
-        return tokens
+    def _examine_cone(self) -> None:
+        """Examine the cone of the best restriction."""
+        for name, positions in self.best.cone.items():
+            for i in positions:
+                self.state.examine(self.instance.model.by_name[name], i)
+
+    def _improve_node(self, rng: np.random.Generator) -> None:
+        """Free what the best restriction fixes for one node of its cone alone, and meet that node's goal again."""
+        best, state = self.best, self.state
+        assert best.fixed is not None
+        if self._alone[0] is not best.fixed:
+            self._alone = best.fixed, tokens_alone(self.target, best.fixed, best.cone, best.reads, OWN_TOKENS)
+        if not (nodes := self._alone[1]):
+            return
+        node, own = nodes[int(rng.integers(len(nodes)))]
+        self._examine_best(best.fixed)
+        goal = Goal(*node, frozenset(state.values(*node)))
+        self._examine_best({i: a for i, a in best.fixed.items() if i not in own})
+        widths = int(rng.integers(2, 6)), int(rng.integers(1, 4)), 1
+        solver = self._solver(rng, (widths, float(rng.choice(NODE_NOISE)), True), NODE_WORK, False)
+        try:
+            solved = solver.solve(goal, len(own) - int(rng.random() < FEWER))
+        except OutOfBudget:
+            return
+        if solved:
+            self._examine_cone()
+            label = next(g for g in self.goals if g.allowed.issuperset(best.values))
+            if label.allowed.issuperset(state.values(*self.target)):
+                self._settle(rng, label)
 
     def _restart(self, tokens: dict[int, tuple[int, ...]]) -> None:
         state = self.state

@@ -227,6 +227,24 @@ def _check_output(model: Model, known: Mapping[str, int]) -> None:
 
 # ---------------------------------------------------------------- at a length
 
+NEAR = 3000
+"""How far from a length at which a model is not defined others are looked for."""
+
+
+def _near_lengths(when: Formula, n: int, least: int) -> str:
+    """The nearest lengths at which a condition holds, for a message; nothing where none is near."""
+
+    def holds(length: int) -> bool:
+        try:
+            return _located_length(when, length, "when") != 0
+        except ModelError:
+            return False
+
+    below = next(filter(holds, range(n - 1, max(least, n - NEAR) - 1, -1)), None)
+    above = next(filter(holds, range(max(n + 1, least), min(MAX_N, n + NEAR) + 1)), None)
+    near = " and ".join(str(length) for length in (below, above) if length is not None)
+    return f"; it is at n = {near}" if near else ""
+
 
 def validate_instance(instance: Instance) -> None:
     """Check everything that depends on ``n``, and fill ``instance.domains``.
@@ -247,7 +265,10 @@ def validate_instance(instance: Instance) -> None:
             f"n = {quote(n)} is out of range: {model.name!r} needs {max(1, len(model.markers))} <= n <= {MAX_N}"
         )
     if isinstance(model.when, Formula) and _located_length(model.when, n, "when") == 0:
-        raise ModelError(f"model {model.name!r} is not defined at n = {n}: its condition is {model.when.text!r}")
+        raise ModelError(
+            f"model {model.name!r} is not defined at n = {n}: its condition is {model.when.text!r}"
+            f"{_near_lengths(model.when, n, max(1, len(model.markers)))}"
+        )
     instance.domains.update(token=len(model.alphabet) + len(model.markers), position=n)
     for variable in model.variables:
         place = f"{place_of(model, variable.name)} at n = {n}"
