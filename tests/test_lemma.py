@@ -33,8 +33,10 @@ from restrict.model.fileformat import dumps, loads
 from restrict.model.program import Head, Model, Output
 from restrict.restriction import Restriction
 from tests import naive
-from tests.marks import heavy_after
+from tests.marks import LONG_TO_COMPILE, heavy_after
 from tests.random_programs import random_length, random_program, random_restriction
+
+pytestmark = LONG_TO_COMPILE
 
 
 def agreeing(t: CTransformer, restriction: Restriction | None = None) -> np.ndarray[Any, Any]:

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from restrict.certificate import fast
 from restrict.errors import ModelError, ResourceLimit
 from restrict.model.expr_parser import parse
 from restrict.model.fileformat import loads
 from scripts.bench_checker import attacks, shapes
 from tests import mutations, parity
+from tests import trusted as check
 
 FOLDER = Path(__file__).parent / "corpus" / "malformed"
 
@@ -22,6 +24,33 @@ def test_both_runs_agree_on_mutants_at_every_limit(seed: int, count: int) -> Non
     found = [parity.difference(*pair.bytes) for _, pair in mutations.mutants(seed, count)]
     assert len(found) == count
     assert set(found) == {None}
+
+
+def encoded(document: dict[str, object]) -> bytes:
+    """A document as a file."""
+    return json.dumps(document).encode()
+
+
+def test_known_keys_of_an_enormous_domain_are_scanned_by_both_runs() -> None:
+    """Found by the fuzzer: kernels refuse a row of so many pairs, of which the certificate leaves one a position."""
+    n, wide = 5000, 1 << 62
+    key = {"name": "a", "kind": "head", "value": "position", "score": "0", "mask": "strict_future", "domain": wide}
+    out = {"name": "b", "kind": "head", "value": "a", "key": "a", "query": "position", "score": "q != k"}
+    model = encoded(
+        {"format": "restrict-model/1", "name": "wide", "alphabet": ["0", "1"], "variables": [key, out]}
+        | {"output": {"variable": "b", "position": "last"}}
+    )
+    claim = {"free": n, "c": 0, "dependencies": [], "values": [1]}
+    certificate = encoded(
+        {
+            "format": "restrict-certificate/1",
+            "model": {"name": "wide", "sha256": hashlib.sha256(model).hexdigest()},
+            "n": n,
+        }
+        | {"target": "last", "fixed": [], "cone": {"a": [[0, n]], "b": [[n - 1, 1]]}, "claim": claim}
+    )
+    assert check.main.verify(model, certificate).startswith(f"s VERIFIED n={n} ")
+    assert check.main.verify(model, certificate, runner=fast.FastRun).startswith(f"s VERIFIED n={n} ")
 
 
 HEAD = {"name": "h", "kind": "head", "value": "token", "key": "token"}

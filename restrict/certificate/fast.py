@@ -24,7 +24,7 @@ from restrict.checker.account import MEMORY
 from restrict.checker.formats import Cone, Fixed, Map, Model, Values
 from restrict.checker.kernel import Candidates, Node, Positions, Row, Run, State, at_least
 from restrict.checker.read import Bounds, runs_of
-from restrict.errors import RestrictError
+from restrict.errors import ResourceLimit, RestrictError
 from restrict.model.fileformat import loads
 from restrict.model.program import Instance
 from restrict.model.program import Map as PackageMap
@@ -111,7 +111,10 @@ class FastRun(Run):
         if keys is None or self.instance is None:
             return super().candidates(row)
         head = self.instance.model.by_name[row.head.name]
-        positions, self.found = winners(self.instance, head, row.known["i"], row.known["q"], keys)  # type: ignore[arg-type]
+        try:
+            positions, self.found = winners(self.instance, head, row.known["i"], row.known["q"], keys)  # type: ignore[arg-type]
+        except ResourceLimit:  # such as keys of an enormous domain, all of them known: the checker decides
+            return super().candidates(row)
         breaks = np.flatnonzero(np.diff(positions) > 1)
         starts, stops = positions[np.r_[0, breaks + 1]], positions[np.r_[breaks, len(positions) - 1]] + 1
         bounds = array("q", np.column_stack((starts, stops)).astype(np.int64).tobytes())
