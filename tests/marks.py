@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from numba import config
 
-LONG_TO_COMPILE = () if config.DISABLE_JIT else (pytest.mark.heavy,)
+LONG_TO_COMPILE = [] if config.DISABLE_JIT else [pytest.mark.heavy]
 """Marks of tests whose kernels take much longer to compile than to run: README's test command leaves them to CI, which
 also runs them without compilation."""
 
