@@ -16,7 +16,7 @@ from restrict.all_lengths.compare import machine_of
 from restrict.all_lengths.compile_back import compile_language, formula_of, spelled
 from restrict.all_lengths.verify import language_of_model, named
 from restrict.all_lengths.wrong import wrong_about_automaton
-from restrict.errors import NotEstablished, ResourceLimit, UsageError
+from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError
 from restrict.languages.dfa import Dfa, minimal
 from restrict.languages.monoid import star_free
 from restrict.languages.regular import Regular
@@ -240,3 +240,14 @@ def test_compiled_formulas_are_the_automaton_by_recursion(count: int) -> None:
         formula = random_formula(rng, ["a", "b"], 6)
         found = restrict.automaton(compile_formula(formula, ["a", "b"])).moore
         assert same(found, automaton_of(formula, ["a", "b"])), formula
+
+
+def test_a_language_that_cannot_be_read_is_refused_before_the_automaton_is_built(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The automaton may take minutes."""
+    monkeypatch.setattr("restrict.all_lengths.verify.automaton", lambda *_, **__: pytest.fail("built"))
+    path = tmp_path / "unfinished.json"
+    path.write_text("[" * 9)
+    with pytest.raises(ModelError, match=r"unfinished\.json"):
+        restrict.verify(restrict.load("parity8"), f"dfa:{path}")

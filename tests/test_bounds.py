@@ -43,6 +43,7 @@ def grid() -> list[TheoremBounds]:
     return [theorem_bounds(layers, heads, c, alphabet=s) for layers, heads, c, s in GRID]
 
 
+@pytest.mark.heavy
 def test_every_inequality_holds(grid: list[TheoremBounds]) -> None:
     for bounds in grid:
         checked = bounds.verify()

@@ -257,6 +257,7 @@ def test_the_example_by_both_rules() -> None:
         model.at(9)
 
 
+@pytest.mark.heavy
 def test_certificates_at_every_position_of_the_example() -> None:
     model = restrict.load(INSTANCES / "tp-same-as-first.json")
     for target in range(8):

@@ -60,6 +60,7 @@ def test_five_hundred_random_transformers(tmp_path: Path) -> None:
         agree(path, 5)
 
 
+@pytest.mark.heavy
 def test_dot_products_score_as_tables_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, dots = tmp_path / "w.safetensors", 0
     monkeypatch.setattr(importer, "TABLE_SCORES", 0)

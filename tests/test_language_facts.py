@@ -211,6 +211,7 @@ def test_what_follows() -> None:
     assert verdicts("dyck:1") == verdicts("dyck:2") == [(hahn, "excluded"), (yang, "excluded")]
 
 
+@pytest.mark.heavy
 def test_theorem_1_never_excludes_a_star_free_language() -> None:
     """Star-free languages have hard-attention transformers, so their cost must be bounded on one side."""
     rng, met = random.Random(7), 0

@@ -129,6 +129,7 @@ def test_thousands_of_random_formulas_compile_exactly() -> None:
     agree(range(20_000, 21_000), 60)
 
 
+@pytest.mark.heavy
 def test_every_operator_compiles_exactly_on_independent_operands() -> None:
     letters = ["n", "f", "s", "b"]
     phi, psi = atom("f") | atom("b"), atom("s") | atom("b")

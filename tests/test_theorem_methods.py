@@ -25,6 +25,9 @@ from restrict.errors import NotEstablished, UsageError
 from restrict.model.program import Head, Map, Model, Output
 from restrict.restriction import Restriction
 from restrict.task import Task
+from tests.marks import LONG_TO_COMPILE
+
+pytestmark = LONG_TO_COMPILE
 
 ONE = "random:layers=1,heads=2,states=2,every=1,seed=1"
 TWO = "random:layers=2,heads=2,states=2,every=1,seed=1"

@@ -43,6 +43,7 @@ def compare(document: naive.Model, model: Model, certificate: Certificate) -> Ti
     return found
 
 
+@pytest.mark.heavy
 def test_random_two_layer_models_are_tightened_to_the_truth() -> None:
     removed = sum(len(compare(*case(seed)).removed) for seed in range(40))
     assert removed > 20

@@ -50,8 +50,10 @@ def verify(
         raise UsageError(f"the first length {first} is negative")
     if equals is not None and not (recogniser(the_model(model)) and recogniser(the_model(equals))):
         return _same_labels(model, equals, first, states, progress)
+    the_model(model)
+    read = named(language) if language is not None else None  # before the long work: it may be malformed
     found = automaton(model, states=states, progress=progress, keep=True)
-    other = named(language) if language is not None else language_of_model(equals, states=states)  # type: ignore[arg-type]
+    other = read or language_of_model(equals, states=states)  # type: ignore[arg-type]
     what = f"language of {equals.name}" if equals is not None else other.spec
     one = found.acceptor()
     wrong = difference(one, other, len(model.markers), first)
