@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import sys
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -74,13 +75,21 @@ def test_the_drawing_is_the_one_that_the_script_makes(graph: Any) -> None:
     assert drawn == architecture.drawing(graph), "run: python scripts/architecture.py --draw"
 
 
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """The statements in a syntax tree; functions are never part of an expression."""
+    for inner in ast.iter_child_nodes(node):
+        if not isinstance(inner, ast.expr):
+            yield inner
+            yield from statements(inner)
+
+
 @cache
 def functions() -> tuple[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef], ...]:
     """All functions of the package, with the file and the name of each."""
     return tuple(
         (f"{path.relative_to(ROOT)}: {node.name}", node)
         for path in sorted((ROOT / "restrict").rglob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in statements(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     )
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numba import config
 
 from restrict.abstract.run import AbstractRun, abstract_run, positions_of
 from restrict.certificate.certificate import Certificate, Claim, certificate_of, check_fast, claim_of
@@ -231,7 +232,7 @@ def test_random_programs(chunk: int) -> None:
 
 
 @pytest.mark.nojit
-@pytest.mark.parametrize("chunk", heavy_after(range(3), 1))
+@pytest.mark.parametrize("chunk", heavy_after(range(3), int(config.DISABLE_JIT)))
 def test_random_programs_without_compilation(chunk: int) -> None:
     """A few more seeds, for the plain Python bodies of the kernels."""
     for seed in range(PROGRAMS + chunk, PROGRAMS + NOJIT, 3):

@@ -39,7 +39,7 @@ def check(document: naive.Model, model: Model, n: int) -> Exact:
     return found
 
 
-@pytest.mark.parametrize("block", heavy_after(range(4), 2))
+@pytest.mark.parametrize("block", heavy_after(range(4), 1))
 def test_random_programs(block: int) -> None:
     for seed in range(block, 120, 4):
         rng = np.random.default_rng(1000 + seed)

@@ -109,7 +109,7 @@ def test_no_score_of_pairs_gives_the_printed_rule() -> None:
 # ---------------------------------------------------------------- the read-out
 
 
-@pytest.mark.parametrize("base", [16, 32, 64])
+@pytest.mark.parametrize("base", heavy_after([16, 64, 32], 1))
 def test_argmax_is_exact(base: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Random weights with many digits and near ties, all combinations of feature values."""
     monkeypatch.setattr(readout, "BASES", (base,))

@@ -17,6 +17,7 @@ from restrict.model.source import load
 from scripts.make_imports import BRASP, PROGRAMS, WEIGHTS
 from scripts.make_instances import INSTANCES
 from tests import naive
+from tests.marks import heavy_after
 from tests.naive import Label, Model
 
 Answer = Label | list[Label]
@@ -185,7 +186,7 @@ def test_small_tribes_on_all_inputs(width: int, n: int) -> None:
     assert naive.minimum_forcing(model, n)[0] == min(width, n // width)
 
 
-@pytest.mark.parametrize("n", [64, 128])
+@pytest.mark.parametrize("n", heavy_after([64, 128], 1))
 def test_the_tree_of_the_file_on_random_inputs(n: int) -> None:
     """Inputs near the threshold: single zeros in all ANDs but one of every OR, and sometimes there as well."""
     rng = np.random.default_rng(1)

@@ -253,6 +253,7 @@ def test_stages_of_the_lemma(shell: Shell, tmp_path: Path) -> None:
     assert text.count('data-role="strip"') == 3
 
 
+@pytest.mark.heavy  # the lemma's kernels take half a minute to compile
 @pytest.mark.parametrize(
     ("n", "asked"), [(60, {"free": 0.5}), (60, {"free": 0.7}), (41, {"free": "1/3"}), (40, {"c": 9})]
 )
