@@ -91,6 +91,8 @@ def certify(
     if method != "auto":
         raise UsageError(f"method = {quote(method)} is for target='all'")
     found = force_output(task if not c and free is None else task.until(task.deadline.share(0.6)))
+    if c and found.provenance.get("stopped") == "interrupted":
+        return found  # one Ctrl-C ends all of the search; c = 0 meets any bound
     if c or (free is not None and found.free < least_free(len(task.instance.unpinned), free)):
         found = _released(task, found, c or 0, free)
     return found

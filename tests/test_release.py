@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -200,3 +201,13 @@ def test_what_the_search_found_stays_where_the_enumeration_after_it_does_not_end
 def test_a_wish_with_no_time_at_all_has_an_answer() -> None:
     model = restrict.load("tagger")
     assert restrict.certify(model, 6, c=2, time=0).c <= 2
+
+
+def test_ctrl_c_in_the_search_for_c_0_is_not_followed_by_a_second_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Found by the fuzzer of the command line: one Ctrl-C has to end all of it."""
+    model = restrict.load("parity8")
+    best = restrict.certify(model, 8)
+    interrupted = replace(best, provenance={**best.provenance, "stopped": "interrupted"})
+    monkeypatch.setattr("restrict.certification.force_output", lambda _task: interrupted)
+    monkeypatch.setattr("restrict.certification.relax", lambda *_: pytest.fail("a second search"))
+    assert restrict.certify(model, 8, c=2) == interrupted
