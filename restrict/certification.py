@@ -115,7 +115,12 @@ def _released(task: Task, start: Certificate, c: int, free: float | Fraction | N
     except OutOfTime:
         return found
     except KeyboardInterrupt:
-        return replace(found, provenance={**found.provenance, "stopped": "interrupted"})
+        return _interrupted(found)
+
+
+def _interrupted(found: Certificate) -> Certificate:
+    """A certificate that Ctrl-C left as the best so far."""
+    return replace(found, provenance={**found.provenance, "stopped": "interrupted"})
 
 
 def check_wish(c: int | None, free: float | Fraction | None) -> None:
@@ -201,19 +206,22 @@ def _enumerated(task: Task) -> Certificate | None:
 
 
 def _compared(task: Task, found: Certificate) -> Certificate:
-    """What was found, or a smaller one, with the optimum where it is known; as it is where the time is over."""
+    """What was found, or a smaller one, with the optimum where it is known; as it is where the time is over, and
+    after Ctrl-C."""
     fixed = len(found.restriction.fixed)
-    if few_restrictions(task.instance):
-        try:
+    try:
+        if few_restrictions(task.instance):
             optimum, smaller = by_enumeration(task.noting(strategy="enumeration"), fixed)
-        except OutOfTime:
+            how = "enumeration"
+        elif descends(task.instance):
+            descent = descend(task.noting(strategy="hitting sets"), found.restriction.tokens(task.instance.model))
+            optimum, smaller, how = descent.optimum, descent.certificate, "SAT"
+        else:
             return found
-        how = "enumeration"
-    elif descends(task.instance):
-        descent = descend(task.noting(strategy="hitting sets"), found.restriction.tokens(task.instance.model))
-        optimum, smaller, how = descent.optimum, descent.certificate, "SAT"
-    else:
+    except OutOfTime:
         return found
+    except KeyboardInterrupt:
+        return _interrupted(found)
     found = smaller or found
     notes = {} if optimum is None else {"optimum": optimum, "optimum_by": how}
     return replace(found, provenance={**found.provenance, **notes})

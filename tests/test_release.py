@@ -203,11 +203,32 @@ def test_a_wish_with_no_time_at_all_has_an_answer() -> None:
     assert restrict.certify(model, 6, c=2, time=0).c <= 2
 
 
-def test_ctrl_c_in_the_search_for_c_0_is_not_followed_by_a_second_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Found by the fuzzer of the command line: one Ctrl-C has to end all of it."""
+@pytest.mark.parametrize("wish", [{"c": 2}, {"free": 0.9}])
+def test_ctrl_c_in_the_search_for_c_0_is_not_followed_by_a_second_search(
+    wish: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found by the fuzzer of the command line: one Ctrl-C has to end all of it. What was wished for still holds."""
     model = restrict.load("parity8")
     best = restrict.certify(model, 8)
     interrupted = replace(best, provenance={**best.provenance, "stopped": "interrupted"})
     monkeypatch.setattr("restrict.certification.force_output", lambda _task: interrupted)
-    monkeypatch.setattr("restrict.certification.relax", lambda *_: pytest.fail("a second search"))
-    assert restrict.certify(model, 8, c=2) == interrupted
+    for search in ("fewest_fixed", "least_depends"):
+        monkeypatch.setattr(Release, search, lambda *_: pytest.fail("a second search"))
+        monkeypatch.setattr(f"restrict.certification.{search}", lambda *_: pytest.fail("a second search"))
+    found = restrict.certify(model, 8, **wish)
+    assert found.provenance["stopped"] == "interrupted"
+    assert found.c <= 2 if "c" in wish else found.free >= 8 * 0.9
+    assert restrict.check(model, found).startswith("s VERIFIED n=8 ")
+
+
+@pytest.mark.parametrize("n", [8, 40])
+def test_ctrl_c_in_the_proof_of_the_optimum_keeps_what_was_found(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def over(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    for name in ("by_enumeration", "descend"):
+        monkeypatch.setattr(f"restrict.certification.{name}", over)
+    model = restrict.load("random:layers=2,heads=2,states=4,seed=1")
+    found = restrict.certify(model, n)
+    assert found.provenance["stopped"] == "interrupted"
+    assert restrict.check(model, found).startswith(f"s VERIFIED n={n} ")

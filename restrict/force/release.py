@@ -194,7 +194,8 @@ def relax(
 
     Args:
         task: the output, with the deadline of the search.
-        start: a certificate with ``c = 0``.
+        start: a certificate with ``c = 0``. Where Ctrl-C ended its search there is no search here: as many positions
+            as ``free`` asks for are released, in order.
         c: the most dependencies.
         free: instead, the fraction of the positions that must be free.
         like: a state of the same instance whose ordered rows may be used.
@@ -208,6 +209,8 @@ def relax(
     stopped = {}
     most = None if free is None else len(instance.unpinned) - least_free(len(instance.unpinned), free)
     try:
+        if start.provenance.get("stopped") == "interrupted":
+            raise KeyboardInterrupt  # one Ctrl-C ends all of the search
         if most is None:
             search.fewest_fixed(c)
         else:
