@@ -192,7 +192,7 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """The public names, whether they have been used or not, and the rooms that are loaded."""
+    """The public names, whether they have been used or not, and the submodules that are loaded."""
     loaded = (name for name, value in globals().items() if name[:2] == "__" or isinstance(value, ModuleType))
     return sorted({*__all__, *loaded})
 

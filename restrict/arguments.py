@@ -1,4 +1,4 @@
-"""What every public function asks of its arguments: one check each, with one message.
+"""Checks of arguments that all public functions share: one check for each kind of argument, with one message.
 
 A refused argument is a :class:`restrict.errors.UsageError` (exit 2) that says what was given and what is possible.
 """
@@ -87,7 +87,7 @@ def the_seed(given: Any) -> int:
         0 .. 2^63 - 1.
 
     Raises:
-        UsageError: it is none.
+        UsageError: it is not an integer in this range.
     """
     return the_integer("seed", given, 0, SEEDS)
 
@@ -99,10 +99,10 @@ def seconds(given: Any) -> float:
         given: a number, or its text.
 
     Returns:
-        Seconds, 0 .. 10^9 (thirty years): a greater number is cut, since the clock's arithmetic does not take infinity.
+        Seconds, 0 .. 10^9 (thirty years): a greater number becomes 10^9, since the clock cannot compute with infinity.
 
     Raises:
-        UsageError: it is none, or it is negative.
+        UsageError: it is not a number, or it is negative.
     """
     try:
         found = float(given)
@@ -123,7 +123,7 @@ def the_time(given: Any) -> float | None:
         Seconds, 0 .. 10^9, or ``None`` for no limit.
 
     Raises:
-        UsageError: it is neither.
+        UsageError: it is neither ``None`` nor a number, or it is negative.
     """
     return None if given is None else seconds(given)
 
@@ -138,7 +138,7 @@ def as_written(given: float | str | Fraction) -> Fraction:
         The fraction (exact).
 
     Raises:
-        UsageError: it is no finite number, or one beyond these limits.
+        UsageError: it is not a finite number within these limits.
     """
     if isinstance(given, Fraction):
         return given
@@ -162,7 +162,7 @@ def the_share(name: str, given: Any) -> Fraction:
         A fraction in ``[0, 1]`` (exact).
 
     Raises:
-        UsageError: it is none.
+        UsageError: it is not a number, or not in ``[0, 1]``.
     """
     share = as_written(given)
     if not 0 <= share <= 1:
@@ -181,6 +181,6 @@ def least_free(positions: int, share: float | str | Fraction) -> int:
         ``ceil(share * positions)`` (exact).
 
     Raises:
-        UsageError: the share is no number.
+        UsageError: the share is not a number.
     """
     return math.ceil(as_written(share) * positions)

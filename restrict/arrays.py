@@ -34,7 +34,7 @@ def offsets(sizes: ArrayLike) -> I64:
 
 
 def take_rows(ptr: I64, rows: I64) -> I64:
-    """Where the items of some rows stand, row after row: ``items[take_rows(ptr, rows)]`` are their items.
+    """The indices of the items of some rows, row after row: ``items[take_rows(ptr, rows)]`` are their items.
 
     Args:
         ptr: row pointers, shape (all rows + 1,).
@@ -49,15 +49,15 @@ def take_rows(ptr: I64, rows: I64) -> I64:
 
 
 def numbered(codes: I64, most: int) -> tuple[I64, I64]:
-    """The different numbers among many, and which of them each one is.
+    """The different numbers among many, and for each of the many its place among the different ones.
 
     Args:
         codes: integers 0 .. most - 1, shape (m,).
-        most: their upper limit.
+        most: all codes are below it.
 
     Returns:
         (the different ones, ascending; for each code its place among them, shape (m,)). Cost: linear in m where
-        ``most`` is not much larger than m, else that of sorting.
+        ``most`` is at most 8 m, else that of sorting.
     """
     if most > 8 * len(codes):
         names, number = np.unique(codes, return_inverse=True)

@@ -1,9 +1,9 @@
-"""Independent blocks of one large piece of work: done here, or by workers that somebody lends.
+"""Independent blocks of one large piece of work: done here, or by workers that the caller lends.
 
 A search asks :func:`each` for the results of blocks that do not depend on each other (rows of a head, candidates that
-are measured). Where nobody lends workers the blocks are done here, one after the other, each when its result is asked
-for. Inside :func:`lent` they go to processes or machines (:mod:`restrict.sweep.workers`). Invariant: a block is a pure
-function of what it is given, and results come in the order of the blocks; so who does them changes how long it takes,
+are measured). Without lent workers the blocks are done here, one after the other, each when its result is asked for.
+Inside :func:`lent` they go to processes or machines (:mod:`restrict.sweep.workers`). Invariant: a block is a pure
+function of its arguments, and results come in the order of the blocks; so who does them changes how long it takes,
 never what is found.
 """
 
@@ -15,11 +15,11 @@ from contextvars import ContextVar
 from typing import Any, Protocol
 
 Work = Callable[[Any, Any], Any]
-"""A function of a module: of what all blocks share, and of what a block has for itself."""
+"""A function at the top level of a module. Its arguments: what all blocks share, and what one block has for itself."""
 
 
 class Workers(Protocol):
-    """Those who do blocks."""
+    """Processes or machines that do blocks."""
 
     @property
     def width(self) -> int:
@@ -31,7 +31,7 @@ class Workers(Protocol):
         Args:
             work: a function that the workers can import.
             shared: its first argument; it is pickled.
-            parts: its second one.
+            parts: its second argument, one for each block.
 
         Yields:
             The results.
@@ -46,7 +46,7 @@ def lent(workers: Workers) -> Iterator[None]:
     """Within this context blocks go to these workers.
 
     Args:
-        workers: they stay the caller's to close.
+        workers: the caller closes them, not this function.
     """
     token = _LENT.set(workers)
     try:
@@ -56,7 +56,7 @@ def lent(workers: Workers) -> Iterator[None]:
 
 
 def width() -> int:
-    """How many blocks are done at a time: 1 where nobody lends workers."""
+    """How many blocks are done at a time: 1 without lent workers."""
     workers = _LENT.get()
     return 1 if workers is None else workers.width
 
@@ -65,14 +65,14 @@ def each(work: Work, shared: Any, parts: Sequence[Any], *, here: bool = False) -
     """The results of independent blocks.
 
     Args:
-        work: a function of a module, of ``shared`` and one of ``parts``.
+        work: a function at the top level of a module, called with ``shared`` and one of ``parts``.
         shared: what all blocks need.
-        parts: what each has for itself.
-        here: do them here even where workers are lent, because ``shared`` cannot be sent.
+        parts: what each block has for itself.
+        here: do the blocks here even where workers are lent, because ``shared`` cannot be sent.
 
     Returns:
-        An iterator over the results, in the order of the parts. Where they are done here, a block is begun when its
-        result is asked for; elsewhere all are begun at once, and those not asked for are given up.
+        An iterator over the results, in the order of the parts. Here a block begins when its result is asked for; with
+        lent workers all begin at once, and blocks whose results are not asked for are cancelled.
     """
     workers = _LENT.get()
     if workers is None or here or len(parts) < 2:
@@ -81,14 +81,14 @@ def each(work: Work, shared: Any, parts: Sequence[Any], *, here: bool = False) -
 
 
 def cuts(count: int, least: int = 1) -> list[slice]:
-    """Rows shared out to the workers: some blocks for each, so that none waits long for the others.
+    """Rows divided among the workers: ``BLOCKS_EACH`` blocks for each, so that none waits long for the others.
 
     Args:
         count: how many rows.
-        least: rows that a block has at least.
+        least: the fewest rows of a block.
 
     Returns:
-        Consecutive slices of ``range(count)``; one where nobody lends workers.
+        Consecutive slices of ``range(count)``; one slice without lent workers.
     """
     blocks = max(1, min(BLOCKS_EACH * width(), count // least)) if width() > 1 else 1
     return [slice(count * b // blocks, count * (b + 1) // blocks) for b in range(blocks)]

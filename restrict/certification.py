@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from restrict.depth_reduction.theorem1 import Method
 
 MANY_VARIABLES = 48
-"""Programs of more variables are run on every word before they are searched, where the words are few: their searches
-take longest (imported ones have hundreds), and the optimum is then known."""
+"""Programs of more variables are run on every word before they are searched, where there are few words. Their searches
+take longest (imported programs have hundreds of variables), and the optimum is then known."""
 MOST_FIXED = 2**30
 """More positions than any instance has."""
 
@@ -78,7 +78,7 @@ def certify(
         NotEstablished: nothing was found within the budget.
         UsageError: a bad argument.
         ModelError: the model is not defined at this length.
-        ResourceLimit: the model is too deep for the search.
+        ResourceLimit: the model is too deep for the search, or a map's range cannot be checked at this length.
     """
     task = Task.of(model, n, target=target, seed=seed, time=time, progress=progress)
     check_wish(c, free)
@@ -99,7 +99,7 @@ def certify(
 
 
 def _released(task: Task, start: Certificate, c: int, free: float | Fraction | None) -> Certificate:
-    """The trade of c for free positions: by enumeration where that is quick, else by search.
+    """A certificate with more free positions, or a smaller c: by enumeration where that is quick, else by search.
 
     After Ctrl-C, and where the time is over, it is the best so far that meets the wish.
     """
@@ -124,7 +124,7 @@ def _interrupted(found: Certificate) -> Certificate:
 
 
 def check_wish(c: int | None, free: float | Fraction | None) -> None:
-    """Refuse a bound on the dependencies, or a free fraction, that is none, and both together.
+    """Refuse a bad bound on the dependencies, a bad free fraction, and both together.
 
     Raises:
         UsageError: a bad argument.
@@ -194,7 +194,7 @@ def _without_a_search(task: Task) -> Certificate | None:
 
 
 def _enumerated(task: Task) -> Certificate | None:
-    """The optimum by running every word, where the checker can confirm it; ``None`` where it cannot, or in time."""
+    """The optimum by running every word; ``None`` where the checker cannot confirm it, or the time is over before."""
     task.tell("enumeration", len(task.instance.unpinned))
     try:
         optimum, found = by_enumeration(task.noting(strategy="enumeration", stopped="optimum"), MOST_FIXED)
@@ -206,8 +206,10 @@ def _enumerated(task: Task) -> Certificate | None:
 
 
 def _compared(task: Task, found: Certificate) -> Certificate:
-    """What was found, or a smaller one, with the optimum where it is known; as it is where the time is over, and
-    after Ctrl-C."""
+    """The certificate that was found, or one with fewer fixed positions, with the optimum where it is known.
+
+    Unchanged where the time is over, and after Ctrl-C.
+    """
     fixed = len(found.restriction.fixed)
     try:
         if few_restrictions(task.instance):
@@ -230,7 +232,7 @@ def _compared(task: Task, found: Certificate) -> Certificate:
 def _searched(task: Task) -> tuple[Best, str]:
     """What the search found, and why it ended.
 
-    Where the program cannot tell most of its symbols apart, the search is among one symbol of each kind.
+    Where the program cannot tell most of its symbols apart, the search uses only one symbol of each kind.
     """
     kinds, instance = kinds_of(task.instance.model), task.instance
     search = Search(task if kinds is None else replace(task, instance=kinds.model.at(instance.n)))

@@ -1,4 +1,4 @@
-"""Time limits and progress: one deadline for a whole piece of work, handed down, and split where work has parts."""
+"""Time limits and progress: one deadline for all of the work, passed to each part, with a share of its time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class OutOfTime(Exception):
 
 @dataclass(frozen=True)
 class Deadline:
-    """A moment on the monotonic clock, in seconds; ``None`` never comes."""
+    """A moment on the monotonic clock, in seconds; ``None`` is a moment that never comes."""
 
     moment: float | None = None
 
@@ -27,7 +27,7 @@ class Deadline:
         return Deadline(None if seconds is None else time.monotonic() + seconds)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """In another process, whose clock may be another one, the same time is left."""
+        """Pickle the time that is left: another process may have another clock."""
         return Deadline.after, (self.left,)
 
     @property
@@ -41,7 +41,7 @@ class Deadline:
         return None if self.moment is None else max(0.0, self.moment - time.monotonic())
 
     def check(self) -> None:
-        """Stop here when the time is over.
+        """Raise :class:`OutOfTime` when the time is over.
 
         Raises:
             OutOfTime: the deadline has passed.

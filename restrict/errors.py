@@ -43,31 +43,33 @@ class InternalError(RestrictError):
 
 
 def did_you_mean(word: str, names: Iterable[str]) -> str:
-    """What a message about a name that is not known says of near names.
+    """The part of a message about an unknown name that proposes similar names.
 
     Args:
-        word: what was typed.
-        names: what is known.
+        word: the unknown name.
+        names: the known names.
 
     Returns:
-        `` (did you mean X?)`` with the nearest names, or nothing where none is near.
+        `` (did you mean X?)`` with up to three of the nearest names; empty where none is near.
     """
     near = get_close_matches(word.lower(), list(names), n=3, cutoff=0.7)
     return f" (did you mean {' or '.join(near)}?)" if near else ""
 
 
 def near_files(text: str) -> str:
-    """The same for a file that is not there: the nearest names in its folder.
+    """The same for a file that does not exist: the nearest names in its folder.
 
     Args:
         text: a path.
 
     Returns:
-        `` (did you mean X?)``, or nothing.
+        `` (did you mean X?)``; empty where none is near.
     """
     folder, name = os.path.split(text)
     try:
-        others = (other for other in os.listdir(folder or ".") if other != name)  # what is there may be a pipe
+        others = (
+            other for other in os.listdir(folder or ".") if other != name
+        )  # a file of this very name exists, such as a pipe
         names = {other.lower(): os.path.join(folder, other) for other in others}
     except (OSError, ValueError):
         return ""
@@ -76,6 +78,6 @@ def near_files(text: str) -> str:
 
 
 def quote(text: object, limit: int = 60) -> str:
-    """``repr`` of a piece of somebody's file, on one line and not longer than ``limit``."""
+    """``repr`` of a value from a file or a caller, on one line and at most ``limit`` characters long."""
     shown = repr(text)
     return shown if len(shown) <= limit else shown[: limit - 4] + "..." + shown[0]

@@ -29,7 +29,7 @@ def read_bytes(path: Path) -> bytes:
         ResourceLimit: it is larger than ``MAX_BYTES``.
     """
     try:
-        # Without O_NONBLOCK the opening of a pipe waits for somebody to write into it.
+        # Without O_NONBLOCK the opening of a pipe waits for a writer.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
         with open(descriptor, "rb") as file:
             status = os.fstat(descriptor)
@@ -46,7 +46,7 @@ def read_bytes(path: Path) -> bytes:
 
 @contextmanager
 def naming(path: str | Path) -> Iterator[None]:
-    """While a file's content is read: what is said against it begins with the file's name.
+    """While a file's content is read: every :class:`ModelError` about it begins with the file's name.
 
     Args:
         path: the file.
@@ -65,7 +65,7 @@ def naming(path: str | Path) -> Iterator[None]:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file: whole, or it stays what it was.
+    """Write a file: whole, or leave it as it was.
 
     The content goes to a temporary file beside it, is synced, and takes the name in one step. So after a full disk, a
     kill or a second writer there is the old file or the new one. Devices and pipes are written in place.
@@ -115,7 +115,7 @@ def _mode(path: Path) -> int:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the new name last; some file systems cannot, and then it is not needed."""
+    """Write the new name to the disk; some file systems cannot sync a folder, and do not need it."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -23,13 +23,13 @@ def facts_table(title: str, facts: Iterable[tuple[str, object]]) -> str:
 
 
 def grid_table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]], most: int = 40) -> str:
-    """A table with heads of columns.
+    """A table with column heads.
 
     Args:
         title: its caption.
-        head: one text a column.
-        rows: the rows; what they hold is escaped.
-        most: rows that are written; the others are counted.
+        head: one text for each column.
+        rows: the rows; their cells are escaped.
+        most: the most rows that are written; the others are only counted.
 
     Returns:
         HTML. Linear.
@@ -47,7 +47,7 @@ def shortened(word: Sequence[str], most: int = 120) -> str:
 
     Args:
         word: its symbols.
-        most: how many of them are shown.
+        most: the most symbols that are shown.
 
     Returns:
         The symbols, with spaces between them where one has several characters.

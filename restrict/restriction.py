@@ -19,13 +19,13 @@ from restrict.strictjson import Node
 FREE = "*"
 PINNED = "."
 EXPANDED = 20_000_000
-"""Positions of a file that are held one by one: about 2 GiB."""
+"""The most positions of a file that are held one by one: about 2 GiB."""
 Span = tuple[int, int]
 """The positions ``start .. start + count - 1``."""
 
 
 def runs(positions: Iterable[int]) -> list[list[int]]:
-    """Sorted positions as ``[start, count]`` pairs, the fewest.
+    """Sorted positions as ``[start, count]`` pairs, as few as possible.
 
     Args:
         positions: strictly increasing.
@@ -50,7 +50,7 @@ def read_spans(node: Node, n: int) -> tuple[Span, ...]:
         n: the length; every position must be below it.
 
     Returns:
-        The runs, in order and disjoint. Linear in the runs, whatever they hold.
+        The runs, in order and disjoint. Linear in the number of runs, however long they are.
 
     Raises:
         ModelError: they are not of this form, with the place.
@@ -75,7 +75,7 @@ def read_symbol_spans(node: Node, n: int) -> tuple[tuple[int, int, str], ...]:
 
 
 def _runs(node: Node, n: int, form: str) -> Iterator[Any]:
-    """Runs with what follows start and count; only one that is wrong is looked at closely, as there may be millions."""
+    """Runs of this form. The check of each is short, as there may be millions; :func:`_refuse` explains a wrong one."""
     size, end = form.count(",") + 1, 0
     for index, run in enumerate(node.expect(list, "a list")):
         integers = type(run) is list and len(run) == size and type(run[0]) is int and type(run[1]) is int
@@ -97,7 +97,7 @@ def _refuse(item: Node, n: int, form: str, size: int) -> NoReturn:
 
 
 def expanded(spans: Sequence[Span], place: str) -> tuple[int, ...]:
-    """The positions of runs, after a look at how many they are.
+    """The positions of runs, after a check of their number.
 
     Args:
         spans: ``(start, count)`` pairs.
@@ -107,7 +107,7 @@ def expanded(spans: Sequence[Span], place: str) -> tuple[int, ...]:
         The positions one by one, in the order of the runs.
 
     Raises:
-        ResourceLimit: more than ``EXPANDED``.
+        ResourceLimit: more than ``EXPANDED`` positions.
     """
     check_expansion(sum(count for _, count in spans), place)
     return tuple(i for start, count in spans for i in range(start, start + count))
@@ -249,7 +249,7 @@ class Restriction:
         """The same with these positions free again.
 
         Args:
-            positions: 0 .. n-1; those that are not fixed are passed over.
+            positions: 0 .. n-1; those that are not fixed are ignored.
 
         Returns:
             A new restriction.
@@ -272,7 +272,7 @@ class Restriction:
     # ------------------------------------------------------------ text and JSON
 
     def text(self) -> str:
-        """The text form, one cell a position.
+        """The text form, one cell for each position.
 
         Returns:
             For example ``**1*0``, with ``.`` at markers; with symbols of several characters the cells are separated by
@@ -287,14 +287,14 @@ class Restriction:
 
         Args:
             instance: the model at a length.
-            text: as :meth:`text` writes it: one cell a position, ``*`` free, ``.`` at markers. Cells are single
+            text: as :meth:`text` writes it: one cell for each position, ``*`` free, ``.`` at markers. Cells are single
                 characters, or are separated by white space.
 
         Returns:
             The restriction.
 
         Raises:
-            UsageError: with the position of the fault.
+            UsageError: another number of positions than the instance has, or a wrong cell; the message says which.
         """
         bare, alphabet = text.strip(), instance.model.alphabet
         spaced = any(c.isspace() for c in bare) or (len(bare) != instance.n and any(len(s) > 1 for s in alphabet))
@@ -311,7 +311,7 @@ class Restriction:
         """The JSON form.
 
         Returns:
-            ``[start, count, symbol]`` runs, in order: as long as there are changes of symbol, not as ``n``.
+            ``[start, count, symbol]`` runs, in order: one for each change of symbol, not one for each position.
         """
         out: list[list[Any]] = []
         for i, symbol in self.fixed.items():
@@ -334,7 +334,7 @@ class Restriction:
             The restriction. Its symbols are not compared with an alphabet.
 
         Raises:
-            ModelError: with the place.
+            ModelError: they are not of this form, or fix a marker; the message begins with the place.
             ResourceLimit: more than ``EXPANDED`` fixed positions.
         """
         spans = read_symbol_spans(node, n)

@@ -1,4 +1,4 @@
-"""Tokens and a bounded cursor over them: what all our hand-written parsers share but the trusted one.
+"""Tokens and a bounded cursor over them: shared by all hand-written parsers except those of the trusted checker.
 
 A parser gives one regular expression with named groups, the kinds of its tokens; blanks before a token are skipped.
 The cursor counts how deep the parser is nested on the way down, so that no text can exhaust Python's stack.
@@ -24,7 +24,7 @@ class Token:
 
     @property
     def stop(self) -> int:
-        """The first character after it."""
+        """The place of the first character after it."""
         return self.start + len(self.text)
 
 
@@ -101,7 +101,7 @@ class Cursor:
             *texts: texts of tokens, none of them empty.
 
         Returns:
-            The token's text; empty where it is none of them, and then nothing is taken.
+            The token's text; empty where it is none of these, and then the cursor stays.
         """
         text = self.token.text
         if text not in texts:

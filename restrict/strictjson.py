@@ -30,7 +30,8 @@ def parse(content: bytes, source: str) -> Any:
         Objects, lists, texts, Booleans, ``None`` and 64-bit integers, nested at most 64 deep.
 
     Raises:
-        ModelError: that names ``source``: no JSON, a float, a key twice, or beyond these limits.
+        ModelError: it is not JSON, has a float or a key twice, or goes beyond these limits; the message names
+            ``source``.
         ResourceLimit: it would take more than 1.5 GiB (the checker's own reader and limits; linear time).
     """
     try:
@@ -111,7 +112,7 @@ class Node:
             The elements, each with its place.
 
         Raises:
-            ModelError: it is no list.
+            ModelError: it is not a list.
         """
         return [Node(v, f"{self.place}[{at}]") for at, v in enumerate(self.expect(list, "a list"))]
 
@@ -126,7 +127,7 @@ class Node:
             Key to member, in the order of the file.
 
         Raises:
-            ModelError: no object, a key is missing, or one is unknown.
+            ModelError: it is not an object, a key is missing, or one is unknown.
         """
         members = self.expect(dict, "an object")
         missing = [key for key in required if key not in members]
@@ -139,13 +140,13 @@ class Node:
         return dict(self.members())
 
     def members(self) -> Iterator[tuple[str, Node]]:
-        """The members of an object, whatever their keys, made one by one.
+        """The members of an object, whatever their keys, one by one.
 
         Returns:
             Keys and members, in the order of the file.
 
         Raises:
-            ModelError: it is no object.
+            ModelError: it is not an object.
         """
         for key, value in self.expect(dict, "an object").items():
             yield key, Node(value, key if self.place in ("", "top level") else f"{self.place}.{key}")
@@ -174,7 +175,7 @@ def read_document(path: str | Path, read: Callable[[Node], Read]) -> Read:
 
     Args:
         path: the file.
-        read: makes it of the file's value.
+        read: turns the file's value into the result.
 
     Returns:
         What ``read`` returns.
@@ -189,7 +190,7 @@ def read_document(path: str | Path, read: Callable[[Node], Read]) -> Read:
 
 
 def one_line_lists(value: Any, depth: int = 1, level: int = 0) -> str:
-    """Deterministic JSON text: objects, and lists of objects, have a line an entry down to ``depth`` levels.
+    """Deterministic JSON text: down to ``depth`` levels, objects and lists of objects have one line for each entry.
 
     Args:
         value: a value that JSON can hold.

@@ -1,6 +1,6 @@
-"""A task: which output of which model at which length, and how long and how to look for an answer.
+"""A task: which output of which model at which length is asked about, and how and how long the search goes on.
 
-Every public search makes one, with one check of the arguments, and hands it down.
+Every public search makes one, with one check of the arguments, and passes it on to its parts.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def position_of(instance: Instance, target: Target) -> int | None:
 class Task:
     """The output of ``instance`` at ``target``; the search's ``seed``, ``deadline`` and ``progress``.
 
-    The same seed gives the same answer where the deadline never comes. ``notes`` are what certificates made for this
-    task say about their origin besides the engine's version and the seed.
+    The same seed gives the same answer where the deadline never comes. ``notes`` go into the provenance of the
+    certificates made for this task, beside the engine's version and the seed.
     """
 
     instance: Instance
@@ -68,7 +68,7 @@ class Task:
         time: float | None = None,
         progress: Progress | None = None,
     ) -> Task:
-        """The task of a public call; the clock starts.
+        """The task of a public call; its clock starts here.
 
         Args:
             model: the program.
@@ -76,7 +76,7 @@ class Task:
             target: ``"last"``, ``"all"`` or a position.
             seed: 0 .. 2^63 - 1.
             time: seconds, or ``None`` for a fixed budget of work.
-            progress: told what is being done.
+            progress: called with (what is being done, best number of fixed positions so far).
 
         Returns:
             The task, every argument checked.
@@ -114,7 +114,7 @@ class Task:
 
     @property
     def provenance(self) -> dict[str, Any]:
-        """What the certificates of this task say about where they come from."""
+        """The provenance of the certificates made for this task."""
         return {"engine": __version__, "seed": self.seed, **dict(self.notes)}
 
     def noting(self, **notes: Any) -> Task:
@@ -140,7 +140,7 @@ class Task:
         return replace(self, deadline=deadline)
 
     def tell(self, what: str, best: int | None = None) -> None:
-        """Report progress, where somebody listens.
+        """Report progress, if the task has a ``progress`` to call.
 
         Args:
             what: what is being done.

@@ -1,7 +1,7 @@
 """The trade of c for free positions as a whole: a front of certificates, from the forced output to nothing fixed.
 
-The answers for one bound on c after the other are the points of a Pareto front of (free positions, c), each with its
-certificate. A task of its own above :mod:`restrict.certification`, which gives the first point.
+Each bound on c gives a point of a Pareto front of (free positions, c), with its certificate.
+:mod:`restrict.certification` gives the first point.
 """
 
 from __future__ import annotations
@@ -55,15 +55,15 @@ def pareto(
     """The front of (free positions, c): the fewest fixed positions found for growing bounds on c, until none is fixed.
 
     Every point carries its certificate. The points are certified bounds; the front is what was found, not proved to
-    be the best. On small programs the greedy path from the forced output to nothing fixed is looked at as well. Cost:
-    that of ``certify``, and a search of a second or two for each of at most ``2 log2(n)`` bounds.
+    be the best. On small programs the points of a greedy path from the forced output to nothing fixed are added. Cost:
+    that of ``certify``, and a search of a second or two for each of about ``2 log2(n)`` bounds.
 
     Args:
         model: the program.
         n: its length, markers included.
         target: ``"last"`` or a position.
         seed: the same seed gives the same front (without ``time``).
-        time: seconds for the first point.
+        time: seconds for the first point; the searches for the other points stop at the same deadline.
         progress: called with (what is being done, best number of fixed positions so far).
 
     Returns:
@@ -72,6 +72,8 @@ def pareto(
     Raises:
         UsageError: a bad argument, or the target ``all``.
         NotEstablished: nothing was found that forces the output.
+        ModelError: the model is not defined at this length.
+        ResourceLimit: the model is too deep for the search, or a map's range cannot be checked at this length.
     """
     task = Task.of(model, n, target=target, seed=seed, time=time, progress=progress)
     task.one_position("a front")
@@ -84,7 +86,7 @@ def pareto(
 
 
 def _searched(task: Task, start: Certificate) -> list[Certificate]:
-    """For one bound on c after the other the fewest fixed positions that the search finds."""
+    """For growing bounds on c, the certificates with the fewest fixed positions that the search finds."""
     found, bound = [start], 1
     while found[-1].restriction.fixed and bound < start.free:
         found.append(relax(task, start, bound, None))
@@ -93,7 +95,7 @@ def _searched(task: Task, start: Certificate) -> list[Certificate]:
 
 
 def _undominated(found: Iterable[Certificate]) -> tuple[Certificate, ...]:
-    """Those of which no other has as many free positions and as small a c, by increasing c."""
+    """The certificates that no other one dominates (as many free positions, and as small a c), by increasing c."""
     points: list[Certificate] = []
     for one in sorted(found, key=lambda p: (p.c, -p.free)):
         if not points or one.free > points[-1].free:

@@ -6,7 +6,7 @@ Imports nothing, so that any module can use it.
 from __future__ import annotations
 
 SIBILANTS = ("s", "x", "ch", "sh")
-"""Endings whose plural is spoken with one more syllable."""
+"""Endings that take ``es`` in the plural."""
 
 
 def several(noun: str) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from restrict.all_lengths.automaton import Automaton
 
 LABELS = 8
-"""Of so many labels at most the cost of forcing is computed."""
+"""The cost of forcing is computed for at most this many labels."""
 DRAWN = 60
 """Automata of more states are not drawn."""
 
@@ -52,7 +52,7 @@ def automaton(
     with stages_on(program.name[:40]) as tell:
         found = run(program, states=states, progress=tell)
     if found.every and (output or dot or figure):
-        raise UsageError("the model has output at every position; only models with output at the last are automata")
+        raise UsageError("-o, --dot and --figure are for models with output at the last position, not at every one")
     if output is not None:
         write_bytes(output, dfa_bytes(found))
     if dot is not None:
@@ -189,7 +189,7 @@ def dot_text(found: Automaton) -> str:
 
 
 def edges(found: Automaton) -> dict[tuple[int, int], list[str]]:
-    """The symbols between each two states."""
+    """For each pair of states with an edge between them, its symbols."""
     one = found.moore
     out: dict[tuple[int, int], list[str]] = {}
     for q in range(one.states):

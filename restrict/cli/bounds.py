@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from restrict.depth_reduction.inequalities import Inequality, TheoremBounds
 
 SHOWN = 4
-"""Layers of the table; of more, the first three and the last."""
+"""Layers of the table; where there are more, it shows the first three and the last."""
 
 
 @click.command()
@@ -51,7 +51,11 @@ def bounds(
 
 
 def verified(found: TheoremBounds) -> tuple[Inequality, ...]:
-    """Every inequality, after seeing that all of them hold."""
+    """Every inequality, after a check that all of them hold.
+
+    Raises:
+        InternalError: one does not hold.
+    """
     from restrict.errors import InternalError
 
     checked = found.verify()
@@ -103,7 +107,7 @@ def _table(found: TheoremBounds) -> str:
 
 
 def _share(x: Fraction) -> str:
-    """A rational with up to ten digits, exact where it has no more."""
+    """A rational in short: a decimal of up to nine characters, else rounded to six digits."""
     short = f"{float(x):.10g}"
     return short if len(short) <= 9 else f"{float(x):.6g}"
 

@@ -27,7 +27,7 @@ def report(
     optimum: Exact | None = None,
     bounds: Bounds | None = None,
 ) -> None:
-    """Print a certificate, in words or as JSON, with where it went and what the trusted checker says."""
+    """Print a certificate, in words or as JSON, with the name of its file and what the trusted checker says."""
     from restrict.report.lower_bound import bound_document, bounds_below
     from restrict.report.text import summary
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 LOWER_BOUND_SECONDS = 30.0
-"""What `--lower-bound` takes at most where no `--time` is given; `restrict lower-bound` goes on to the optimum."""
+"""The time limit of `--lower-bound` where no `--time` is given; `restrict lower-bound` goes on to the optimum."""
 
 
 @dataclass(frozen=True)
@@ -138,15 +138,15 @@ class Wish:
     "repeats, or the best of these.",
 )
 @click.option(
-    "--jobs", type=common.Whole(1, 4096), default=None, help="With --target all: share the work out to N processes."
+    "--jobs", type=common.Whole(1, 4096), default=None, help="With --target all: share the work among N processes."
 )
 @click.option(
     "--dask",
     metavar="ADDRESS|local",
     default=None,
-    help="With --target all: share it out to this Dask cluster, or to one of --jobs processes here.",
+    help="With --target all: share the work among the workers of this Dask cluster; local: of --jobs processes here.",
 )
-@click.option("--trace", is_flag=True, help="With --target all: print what each removed layer came to.")
+@click.option("--trace", is_flag=True, help="With --target all: print the figures of each removed layer.")
 @click.option(
     "--lower-bound",
     is_flag=True,
@@ -163,8 +163,8 @@ def certify(model: str, all_lengths: bool, states: int, label: str | None, cost:
     """Find a restriction under which MODEL's output depends on at most c inputs, and certify it.
 
     With --all-lengths: a pattern of fixed symbols that forces the label at the last position at every length, with a
-    proof; or with --cost the exact fewest positions that must be fixed for it, at every length, with a proof; with
-    -n N also a restriction that costs no more at that length.
+    proof. With --cost as well: instead of a pattern, the exact fewest positions that must be fixed, at every length,
+    with a proof; then -n N also gives a restriction with the fewest at that length.
     """
     from restrict.errors import UsageError
     from restrict.model.source import load
@@ -194,7 +194,7 @@ def certify(model: str, all_lengths: bool, states: int, label: str | None, cost:
 
 
 def _crew(wish: Wish) -> AbstractContextManager[None]:
-    """The workers that the work is shared out to, where some are wanted."""
+    """The workers that share the work, where --jobs or --dask asks for them."""
     if wish.jobs is None and wish.dask is None:
         return nullcontext()
     from restrict.sweep.workers import workers
@@ -241,7 +241,7 @@ def _one_position(program: Model, wish: Wish) -> None:
 def _bounded(
     program: Model, found: Certificate, wish: Wish, time: float | None, progress: Any
 ) -> tuple[Certificate, Bounds]:
-    """The lower bound, its file, and the better certificate of the one given and the one met on the way."""
+    """The lower bound, its file, and the better certificate: the one given, or one that this search met."""
     from restrict.optimum.lower_bound import lower_bound
     from restrict.report.lower_bound import bound_path, has_claim
 

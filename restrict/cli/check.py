@@ -46,7 +46,7 @@ def check(model: str, certificate: Path, fast: bool, as_json: bool, limit: int |
     built_in = None if is_there(model) else generated(model)
     try:
         line = _verified(built_in, model, certificate, limit, runner)
-    except RestrictError as error:  # the line that the checker says of a model in a file
+    except RestrictError as error:  # the same line as for a model in a file
         from restrict.checker.main import say
 
         say(sys.stderr, str(error))
@@ -77,7 +77,7 @@ def _verified(
 def _fast_bound(model: str, certificate: Path) -> str | None:
     """The line about a lower bound by the package's own check; ``None`` where the trusted checker has to decide.
 
-    That is so for other files, and for what the package finds malformed: the checker says it then.
+    It decides on files of other kinds, and on files that the package finds malformed: then it names the fault.
     """
     from restrict.certificate.check import check as verify
     from restrict.certificate.lower_bound import FORMAT, read_lower_bound

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from restrict.model.program import Model
 
 AUTOMATIC_CHECK = 20_000_000
-"""`certify` runs the trusted checker on its result when that takes at most this many steps (some ten seconds)."""
+"""`certify` runs the trusted checker on its result when that takes at most this many steps (about ten seconds)."""
 
 LONGEST = 100_000_000
 """Lengths are at most this (``restrict.model.program.MAX_N``, which is not imported here)."""
@@ -52,14 +52,14 @@ def at_most(x: float) -> str:
 
 
 def no_model(path: Path, advice: str) -> None:
-    """Refuse a model's name in the place of a file that is not there.
+    """Refuse the name of a model where a file with a result is expected.
 
     Args:
         path: where a file with a result is expected.
         advice: what to write instead.
 
     Raises:
-        UsageError: it is the name of a built-in model or a generator, and no file.
+        UsageError: ``path`` names a built-in model or a generator, and no such file exists.
     """
     from restrict.errors import UsageError
     from restrict.model.source import GENERATORS
@@ -72,7 +72,7 @@ def no_model(path: Path, advice: str) -> None:
 
 
 class Text(click.ParamType):  # type: ignore[type-arg]
-    """Text of a person. In a locale without UTF-8 Python has not decoded it; it is UTF-8 all the same."""
+    """Text that a person writes. It is read as UTF-8, also in a locale in which Python could not decode it."""
 
     name = "text"
 
@@ -101,7 +101,7 @@ class TargetType(click.ParamType):  # type: ignore[type-arg]
 
 
 class Whole(click.ParamType):  # type: ignore[type-arg]
-    """A whole number; the help says ``N``, and only a wrong one is told the limits."""
+    """A whole number. The help shows it as ``N``; the limits are named only in the error about a wrong number."""
 
     name = "integer"
 
@@ -180,7 +180,7 @@ def length_or_all(command: Any) -> Any:
 
 TARGET = click.option("--target", type=TargetType(), default="last", show_default=True, help="last, or a position.")
 SEED = click.option("--seed", type=Whole(0, 2**63 - 1), default=0, show_default=True, help="Same seed, same answer.")
-TIME = click.option("--time", type=Seconds(), default=None, help="Go on improving for this many seconds.")
+TIME = click.option("--time", type=Seconds(), default=None, help="Search up to this many seconds; keep the best found.")
 FILE = click.Path(dir_okay=False, path_type=Path)
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -197,7 +197,7 @@ def file_option(*names: str, required: bool = False, text: str) -> Callable[[Any
 
 
 def model_option(text: str) -> Callable[[Any], Any]:
-    """The option ``--model``, where a model is not needed."""
+    """The option ``--model``, of commands that also work without a model."""
     return click.option("--model", default=None, metavar="MODEL", shell_complete=complete_model, help=text)
 
 
@@ -207,14 +207,14 @@ def output_option(what: str, required: bool = False) -> Callable[[Any], Any]:
 
 
 def print_verdict(line: str, as_json: bool) -> None:
-    """The line of a checker, which is never wrapped; as JSON with its parts ``name=value``."""
+    """Print the line of a checker, never wrapped; as JSON also its parts ``name=value``."""
     parts = dict(part.split("=", 1) for part in line.split() if "=" in part)
     verified = {"verified": True, "line": line, "digest": line.rsplit(maxsplit=1)[-1], **parts}
     click.echo(json.dumps(verified) if as_json else line)
 
 
 def check_writable(path: Path | None) -> Path | None:
-    """Refuse an output that cannot be written before the work starts, not after.
+    """Refuse an output that cannot be written, before the work starts.
 
     Raises:
         UsageError: the file cannot be written there.
@@ -236,7 +236,7 @@ def check_writable(path: Path | None) -> Path | None:
 
 @contextmanager
 def result_folder(path: Path | None) -> Iterator[None]:
-    """Make a folder that results are to go to; where the work fails it goes away again.
+    """Make a folder for results; if the work fails, remove it again.
 
     Raises:
         UsageError: the folder cannot be made.
@@ -260,7 +260,7 @@ def result_folder(path: Path | None) -> Iterator[None]:
 
 
 def _remove(folders: list[Path]) -> None:
-    """Remove folders, the last one first; what has something in it stays."""
+    """Remove folders, the last one first; a folder that is not empty stays."""
     with suppress(OSError):
         for folder in reversed(folders):
             folder.rmdir()
@@ -270,7 +270,7 @@ def _remove(folders: list[Path]) -> None:
 
 
 _pending: list[bool] = []
-"""Ctrl-C that came and may not have arrived: Python drops what is raised in a destructor or a library's callback."""
+"""Each Ctrl-C that may have got lost: Python drops what is raised in a destructor or a library's callback."""
 
 
 def on_interrupt(signum: int, frame: FrameType | None) -> None:
@@ -280,7 +280,7 @@ def on_interrupt(signum: int, frame: FrameType | None) -> None:
 
 
 def _raise_pending(what: str) -> None:
-    """Raise an interrupt that got lost. A search that confirms what it found has seen it."""
+    """Raise an interrupt that got lost. A search that already confirms what it found has seen the interrupt."""
     if _pending and not what.startswith("confirm"):
         _pending.clear()
         raise KeyboardInterrupt
@@ -305,7 +305,7 @@ def progress_on(title: str) -> Iterator[Progress]:
 
 
 def trusted_line(program: Model, found: Claimed) -> str | None:
-    """The trusted checker's line, where it can be had quickly."""
+    """The trusted checker's line; ``None`` where the check takes too many steps or cannot be made."""
     from restrict.certificate.check import check
     from restrict.certificate.refutation import Refutation
     from restrict.errors import ResourceLimit
@@ -319,6 +319,6 @@ def trusted_line(program: Model, found: Claimed) -> str | None:
 
 
 def leave_interrupted(output: Path | None) -> None:
-    """End after Ctrl-C with the best certificate printed, and written where a file was named."""
+    """End the process after Ctrl-C; the best certificate is already printed, and written where a file was named."""
     place = f"; it is in {output}" if output else "; use -o FILE to keep it"
     sys.exit(say(f"interrupted; the certificate above is the best so far and is valid{place}", 130))

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     type=click.Choice(["temperature", "positions"]),
     default="temperature",
     show_default=True,
-    help="With --to soft: be sharp by temperature scaling, or by unbounded position embeddings.",
+    help="With --to soft: make attention sharp by temperature scaling, or by unbounded position embeddings.",
 )
 @click.option("--decoder", is_flag=True, help="With --to soft: look at earlier positions only, independent of n.")
 @click.option(
@@ -87,7 +87,7 @@ def compile_command(
 ) -> None:
     """Compile FORMULA of temporal logic with past and future to a hard-attention program, one head per operator.
 
-    Symbols of the alphabet are atoms; a symbol that is an operator's name, or is no word, goes in quotes. Operators:
+    Symbols of the alphabet are atoms; a symbol that is an operator's name, or is no word, is put in quotes. Operators:
     not, and, or, implies, iff, xor; previous, once, historically, since, trigger look left and next, eventually,
     always, until, release look right, the current position included unless `strict` stands before; weak and strong
     variants, and first, last, true, false. The usual signs and letters work too: ! & | -> Y O H S X F G U R.

@@ -1,4 +1,4 @@
-"""Where a process begins: it imports almost nothing, so that Ctrl-C during the imports ends in one line, too."""
+"""Where a process begins: it imports almost nothing, so that Ctrl-C during the imports also ends in one line."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _forget_interrupt() -> None:
 
 
 def _address_space() -> float:
-    """How many bytes of address space the process may have; with too little, libraries in C end it in their own way."""
+    """How many bytes of address space the process may have; with too few, C libraries end it with their own errors."""
     try:
         import resource
     except ImportError:

@@ -39,9 +39,10 @@ def stages_on(title: str) -> Iterator[Progress]:
 
 
 def write_proof(path: Path | None, found: Proved | Counterexample | WrongLengths) -> str:
-    """Write the proof where there is one; a line about it, and about what the checker said.
+    """Write the proof, where there is one; the lines about it and about what the checker said.
 
-    Of two models that agree there are two proofs, of one automaton; the second goes to ``NAME.other.json``.
+    For two models that agree there are two proofs, both about the same automaton; the second goes to
+    ``NAME.other.json``.
     """
     from restrict.files import write_bytes
 
@@ -75,7 +76,7 @@ def refuse_others(allowed: tuple[str, ...]) -> None:
     """Refuse options that mean nothing with --all-lengths.
 
     Raises:
-        UsageError: with the option.
+        UsageError: one is given; the message names it.
     """
     from restrict.errors import UsageError
 
@@ -108,7 +109,7 @@ def certify_pattern(program: Model, label: str | None, states: int, output: Path
 def certify_cost(
     program: Model, label: str | None, states: int, output: Path | None, as_json: bool, n: int | None
 ) -> None:
-    """The command `certify --all-lengths --cost`; with a length, a cheapest restriction there."""
+    """The command `certify --all-lengths --cost`; with a length, also a restriction with the fewest fixed positions."""
     from restrict.all_lengths.certify import certify_costs
 
     common.check_writable(output)

@@ -1,6 +1,6 @@
-"""What each command is in a few words, and the examples at the end of its help.
+"""What each command does in a few words, and the examples at the end of its help.
 
-A test runs all examples, in this order, so that they stay true; another holds that no line of the list is cut.
+A test runs all examples, in this order, so that they stay true; another test checks that no line of the list is cut.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ SHORT = {
     "refute": "Two words: the model does not recognise a language.",
     "report": "One offline HTML page, or a figure, of any result.",
     "run": "A model on one word, variable by variable.",
-    "show": "The same as `report`, in letters.",
+    "show": "The same as `report`, as text.",
     "simulate": "Hard attention by softmax, and the error.",
     "soft": "Softmax transformers: influence, bounds, files.",
     "sweep": "A grid of models and lengths, resumable.",

@@ -40,9 +40,7 @@ MOST = 1_000_000
     type=common.Whole(0, common.LONGEST - 1),
     help="This position is fixed anyway and costs nothing (repeatable).",
 )
-@click.option(
-    "--weight", multiple=True, metavar="POSITION=COST", help="Price of a position, 1 by default (repeatable)."
-)
+@click.option("--weight", multiple=True, metavar="POSITION=COST", help="Cost of a position, 1 by default (repeatable).")
 @common.TIME
 @common.SEED
 @common.output_option("the first certificate")

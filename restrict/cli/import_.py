@@ -65,7 +65,7 @@ OPTIONS = {
 def import_(kind: str, file: Path, output: Path | None, as_json: bool, **options: Any) -> None:
     """Import a model: KIND is transformer-program (Python file and CSV), b-rasp (text) or weights (safetensors).
 
-    FILE is read, never run. Averaging, counting and softmax attention is declined by name.
+    FILE is read, never run. A head that averages, counts or uses softmax is refused; the message names it.
     """
     from restrict.errors import UsageError
 

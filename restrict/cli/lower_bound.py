@@ -34,7 +34,7 @@ from restrict.wording import doing
 def lower_bound(
     model: str, n: int, k: int | None, target: Any, output: Path | None, seed: int, time: float | None, as_json: bool
 ) -> None:
-    """How many positions it takes, at least, to force MODEL's output, at any length.
+    """Prove how many positions must be fixed, at least, to force MODEL's output. It works at any length.
 
     `restrict certify` finds a restriction that forces the output; this proves that none with fewer positions does.
     """
@@ -71,5 +71,5 @@ def lower_bound(
         size = found.upper
         known = f"{doing(size, 'position', 'force')} the output" if size is not None and size <= k else "not decided"
         raise NotEstablished(
-            f"that no {doing(k, 'position', 'force')} the output is not proved: at least {found.at_least}; {known}"
+            f"not proved: no {doing(k, 'position', 'force')} the output; the lower bound is {found.at_least}; {known}"
         )

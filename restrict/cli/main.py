@@ -75,7 +75,7 @@ def main() -> NoReturn:
     if sys.stdout is None:
         sys.exit(say("standard output is closed: send it to a file or to /dev/null", 2))
     if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="backslashreplace")  # a locale without a letter must not lose the answer
+        sys.stdout.reconfigure(errors="backslashreplace")  # a letter that the locale lacks must not lose the answer
     before = signal.signal(signal.SIGINT, on_interrupt)
     sys.unraisablehook = _unraisable
     try:
@@ -86,7 +86,7 @@ def main() -> NoReturn:
 
 
 def _unraisable(what: sys.UnraisableHookArgs) -> None:
-    """Ctrl-C in a library's callback is noted by its handler and raised later: no other line is wanted for it."""
+    """Ctrl-C in a library's callback is noted by its handler and raised later, so nothing is printed for it here."""
     if not issubclass(what.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(what)
 
@@ -116,11 +116,11 @@ def _run(words: list[str]) -> int:
     except RestrictError as error:
         return say(str(error), error.exit_code)
     except OutOfTime:
-        return say("the time was over before there was an answer; give more --time", 5)
+        return say("the time was over before there was an answer; give a longer --time", 5)
     except (KeyboardInterrupt, click.Abort):
         return say("interrupted", 130)
     except (MemoryError, RecursionError, SystemError) as error:
-        error.__traceback__ = None  # what it holds is needed for the line
+        error.__traceback__ = None  # frees memory, which printing the line needs
         return say(OUT_OF_MEMORY.format(type(error).__name__), 5)
     except BrokenPipeError:
         return _silent()
@@ -151,7 +151,7 @@ def _way_out(error: click.UsageError) -> str:
 
 
 def _flushed() -> int:
-    """Write what is still held back; the exit code."""
+    """Write what is still in the buffer; the exit code."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -162,7 +162,7 @@ def _flushed() -> int:
 
 
 def _silent() -> int:
-    """After a failed write: nothing that is still held back is tried again."""
+    """After a failed write: drop what is still in the buffer; the exit code."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 2

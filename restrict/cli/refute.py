@@ -137,7 +137,7 @@ def differences(found: Refutation) -> int:
 
 
 def immune_document(found: Immune | NoRefutation) -> dict[str, Any]:
-    """An immune answer as JSON; ``most``: proved is that a refutation leaves at most so many positions free."""
+    """An immune answer as JSON; ``most``: the most positions that a refutation can leave free, where that is proved."""
     from restrict.corollary2.verdict import NoRefutation
 
     return {

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from restrict.strictjson import Node
 
 EXAMINED = 1_000_000
-"""Positions and nodes up to which the nodes of a certificate are examined again for a picture."""
+"""A certificate with more positions and nodes than this is drawn without examining its nodes again."""
 
 
 @click.command()
 @click.argument("certificate", type=click.Path(path_type=Path))
-@common.model_option("Also show what each examined node comes to.")
+@common.model_option("Also show the values of each examined node.")
 @common.JSON
 def show(certificate: Path, model: str | None, as_json: bool) -> None:
     """Draw a certificate, a refutation or a lower bound: the witnesses, the restriction and the cone; the boxes.

@@ -42,7 +42,7 @@ class Epsilon(click.ParamType):  # type: ignore[type-arg]
     type=Epsilon(),
     default="1/5",
     show_default=True,
-    help="How far any head's read may be from the hard one; at most 1/4, so that rounding restores it exactly.",
+    help="How far what a head reads may be from the hard value; at most 1/4, so that rounding restores it exactly.",
 )
 @click.option("--samples", type=common.Whole(1, 10**6), default=200, show_default=True, help="Words to draw.")
 @common.SEED
@@ -140,7 +140,7 @@ def _print(compiled: Compiled, found: Measured) -> None:
 
 
 def _shown(x: float) -> str:
-    """A measured number; what is smaller than rounding differs from machine to machine."""
+    """A measured number; below the size of rounding errors, which differ from machine to machine, only that is said."""
     return f"{x:.4g}" if x == 0 or x > 1e-12 else "below 1e-12"
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 MODEL = click.argument("model", metavar="MODEL", shell_complete=complete_soft_model)
 LENGTHS = click.option("-n", "lengths", required=True, metavar="N[,N...]", help="Lengths, markers included.")
-SEED = click.option("--seed", type=Whole(0, 2**62), default=0, show_default=True, help="Of the samples.")
+SEED = click.option("--seed", type=Whole(0, 2**62), default=0, show_default=True, help="Seed of the samples.")
 FIGURE = file_option("--figure", text="Draw it here (matplotlib).")
 
 
@@ -51,7 +51,7 @@ def lengths_of(text: str) -> list[int]:
     """The lengths of a comma-separated list.
 
     Raises:
-        UsageError: not a positive integer, or several of them.
+        UsageError: it is neither a positive integer nor several, separated by commas.
     """
     from restrict.errors import UsageError
 
@@ -146,7 +146,7 @@ def _matrix(found: dict[int, list[list[float]]], as_json: bool) -> None:
 
 
 def _finite(row: dict[str, Any]) -> dict[str, Any]:
-    """JSON has no infinity: null instead."""
+    """A row with ``None`` in place of infinity, which JSON does not have."""
 
     def clean(x: Any) -> Any:
         if isinstance(x, list | tuple):
@@ -393,7 +393,7 @@ def export_command(model: str, n: int, output: Path, float64: bool, as_json: boo
 @output_option("the file", required=True)
 @JSON
 def write_command(model: str, output: Path, as_json: bool) -> None:
-    """Write MODEL (a built-in one, say) as a restrict-soft/1 file."""
+    """Write MODEL, such as a built-in one, as a restrict-soft/1 file."""
     from restrict.soft.source import load
 
     loaded = load(model)

@@ -30,7 +30,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("-o", "--output", type=FILE, help="The rows, one JSON object per line.  [default: SPEC with .jsonl]")
 @click.option("--jobs", type=common.Whole(0, 4096), default=None, help="Processes; 0: this one.  [default: all cores]")
 @click.option("--dask", metavar="ADDRESS|local", default=None, help="Run on this Dask cluster.")
-@click.option("--retry", is_flag=True, help="Run again what has a row with an error.")
+@click.option("--retry", is_flag=True, help="Run again each item whose row has an error.")
 @click.option("--recheck", is_flag=True, help="Do nothing new: check the certificates of all rows again.")
 @click.option("--fast", is_flag=True, help="With --recheck: by the fast checker instead of the trusted one.")
 @click.option("--parquet", type=FILE, help="Write all rows as a table, too (needs DuckDB).")
@@ -83,7 +83,7 @@ def sweep(
 
 
 def _importable(dask: str | None, parquet: Path | None) -> None:
-    """Say before the work what is not installed."""
+    """Refuse, before the work, an option whose package is not installed."""
     from importlib.util import find_spec
 
     if dask is not None and find_spec("distributed") is None:
@@ -93,14 +93,14 @@ def _importable(dask: str | None, parquet: Path | None) -> None:
 
 
 def _run(items: Any, rows: Path, engine: Engine, retry: bool) -> dict[str, Any]:
-    """Work off what is not there yet."""
+    """Run the items that have no row yet."""
     from restrict.sweep.run import run_items
 
     try:
         with _bar() as (begin, step):
             done = run_items(items, rows, engine, retry=retry, begin=begin, step=step)
     except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # somebody who is impatient must not stop the last line
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not stop the last line
         sys.exit(say(f"interrupted; the rows so far are in {rows}; the same command goes on from there", 130))
     return {"rows": str(rows), "items": done.items, "new": done.new, "failed": done.failed}
 

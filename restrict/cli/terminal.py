@@ -18,7 +18,7 @@ import click
 from click.shell_completion import CompletionItem
 
 LABELLED = re.compile(r"  \S{7} (?=\S)|\s*\S+(?: \S+){0,3}\s{2,}(?=\S)")
-"""The start of a line such as ``  fixed   4 of 100 positions``: what is wrapped goes below the value."""
+"""The start of a line such as ``  fixed   4 of 100 positions``: its further lines begin below the value."""
 NARROWEST = 20
 """Columns below which nothing is wrapped."""
 
@@ -39,7 +39,7 @@ def is_terminal(stream: TextIO | None) -> bool:
 
 
 def has_colours(stream: TextIO | None) -> bool:
-    """Whether a stream may get colours: a terminal, unless ``NO_COLOR`` is set (no-color.org) or it is a dumb one.
+    """Whether a stream may get colours: a terminal, unless ``NO_COLOR`` is set (no-color.org) or ``TERM`` is ``dumb``.
 
     Args:
         stream: one of the process's streams.
@@ -58,13 +58,14 @@ def wrapped(text: str, width: int) -> str:
         width: columns of the terminal.
 
     Returns:
-        The text with no line wider than ``width``, but for single words that are.
+        The text; no line is wider than ``width``, except where a single word is. Unchanged where ``width`` is below
+        ``NARROWEST``.
     """
     return text if width < NARROWEST else "\n".join(_wrap(line, width) for line in text.split("\n"))
 
 
 def _wrap(line: str, width: int) -> str:
-    """One line; what does not fit stands below the value, or two columns in."""
+    """One line; what does not fit goes below the value, or is indented by two more columns."""
     if len(line) <= width:
         return line
     margin = len(line) - len(line.lstrip())
@@ -131,14 +132,17 @@ def complete_language(_context: click.Context, _parameter: click.Parameter, star
 
 
 def _names(start: str, known: Iterable[str]) -> list[CompletionItem]:
-    """Known names that begin so, or files. A shell that is told to look for files drops the names: so never both."""
+    """Known names and files of this folder that begin with ``start``.
+
+    Where there is none, the shell is told to look for files itself. With names that is not done: it would drop them.
+    """
     names = sorted(name for name in known if name.startswith(start))
     files = _files(start) if start and names else []
     return [CompletionItem(name) for name in [*names, *files]] or [CompletionItem(start, type="file")]
 
 
 def _files(start: str) -> list[str]:
-    """Files of this folder that begin so."""
+    """Files of this folder whose names begin with ``start``."""
     try:
         return sorted(path.name for path in Path().iterdir() if path.name.startswith(start) and path.is_file())
     except OSError:

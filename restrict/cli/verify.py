@@ -29,7 +29,7 @@ from restrict.cli.terminal import complete_language, complete_model, echo
     default=None,
     metavar="MODEL2",
     shell_complete=complete_model,
-    help="Instead of a language, a model.",
+    help="Compare with this model instead of a language.",
 )
 @click.option(
     "--from", "first", type=common.Whole(0, 1_000_000), default=0, help="Only lengths from here on, markers counted."
