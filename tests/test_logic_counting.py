@@ -112,7 +112,7 @@ def test_barcelos_parity_without_numerical_predicates() -> None:
 @pytest.mark.parametrize(
     ("text", "column", "reason"),
     [
-        ("#past not 1 > 2", 7, "needs parentheses"),
+        ("#past not 1 > 2", 7, "must be in parentheses"),
         ("#past 1", 1, "a number is no formula"),
         ("1 and #past 1", 3, "a number is no formula"),
         ("#past 1 > 2 > 3", 13, "need parentheses"),
@@ -122,7 +122,7 @@ def test_barcelos_parity_without_numerical_predicates() -> None:
         ("#foo 1 > 2", 1, "no operator '#foo'"),
         ("{x**2}(#past 1)", 1, "does not parse"),
         ("{isqrt(x) == 1}(position)", 1, "may not use hash or isqrt"),
-        ("odd(#past 1 + #past 0)", 1, "none of several counts"),
+        ("odd(#past 1 + #past 0)", 1, "one count or the position"),
         ("#past 1 mod 2 + 1 = 1", 15, "a remainder is compared"),
         ("(1 and 0) > 2", 11, "a formula; count it"),
         ("#past 1 >", 10, "a formula is expected after '>'"),

@@ -1,8 +1,8 @@
 """The class with the greatest logit, exactly, as maps over small domains.
 
 A linear read-out adds one rational weight per feature and class, and answers the first class of greatest sum. One map
-over all features would be a table of astronomic size; one running sum would have an astronomic domain, since exact
-weights have many digits. So the sums are kept in positional notation.
+over all features would need a table too large to store. One running sum would need a domain too large to store, since
+exact weights have many digits. So the sums are kept as digits to a base.
 
 Let all weights be integers (scaled by a common denominator) and ``U = B**m``. Write ``w = U h + l`` with ``0 <= l <
 U`` (floor), and ``l`` in ``m`` digits to base ``B``. Then
@@ -17,9 +17,10 @@ U`` (floor), and ``l`` in ``m`` digits to base ``B``. Then
 Every domain is at most the number of features times ``B`` or ``TOP``, so the abstract run never meets a long list, and
 where the leading part already decides, the digits do not matter.
 
-With more than ``PAIRS`` classes that is too many pairs. Then each class has its own sum, less the least weight of the
-same feature and value (which moves all sums alike), as a leading part and one low part below ``U``; the tournament
-carries both parts of the best class. There are fewer maps, with larger domains, and the abstract run sees less.
+With more than ``PAIRS`` classes there are too many pairs. Then each class has its own sum, in which the least weight of
+the same feature and value is subtracted (this changes all sums by the same amount). A sum is a leading part and one low
+part below ``U``; the tournament carries both parts of the best class. There are fewer maps, with larger domains, and
+the abstract run is less precise.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ TOP = 96
 BASES = (16, 32, 64)
 """Bases to choose from: a small base makes small domains, a large one fewer variables."""
 PAIRS = 12
-"""Classes that are compared two by two."""
+"""Up to this many classes, every two are compared."""
 MAX_CLASSES = 256
 
 
@@ -91,7 +92,7 @@ def argmax(features: Sequence[Feature], bias: Sequence[Fraction], prefix: str, r
         The maps, and the name of the last one, whose value is the class.
 
     Raises:
-        ResourceLimit: even the largest base needs more.
+        ResourceLimit: more than 256 classes, or more than ``room`` maps needed with every base.
     """
     classes = len(bias)
     if classes > MAX_CLASSES:

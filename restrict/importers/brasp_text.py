@@ -91,7 +91,7 @@ class Program:
 def holds(formula: Formula, vectors: dict[str, list[bool]], word: Sequence[str], i: int, j: int) -> bool:
     """The truth of a formula at positions ``i`` and ``j``.
 
-    This is the definition; it is slow, and used to compare with.
+    This is the definition; it is slow and serves for comparison.
 
     Args:
         formula: the formula, over vectors and symbols at ``i`` and ``j``.
@@ -182,7 +182,7 @@ OPEN = re.compile(r"(?:[=!~¬&∧|∨^→↔(\[\],>]|\b(?:not|and|or|xor))$")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,47}")
 KEYWORDS = {"i", "j", "alphabet", "output", "leftmost", "rightmost", *(w for w in WORDS if w.isidentifier())}
 MAX_DEPTH, MAX_CHAIN = 30, 100
-"""Parentheses within parentheses, and operators ``^``, ``->`` and ``<->`` in a line: so that no formula is too deep."""
+"""The most nested parentheses, and operators ``^``, ``->``, ``<->`` in one line, so that no formula is too deep."""
 
 
 class _Line(Cursor):

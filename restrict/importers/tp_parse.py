@@ -98,7 +98,7 @@ def parse_program(path: Path) -> Program:
 
 
 def _other_variants(reader: Reader, tree: ast.Module) -> None:
-    """Decline, for what it is, the decompiler's variant for whole sentences: pooled logits."""
+    """Decline by name the decompiler's variant for whole sentences, which pools the logits."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "mean":
             reader.fail(node, f"the logits of all positions are averaged (pooled): {OUTSIDE}")
@@ -107,7 +107,7 @@ def _other_variants(reader: Reader, tree: ast.Module) -> None:
 def _enumerations(reader: Reader, node: ast.stmt) -> bool:
     """``from MODULE import Emb0, Emb1``: the classes of words. The module is not read: a member is known by its name.
 
-    A program is refused that gives such a name another meaning.
+    A program that gives such a name another meaning is refused.
     """
     if not isinstance(node, ast.ImportFrom) or node.level:
         return False
@@ -192,7 +192,7 @@ def _assign(reader: Reader, node: ast.Assign) -> None:
     elif is_(POSITIONS):
         reader.define(node, "positions")
     elif is_(ONES):
-        reader.assign(node, "ones")  # no categorical variable: a head that reads it counts
+        reader.assign(node, "ones")  # not a categorical variable: a head that reads it counts
     elif is_(ONE_SCORES):
         reader.scores[reader.assign(node, str(found["Xscores"]))] = "ones"
     elif is_(SCORES):

@@ -19,7 +19,7 @@ def closest(causal: bool, rule: str, i: int, keys: Sequence[Value], wanted: Valu
 
     Args:
         causal: whether only positions up to ``i`` are seen.
-        rule: ``"printed"`` (a matching self is as far away as there are matches) or ``"trained"`` (it ranks last).
+        rule: ``"printed"`` (the distance of a matching self is the number of matches) or ``"trained"`` (it ranks last).
         i: the position that attends, 0 .. len(keys)-1.
         keys: the key at each position.
         wanted: the key value looked for; ``None`` matches nothing.
@@ -38,7 +38,7 @@ def closest(causal: bool, rule: str, i: int, keys: Sequence[Value], wanted: Valu
 def predict(program: Program, weights: OutputWeights, tokens: Sequence[str], rule: str) -> list[str]:
     """The answer of ``run(tokens)``.
 
-    Exact, in fractions; slow, and used to compare with. Source: Friedman, Wettig & Chen 2023.
+    Exact, in fractions; slow, and serves for comparison. Source: Friedman, Wettig & Chen 2023.
 
     Args:
         program: the parsed program.

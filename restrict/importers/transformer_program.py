@@ -8,8 +8,8 @@ pairwise score, with ``k == q`` for a match (the query variable of the model hol
 
 **Self.** That is the *trained* rule: a matching self ranks last. The printed ``select_closest`` puts a matching self
 ``len(matches)`` away instead. Which of two fixed pairs wins then depends on how many other matches there are, so no
-score of pairs can say it; but where at most one key matches, or the self cannot match, both rules are the same. The
-*printed* rule is therefore refused, by name, for the heads where neither can be seen from the program.
+score of pairs can express it. But where at most one key matches, or the self cannot match, both rules are the same. The
+*printed* rule is therefore refused where neither can be seen from the program; the message names these heads.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def import_transformer_program(
 
     Args:
         path: the generated Python file; it is parsed, never run.
-        weights: the CSV of output weights; by default the file of the name that the program gives, beside it.
-        embeddings: the CSV of embeddings of words, where the program reads one; by default the same way.
+        weights: the CSV of output weights; by default the file that the program names, in the program's folder.
+        embeddings: the CSV of embeddings of words, where the program reads one; found in the same way by default.
         self_rule: ``"trained"`` (a matching self ranks last) or ``"printed"`` (the text of ``select_closest``).
         output: ``"every"`` position, or ``"last"``: the class at position n-1 only.
 
@@ -72,8 +72,9 @@ def import_transformer_program(
     Raises:
         ModelError: anything that is not the generated form, counting heads, a missing row of weights, or a head to
             which the printed rule gives no score; the message is file:line: reason.
-        ResourceLimit: the read-out is too large.
-        UsageError: a rule or an output that does not exist, or a file that cannot be read.
+        ResourceLimit: the read-out, a table or a file is too large.
+        UsageError: a rule or an output that does not exist, an embeddings file for a program that reads none, or a file
+            that cannot be read.
     """
     path = Path(path)
     if self_rule not in RULES:
@@ -108,7 +109,7 @@ def import_transformer_program(
 
 
 def _beside(path: Path, given: str | Path | None, named: str) -> Path:
-    """A file that was given, or that of the name in the program, in its folder."""
+    """The file that was given; otherwise the file that the program names, in the program's folder."""
     return Path(given) if given is not None else path.parent / named.replace("\\", "/").rpartition("/")[2]
 
 
@@ -125,6 +126,7 @@ def with_embeddings(program: Program, csv: Path) -> Program:
     Raises:
         ModelError: the table is malformed.
         UsageError: it cannot be read.
+        ResourceLimit: it is over the size limit of the package.
     """
     assert program.embeddings is not None
     tables = read_embeddings(csv, program.embeddings.columns)

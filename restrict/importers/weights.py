@@ -9,7 +9,7 @@ denominator, which changes no comparison. Where nothing is visible the head adds
 are then added one by one, and the feed-forward network is applied, by tables over the vectors that can occur.
 
 All arithmetic is on exact integers over common denominators. A score table whose integers do not fit 64 bits is
-replaced by the ranks of its entries, which order pairs alike; a dot product that does not fit is refused.
+replaced by the ranks of its entries, which have the same order; a dot product that does not fit is refused.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def import_weights(path: str | Path, *, limit: int = LIMIT) -> Imported:
 
     Raises:
         ModelError: a malformed file, attention that is not hard (the message names the head), or scores that overflow.
-        ResourceLimit: too many vectors can occur at a layer, which the message names.
+        ResourceLimit: too many vectors can occur at a layer, which the message names, or the file is too large.
         UsageError: the limit is below 1, or the file cannot be read.
     """
     if limit < 1:
@@ -114,7 +114,7 @@ class _Build:
             )
 
     def embed(self) -> None:
-        """Token and position embeddings. A combination of symbol and position that cannot occur takes another's row."""
+        """Token and position embeddings. A symbol that cannot stand at a position takes the row of one that can."""
         embed, position = self.source.embed, self.source.position
         if position is None:
             self.settle("x0", ["token"], embed, (len(embed.ints),))
@@ -207,7 +207,7 @@ class _Build:
 
     @staticmethod
     def with_nothing(head: Variable, moves: Matrix) -> Matrix:
-        """The default is the zero vector, which becomes a new value where it is none yet."""
+        """The default is the zero vector, which becomes a new value where no value stands for it yet."""
         zero = [at for at, row in enumerate(moves.ints) if not any(row)]
         if zero:
             head["default"] = zero[0]

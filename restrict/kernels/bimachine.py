@@ -25,9 +25,9 @@ from restrict.kernels.jit import kernel
 
 
 class Parts(NamedTuple):
-    """What :func:`determinise` reads: ``delta`` (A, X), ``back`` (B, X), ``lab`` (A, X, B), ``place`` (B, X) as
-    above; ``start`` (H, B): the class of the empty summary for each head and ``b``; for each class of any head
-    ``offset``, ``succ`` and ``out`` of its edges."""
+    """What :func:`determinise` reads: ``delta`` (A, X), ``back`` (B, X), ``lab`` (A, X, B) and the places (B, X) of the
+    edges, as in :mod:`restrict.kernels.triples`; ``start`` (H, B): the class of the empty summary for each head and
+    ``b``; for each class of any head ``offset``, ``succ`` and ``out`` of its edges."""
 
     delta: I32
     back: I32

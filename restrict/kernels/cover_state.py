@@ -3,7 +3,7 @@
 Notation (:mod:`restrict.cover.problem`): literal ``l = input * symbols + symbol``; pair ``p`` has the cubes
 ``pair_ptr[p] .. pair_ptr[p+1]``, cube ``q`` has the literals ``cube_lit[cube_ptr[q] : cube_ptr[q+1]]`` and belongs to
 ``cube_pair[q]``; ``lit_cube[lit_ptr[l] : lit_ptr[l+1]]`` are the cubes that contain ``l``. In the one-literal case a
-cube is its literal, so ``pair_lit`` (= ``cube_lit``) and ``lit_pair`` do without cubes.
+cube is its literal, so ``pair_lit`` (= ``cube_lit``) and ``lit_pair`` need no cubes.
 
 State. ``lits`` has the rows WHERE (place in LIST, or -1 when the literal does not hold), LIST (the literals that hold),
 SCORE and STAMP; ``pairs`` has HITS (satisfied cubes), SUM (of the literals that satisfy it, one-literal case: where

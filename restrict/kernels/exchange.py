@@ -62,8 +62,9 @@ class Search(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """Set inputs at most; literals and set inputs sampled in a step; steps for which an exchanged input rests; groups
-    of which the longest is shortened, three times in four."""
+    """``budget``: the most inputs set; ``try_put``, ``try_drop``: how many literals and set inputs a step samples;
+    ``tabu``: for how many steps an exchanged input stays as it is; ``groups``: three times in four the longest of so
+    many groups is shortened."""
 
     budget: int
     try_put: int

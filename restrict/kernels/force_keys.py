@@ -115,8 +115,8 @@ def force(l: int, a: RowArrays, s: Lengths) -> None:
 def force_keys(a: RowArrays, cubes: KeyCubes, s: Lengths, budget: int, assignment: I64) -> int:
     """Force keys, most gain per newly set input first, until ``budget`` inputs are set; returns how many were.
 
-    Pairs that are constant are in no row. Gains fall as rows are cut, so a heap with re-evaluation is exact but for the
-    costs, which fall as inputs are set.
+    Pairs that are constant are in no row. Gains fall as rows are cut, so a heap with re-evaluation finds the best pair,
+    except that costs also fall as inputs are set.
     """
     measure(a, s)
     heap = [(0.0, 0)]

@@ -1,7 +1,7 @@
 """Kernels of cheap cubes: for each activation and value a small partial assignment that forces it.
 
 The cube of value ``v`` at position ``i`` is ``literal[i, v, :length[i, v]]``, literals ``input * symbols + symbol`` of
-free inputs, ascending by no rule; ``length`` is 0 where the value is constant anyway and -1 where no cube was found.
+free inputs, in no particular order; ``length`` is 0 where the value is constant anyway and -1 where no cube was found.
 Cubes are upper bounds: found greedily, never longer than ``literal.shape[2]``.
 """
 
@@ -116,8 +116,8 @@ def map_cubes(m: MapArrays, cubes: CubeArrays) -> None:
 
 @kernel
 def wide_map_cubes(m: MapArrays, cubes: CubeArrays) -> None:
-    """The same for more arguments, where not all boxes are tried: the cheapest point of each value, then what it need
-    not force is left free."""
+    """The same for more arguments, where not all boxes are tried: take the cheapest point of each value, then leave
+    free each argument that need not be forced."""
     args, domain = m.strides.shape[0], cubes.length.shape[1]
     at, found = np.zeros(args, np.int64), np.zeros(cubes.literal.shape[2], np.int64)
     least, point = np.zeros(domain, np.int64), np.zeros((domain, args), np.int64)

@@ -1,9 +1,9 @@
-"""The row scan of a purely hashed score, ``hash(..., j, k)``: no register machine, no stores but the survivors.
+"""The row scan of a purely hashed score, ``hash(..., j, k)``: without the register machine, and only survivors stored.
 
 Random models of a million positions spend their time here. Positions without exceptions are scored in chunks, key value
 by key value, so that LLVM vectorises the hash (64-bit products are vector instructions where the processor has
-AVX-512DQ); a chunk whose best score is below the floor, as nearly all are, is then done with. The general scan of
-:mod:`restrict.kernels.scan` is its oracle.
+AVX-512DQ). Nearly every chunk has its best score below the floor, and then nothing more is done with it. Tests compare
+the answers with those of the general scan, :mod:`restrict.kernels.scan`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from restrict.kernels.machine import HALF, LOW32, MULTIPLIER
 from restrict.kernels.scan import EXC, FLOOR_J, FLOOR_S, HAVE_FLOOR, NEXT_J
 
 CHUNK, SHORT = 256, 32
-"""Positions scored at once, at most: with a handful of key values the scores stay within the first-level cache. Fewer
-in short rows, where most chunks hold a pair that is wanted, and are gone through once more."""
+"""Positions scored in one chunk, at most: with few key values the scores stay within the first-level cache. In short
+rows a chunk is smaller: most of them hold a pair that is wanted, and such a chunk is gone through once more."""
 
 
 @kernel
@@ -40,7 +40,7 @@ def score_chunk(seed: int, first: int, size: int, domain: int, base: I64, scores
 
 
 MANY = 24
-"""From so many key values on a position is scored by itself, its key values side by side, and nothing is stored."""
+"""With at least so many key values a position is scored by itself, its key values in blocks, and no score is stored."""
 
 
 LOW31 = np.int64((1 << 31) - 1)
@@ -49,8 +49,8 @@ LOW31 = np.int64((1 << 31) - 1)
 
 @kernel
 def top_of_block(start: np.int64, size: int) -> np.int64:
-    """The greatest first half of a score over the hash states ``start .. start + size - 1`` before the last two
-    products; the products with consecutive numbers differ by one addition, and so does a vector of them."""
+    """The greatest score, right in its upper half, over the hash states ``start .. start + size - 1`` before the last
+    two products. The products with consecutive numbers differ by one addition, and so does a vector of them."""
     top, h = np.uint64(0), np.int64(start * MULTIPLIER)
     for t in range(size):
         x = h + t * MULTIPLIER
@@ -127,7 +127,7 @@ def scan_hash(seed: int, keys: KeyValues, bounds: I64, state: I64, base: I64, sc
     j, exc = state[NEXT_J], state[EXC]
     have, floor_s, floor_j = state[HAVE_FLOOR], state[FLOOR_S], state[FLOOR_J]
     count = 0
-    first, scored = j, j  # scores of positions first .. scored-1 are at hand
+    first, scored = j, j  # scores of positions first .. scored-1 are known
     while j < hi:
         while exc < keys.exc_j.shape[0] and keys.exc_j[exc] < j:
             exc += 1

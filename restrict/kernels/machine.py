@@ -1,11 +1,11 @@
 """A register machine for integer expressions over blocks of elements.
 
 One compiled kernel runs every expression of every model, so a program of forty heads costs one compilation, not forty.
-Blocks are driven from Python: LLVM would copy this kernel into every kernel that calls it and compile it again, a
-second each.
+The loop over blocks is in Python: LLVM would copy this kernel into every kernel that calls it and compile it again,
+about a second each time.
+
 Register ``r`` of a block of ``m`` elements is ``regs[r, :m]``; each instruction is a loop over the block that LLVM
-vectorises.
-The opcodes are :data:`restrict.model.code.OPCODES`, checked against this file by a test.
+vectorises. The opcodes are :data:`restrict.model.code.OPCODES`, checked against this file by a test.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from restrict.arrays import I64
 from restrict.kernels.jit import kernel
 
 BLOCK = 8192
-"""Elements per block: with a handful of registers a block stays within the second-level cache, and the call costs
-little beside it."""
+"""Elements per block: with few registers a block stays within the second-level cache, and the call costs little in
+comparison."""
 
 LOW32 = np.int64(0xFFFFFFFF)
 HALF = np.int64(0x7FFFFFFFFFFFFFFF)

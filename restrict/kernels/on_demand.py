@@ -1,12 +1,12 @@
 """The abstract run on demand as a kernel: V of one node, and of what it reads, from rows that were ordered before.
 
-The rules are those of docs/trusted-base.md for V; :class:`restrict.force.on_demand.OnDemandState` is the same in
-Python. A node is ``variable * n + i``; variable 0 is the token and 1 the position. V is a row of 64-bit words; tokens
-have their symbol, or ``FREE_INPUT``.
+The rules are those of docs/trusted-base.md for V; :class:`restrict.force.on_demand.OnDemandState` does the same
+in Python. A node is ``variable * n + i``; variable 0 is the token and 1 the position. V is a row of 64-bit words;
+tokens have their symbol, or ``FREE_INPUT``.
 
 Nothing is computed twice in one run: ``stamp[node]`` is the number of the run that computed V. A head walks down the
-pairs of its rows; where it meets a node that is not known yet, it remembers its place and that node comes first. What
-is not there, a row or a table, is asked for: the run ends with a request, and begins again when it has been met.
+pairs of its rows; where it meets a node that is not known yet, it remembers its place and that node comes first. A row
+or a table that is missing is asked for: the run ends with a request, and begins again when the request has been met.
 
 ``seen[t]`` are the key values of position ``j[t]`` at the places up to ``t`` of a row. They do not depend on the
 restriction, so "all that is possible at ``j`` has been passed", which makes the floor, is one comparison.
@@ -26,7 +26,7 @@ U64 = NDArray[np.uint64]
 TOKEN, POSITION = 0, 1
 MAP, HEAD = 2, 3
 DONE, WANT_NODE, WANT_ROW, WANT_PAIRS, WANT_MAP = 0, 1, 2, 3, 4
-"""How a run ends: finished, or wanting the rows of a node, one row, more pairs of a row, or a map at a node."""
+"""How a run ends: finished, or with a request for the rows of a node, one row, more pairs of a row, or a map."""
 LATER = -2
 """In ``ProgramArrays.table``: too large to be kept, computed for every run outside."""
 EPOCH, FINISHED, READ, NODE, QUERY, MARK, STEPS = 0, 1, 2, 3, 4, 5, 6
@@ -160,14 +160,14 @@ def sees_nothing(program: ProgramArrays, v: int, i: int) -> bool:
 
 @inline_kernel
 def possible(program: ProgramArrays, run: RunArrays, key: int, own: bool, pair: tuple[int, int, int]) -> bool:
-    """Whether the pair (j, w) of a row may be there: ``own``, at the query's node itself, it is the query's value u."""
+    """Whether the pair (j, w) of a row is possible; ``own``: the key is the query's own node, which has the value u."""
     j, w, u = pair
     return w == u if own else key < 0 or holds(program, run, key, j, w)
 
 
 @inline_kernel
 def passed(program: ProgramArrays, rows: RowArrays, run: RunArrays, v: int, t: int) -> bool:
-    """Whether every possible key value of the position of pair ``t``, which is possible, has come up to there."""
+    """Whether pair ``t``, which is possible, is the last possible pair of its position in the row."""
     j = rows.j[t]
     if v == POSITION:
         return True

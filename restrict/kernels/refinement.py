@@ -39,7 +39,7 @@ def _group(sig: I64, size: int, table: I32, first: I32) -> int:
 def refine_cells(side: Side, tr: Triples, out: I32, seed: int) -> tuple[I32, bool]:
     """The coarsest partition of the triples, within cells, that agrees on ``out`` and is stable: ``(class, verified)``.
 
-    A class is named by a triple number in its cell. Only cells are done again behind which something changed.
+    A class is named by a triple number in its cell. Only the cells behind which something changed are done again.
     """
     na, nb = side.delta.shape[0], side.back.shape[0]
     base, offset, succ = tr.base, tr.offset, tr.succ

@@ -23,7 +23,7 @@ from restrict.kernels.machine import HALF
 AT, HAVE, FLOOR_S, LEVELS, TOTAL, CHANGED, LAST_S, LAST_EQUAL, LAST_SET, LAST_VALUES, SETS, RUNS = range(12)
 STATE_SIZE = 12
 DONE, NO_LEVELS, NO_RUNS, NO_ROOM = 0, 1, 2, 3
-"""Why a sweep returned: at the end of its block, or for want of levels, runs in a level, or room for the answer."""
+"""Why a sweep returned: the block ended, or there is no more room for levels, runs in a level, or the answer."""
 
 
 @kernel
@@ -107,7 +107,7 @@ def reverse(order: I64, first: int, stop: int) -> None:
 def forget_below(order: I64, score: I64, count: I64, levels: int, s: np.int64, too: bool) -> tuple[int, int]:
     """Forget the levels below ``s``, and ``s`` with ``too``; their slots become spare.
 
-    Returns how many levels are left, and the runs lost. No number above ``s`` is made, which might leave 64 bits.
+    Returns how many levels are left, and the runs lost. ``s + 1`` is not computed: it might not fit 64 bits.
     """
     gone = find_level(order, score, levels, s)
     if too and gone < levels and score[order[gone]] == s:
@@ -189,7 +189,7 @@ def sweep(first: int, scores: I64, c: Candidates, v: Levels, out: Answers) -> in
     ``scores[p, w]`` is the score of position ``first + p`` and key value ``w``. Goes on from ``state[AT]`` and says why
     it returned; nothing of a position is done before there is room for all of it.
     """
-    # Arrays are bound once, and few are given to others within the loop: each time would be counted as a reference.
+    # Arrays are named once, and few are passed to other kernels within the loop: each time a reference is counted.
     keys, gives, ids, ptr, runs, floors, equals, flags = c
     state, order, score, sizes, values, level_runs, room = v
     out_values, out_ids, out_ptr, out_runs = out

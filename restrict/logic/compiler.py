@@ -316,9 +316,10 @@ def compile_formula(
         The model, with the bytes of its file.
 
     Raises:
-        UsageError: a malformed formula, or one that counts.
+        UsageError: a malformed formula, one that counts, one with a symbol outside the alphabet, an alphabet that is
+            not a list of distinct symbols, or another ``at``.
         ModelError: a symbol or name that the format does not allow.
-        ResourceLimit: beyond 4096 variables.
+        ResourceLimit: more than 4096 variables, or a text of more than 4 million characters.
     """
     alphabet = _checked(alphabet)
     formula = parse(formula, alphabet) if isinstance(formula, str) else formula

@@ -5,8 +5,8 @@ The counts at position ``i`` are ``#past phi`` (how many ``j <= i`` have phi), `
 that of Barcelo, Kozachinskiy, Lin & Podolskii (2024). ``position`` is ``#past true - 1`` and ``length`` is ``#all
 true``, so both may stand in inequalities as well.
 
-A :class:`Sum` and a :class:`Remainder` are what the parser has in hand before it meets the comparison; in a formula
-only :class:`Inequality` and :class:`Predicate` are kept, as the ``detail`` of a node. Invariant: like terms are
+A :class:`Sum` and a :class:`Remainder` are what the parser holds before it reads the comparison; in a formula only
+:class:`Inequality` and :class:`Predicate` are kept, as the ``detail`` of a node. Invariant: like terms are
 collected, no weight is zero, and no number is beyond :data:`LARGEST`.
 """
 
@@ -139,7 +139,7 @@ def predicated(text: str, argument: Sum, true: int) -> tuple[Predicate, tuple[in
     """
     if len(argument.weights) != 1:
         raise CountingError(
-            "a unary numerical predicate takes one count or the position; Theorems 20 to 23 have none of several counts"
+            "a unary numerical predicate takes one count or the position; Theorems 20 to 23 allow no more"
         )
     parsed(text)
     ((index, direction), weight), constant = argument.weights[0], argument.constant

@@ -13,10 +13,10 @@
     factor   = number | "position" | "length" | ("#past" | "#future" | "#all" | "#") counted | "(" sum ")"
     counted  = a constant, word, quoted, or "(" formula ")"
 
-Numbers, "position", "length", "mod", "odd" and "even" are no reserved words: what stands beside them tells them apart
-from symbols. What reads sums and counts is in :mod:`restrict.logic.numbers`.
-It is read by descent with the pending operators on an explicit stack, not on Python's, so that nesting is bounded by
-the length of the text only. Binary temporal operators do not chain because other tools disagree on how they group.
+Numbers, "position", "length", "mod", "odd" and "even" are not reserved words: what stands next to them distinguishes
+them from symbols. Sums and counts are read in :mod:`restrict.logic.numbers`. A formula is read by descent, with the
+pending operators on an explicit stack instead of Python's, so that only the length of the text bounds the nesting.
+Binary temporal operators do not chain because other tools disagree on how they group.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class _Parser:
         """What may stand after the name of a count or a predicate."""
         allowed = (SYMBOL, *NULLARY, "(") if before.op in COUNTS else ("(",)
         if before.op != "negate" and token.op not in allowed and token.op:
-            self.fail(token, f"what {_shown(before)} is about needs parentheses")
+            self.fail(token, f"the argument of {_shown(before)} must be in parentheses")
 
     def operator(self, token: Piece) -> None:
         """Where an operator, a closing bracket or the end must stand."""

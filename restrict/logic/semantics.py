@@ -35,7 +35,9 @@ def evaluate(formula: Formula | str, word: str | Sequence[str], alphabet: Sequen
         bool, shape (n,). Cost O(n * nodes).
 
     Raises:
-        UsageError: a malformed formula, an empty word, or a symbol outside the alphabet.
+        UsageError: a malformed formula, an empty word, a symbol outside the alphabet, or a numerical predicate that
+            divides by zero.
+        ResourceLimit: a numerical predicate with a value beyond 62 bits, or a text of more than 4 million characters.
     """
     formula = parse(formula, alphabet) if isinstance(formula, str) else formula
     if isinstance(word, str):
@@ -67,7 +69,8 @@ def satisfies(
         Whether it holds there. Cost O(n * nodes).
 
     Raises:
-        UsageError: neither ``last`` nor ``first``, or as :func:`evaluate` does.
+        UsageError: ``at`` is neither ``last`` nor ``first``, or as in :func:`evaluate`.
+        ResourceLimit: as in :func:`evaluate`.
     """
     if at not in ("last", "first"):
         raise UsageError(f"at={quote(at)} is neither 'last' nor 'first'")
@@ -87,6 +90,7 @@ def evaluate_tokens(formula: Formula, tokens: npt.NDArray[np.integer], alphabet:
 
     Raises:
         UsageError: a formula with other symbols, or a numerical predicate that divides by zero.
+        ResourceLimit: a numerical predicate with a value beyond 62 bits.
     """
     index = {symbol: at for at, symbol in enumerate(alphabet)}
     unknown = [symbol for symbol in formula.symbols if symbol not in index]

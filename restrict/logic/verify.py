@@ -29,7 +29,7 @@ def counterexample(model: Model, formula: Formula, length: int, *, at: str = "la
         the model per word.
 
     Raises:
-        ResourceLimit: beyond 2^20 words.
+        ResourceLimit: more than 2^20 words of ``length`` symbols.
     """
     symbols = len(model.alphabet)
     if (length if symbols == 1 else symbols ** min(length, 40)) > MAX_WORDS:

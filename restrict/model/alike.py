@@ -27,8 +27,8 @@ from restrict.model.rules import Callback, Dot, Formula, Rule, Table, evaluate
 from restrict.model.variables import Head, Map, Variable, rule_of
 
 LARGE, MOST_SEEN = 64, 2**26
-"""Symbols from which an alphabet is looked at; it is grouped where that leaves at most half of them, and where what the
-rules see of the symbols has no more entries than this."""
+"""An alphabet of at least so many symbols is looked at. It is grouped where that leaves at most half of them, and where
+what the rules see of the symbols has at most so many entries."""
 
 
 @dataclass(frozen=True, eq=False)

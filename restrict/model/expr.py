@@ -48,7 +48,7 @@ class Expr:
         return self._hash
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Made anew in another process: hashes of texts and identities of tables are a process's own."""
+        """Made again in another process, where texts have other hashes and tables other identities."""
         return Expr, (self.op, self.args, self.value, self.text, self.payload)
 
 

@@ -1,4 +1,4 @@
-"""Reading and writing ``restrict-model/1`` files (docs/format.md). Loading a file runs nothing of its author's."""
+"""Reading and writing ``restrict-model/1`` files (docs/format.md). Loading a file never runs code from it."""
 
 from __future__ import annotations
 

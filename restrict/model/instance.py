@@ -129,6 +129,7 @@ class Instance:
 
         Raises:
             ResourceLimit: a callable's row of more than 2^26 entries.
+            ModelError: a callable gave no 64-bit integer.
         """
         key = self.key(head)
         return bind_row(rule_of(head), {"n": self.n, "i": i, "q": u}, self.n, self.domains[key] if key else 1)
@@ -186,7 +187,7 @@ class Instance:
 
         Raises:
             ResourceLimit: more than 2^24 points.
-            ModelError: a callable gave a value outside the map's domain.
+            ModelError: a callable gave a value outside the map's domain, or no 64-bit integer.
         """
         axes = {a: np.asarray(v, dtype=np.int64) for a, v in zip(variable.args, values, strict=True)}
         rule = rule_of(variable)
@@ -208,7 +209,7 @@ class Instance:
             int64, shape (m,).
 
         Raises:
-            ModelError: a callable gave a value outside the map's domain, or no integer.
+            ModelError: a callable gave a value outside the map's domain, or no 64-bit integer.
         """
         rule = rule_of(variable)
         if not isinstance(rule, Callback):
@@ -248,6 +249,7 @@ class Instance:
 
         Raises:
             ResourceLimit: more than 2^24 points.
+            ModelError: as :meth:`map_values` does.
         """
         slot = (variable.name, i if "i" in mentions(variable) else -1)
         if slot not in self._map_tables:

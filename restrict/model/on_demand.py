@@ -1,9 +1,9 @@
 """Evaluation of single nodes on one input, computing only what they read.
 
 :func:`restrict.model.trace.run_batch` computes every variable everywhere, n^2 scores a head. The output at one position
-usually rests on few nodes: of a head, the query, then the keys of the best-scoring positions in order until none that
-is left can win, then one value. Everything is exact, and nothing is abstract: it is the definition in docs/format.md,
-read from the output backwards.
+usually reads few nodes: of a head, the query, then the keys of the best-scoring positions in order until no other can
+win, then one value. This is not the abstract run. Everything is exact: it is the definition in docs/format.md, read
+from the output backwards.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ class OnDemandRun:
         self.known: dict[Node, int] = {}
 
     def value(self, name: str, i: int) -> int:
-        """The value of a node. The nodes that wait for others stand on a stack of our own: programs may be deep.
+        """The value of a node. Nodes that wait for others are on an explicit stack, since programs may be deep.
 
         Args:
             name: a variable, ``token`` or ``position``.
             i: 0 .. n-1.
 
         Returns:
-            0 .. domain-1 (exact). Cost: the scores that it rests on, each node once.
+            0 .. domain-1 (exact). Cost: the scores that it reads, each node once.
 
         Raises:
             ResourceLimit: more than ``limit`` scores in all, or more than ``ROW`` in one row.

@@ -26,7 +26,7 @@ MOST = {
     ("dot-dense", "dim"): 120,
     ("dot-sparse", "dim"): 120,
 }
-"""Options that the model file grows with, up to the limits of the format; a random model has its own limits."""
+"""The greatest values of options with which the model file grows (limits of the format); a random model has its own."""
 GENERATORS: dict[str, Callable[..., dict[str, Any]]] = {**BUILTINS, **HARD, "random": random_model}
 
 

@@ -228,7 +228,7 @@ def _check_output(model: Model, known: Mapping[str, int]) -> None:
 # ---------------------------------------------------------------- at a length
 
 NEAR = 3000
-"""How far from a length at which a model is not defined others are looked for."""
+"""Where a model is not defined at a length, lengths at which it is are looked for up to this far away."""
 
 
 def _near_lengths(when: Formula, n: int, least: int) -> str:

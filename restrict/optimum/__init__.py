@@ -1,1 +1,1 @@
-"""Exact optima, explanations, sensitivity: what SAT and enumeration know."""
+"""Exact optima, explanations, sensitivity: what SAT and enumeration can decide."""

@@ -8,7 +8,7 @@ conflicts with none of them. One is found by
 - SAT on the cone (:mod:`restrict.optimum.cnf`), where it can be encoded, when neither finds one: then there is a word,
   or the label is forced.
 
-Each is then made small: positions are given up while the abstract run still excludes the label, first those that the
+Each is then made small: positions are left out while the abstract run still excludes the label, first those that the
 tree would have to branch on; with more than two symbols each allowed set is made as large as it can be. A row is
 ordered once for all boxes, so a box costs milliseconds at any length.
 """
@@ -39,13 +39,13 @@ Accepts = Callable[[frozenset[str]], bool]
 GOALS = ((2, 0.0), (3, 0.5), (3, 1.0), (3, 1.0))
 """Alternatives tried and noise of the goal-directed searches for one box."""
 WORK, MORE_WORK = 50_000, 2_000_000
-"""Effort of one search, and of one more where all of these fail."""
+"""Effort of one search, and of the one that follows where all of these fail."""
 APART_WORK = 200_000
 """Effort of the search for a box without given positions."""
 WIDENINGS = 24
 """Sets of symbols tried at one position to allow more of them."""
 TOKENS = 24
-"""Positions that these may fix."""
+"""Positions that a goal-directed search may fix."""
 WORDS, ENOUGH = 200, 3
 """Random words tried where the goals find nothing, and boxes made of them."""
 SAT_LENGTH, SAT_CLAUSES = 2_000, 500_000

@@ -7,7 +7,7 @@ label and a minimal part of that input is a new cube. Where nothing is proposed 
 optimum. The formula sees correlations that the abstract run does not, so a tree of cases may have to confirm the
 result; what cannot be confirmed is reported as a size only.
 
-Everything is bounded by counts of work, so that ``certify`` can do this unasked.
+Everything is bounded by counts of work, so that ``certify`` can do this by default.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from restrict.sat.limit import Budget
 from restrict.task import Task
 
 LENGTH, CLAUSES = 128, 150_000
-"""Longest instance, and largest formula, on which this is done unasked."""
+"""Longest instance, and largest formula, on which this is done by default."""
 ROUNDS, CONFLICTS = 160, 120_000
 """Proposals for each label, and conflicts of the search for them."""
 LARGE = 16
-"""With more positions fixed than this the proposals have too many ways."""
+"""With more positions fixed than this there are too many possible proposals."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Descent:
 
 
 def descends(instance: Instance) -> bool:
-    """Whether the instance is short enough for :func:`descend` to be tried unasked."""
+    """Whether the instance is short enough for :func:`descend` to be tried by default."""
     return instance.n <= LENGTH
 
 

@@ -27,9 +27,9 @@ from restrict.optimum.faces import largest_faces
 from restrict.task import Task
 
 RESTRICTIONS, WORDS, NODES = 50_000_000, 2**16, 600_000_000
-"""Restrictions, words and nodes of all words that are gone through unasked: some seconds."""
+"""Restrictions, words and nodes of all words that are gone through by default: some seconds."""
 TABLE_RESTRICTIONS, TABLE_WORDS = 2_500_000, 2**14
-"""Restrictions and words of a table that is made unasked, for c > 0."""
+"""Restrictions and words of a table that is made by default, for c > 0."""
 MOST_RESTRICTIONS, MOST_WORDS = 20_000_000, 2**20
 """Restrictions in one table, and words, that are gone through at most."""
 LABELS = 255
@@ -51,7 +51,7 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 def few_restrictions(instance: Instance) -> bool:
-    """Whether every word is run unasked: it takes some seconds.
+    """Whether every word is run by default: it takes some seconds.
 
     Args:
         instance: the model at its length.

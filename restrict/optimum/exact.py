@@ -11,9 +11,9 @@ The clauses are found one at a time (Reiter 1987; Chandrasekaran et al., SODA 20
 set ``h`` that hits the known ones and has at most ``lower`` elements; a counterexample ``x |= h`` of another label; a
 subset-minimal part of ``x`` that already forces "not ``L``" (assumption cores, then deletion). Each round goes on
 with ``h`` made to conflict with that cube, until it forces ``L``: so a round yields cubes with disjoint new positions
-and, by deletion, an upper bound. Where no ``h`` exists, ``lower`` grows by one. A hitting set *within the bound*
-is asked of an incremental SAT solver with a totalizer, not a minimum of RC2: a round need not prove optimality again
-(:func:`recheck` does, once, with RC2).
+and, by deletion, an upper bound. Where no ``h`` exists, ``lower`` grows by one. An incremental SAT solver with a
+totalizer is asked for a hitting set *within the bound*; RC2 is not asked for a minimum one, since a round need not
+prove optimality again (:func:`recheck` does, once, with RC2).
 
 The optimum over labels is the least of theirs, so the label of least ``lower`` is always worked on.
 """
@@ -178,7 +178,7 @@ class Problem:
 
 
 class _Search:
-    """Bounds that close in on each other; valid at any moment."""
+    """A lower and an upper bound that approach each other; both are valid at any moment."""
 
     def __init__(self, oracle: Oracle, rng: np.random.Generator, best: Cube | None) -> None:
         self.oracle, self.rng, self.best = oracle, rng, best

@@ -11,9 +11,10 @@ exact cone as by the abstract run: value sets and candidate lists only shrink wh
 - **Minimum** (``exact``): an explanation must fix a position of every sensitive block of ``x``; a minimum-weight
   hitting set of the blocks found (RC2) is an explanation or misses another block (implicit hitting sets). Blocks come
   from words at first; where that leaves it open, from SAT on the whole cone.
-- **Enumeration** (``all``): the same in order of weight when exact; else MARCO (Liffiton et al., Constraints 2016):
-  a part of ``x`` that includes no explanation found and hits what every explanation must, either is no explanation,
-  which gives another such set, or shrinks to a new one.
+- **Enumeration** (``all``): the same in order of weight when exact; else MARCO (Liffiton et al., Constraints 2016).
+  It keeps sets of positions that every explanation must hit, and takes a part of ``x`` that hits them all and includes
+  no explanation found before. Either this part does not explain, which gives another such set, or it shrinks to a new
+  explanation.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from restrict.task import Target, Task
 ORDERS, SAT_ORDERS = 6, 4
 """Orders of deletion tried for one explanation, by the abstract run and by SAT."""
 MOST = 1_000_001
-"""Fewer explanations than this may be asked for."""
+"""The number of explanations that are asked for must be below this."""
 CONFIRM_TRIES = 50
 """Minimum explanations tried until the abstract run confirms one."""
 SAT_LENGTH = 100
@@ -60,7 +61,7 @@ class Explanation:
 
     ``certificate``: the abstract run confirms it; without one, only SAT does (``exact``). ``minimal``: whether, by SAT,
     no chosen position can be left out (``None``: not decided). ``lower``: no explanation weighs less (for ``exact``;
-    with ``all``, none that is not in the list before this one).
+    with ``all``, no explanation except those before it in the list).
     """
 
     label: str
@@ -250,7 +251,7 @@ def shrink(test: Test, cube: Cube, order: Iterable[int]) -> Cube:
     Args:
         test: gives a part of a cube that passes, or ``None``; a larger cube passes where a smaller one does.
         cube: symbol indices by position; it passes.
-        order: the positions in the order in which they are given up.
+        order: the positions, in the order in which the test is tried without them.
 
     Returns:
         The part that is left. Cost: one test a position.
@@ -268,7 +269,8 @@ def _minimal(question: _Question) -> Cube:
     """The lightest of several subset-minimal explanations. Any time: the tokens read on ``x`` always explain.
 
     Those read on ``x`` are where deletion starts from; on short inputs half of the orders start from all of ``x``. With
-    weights, heavier positions are first given up from all of ``x``, so that lighter ones can stand in for them.
+    weights, deletion starts instead from all of ``x`` without the heavy positions that can be left out, so that lighter
+    ones can take their place.
     """
     best = question.read
     everything = {i: a for i, a in question.word.items() if i not in question.given}

@@ -36,9 +36,9 @@ BOXES, NODES = 4_000, 400_000
 MOST_APART = 256
 """Disjoint boxes of one label that are looked for at first."""
 HARVEST = 20_000
-"""Nodes of one tree over the boxes at hand, when a search that took larger steps is over."""
+"""Nodes of one tree over the boxes found so far, when a search that took larger steps is over."""
 CASES_LENGTH = 200
-"""Up to so many positions a restriction met on the way is also confirmed by cases."""
+"""With up to so many positions in all, a restriction met on the way is also confirmed by cases."""
 STEP = 6
 """From this level on, the next one is at most twice as far, where an upper bound is known."""
 
@@ -49,7 +49,7 @@ class Bounds:
 
     ``bound`` is the certificate, ``at_least`` its number for the output being forced at all, ``disjoint`` the part of
     it that disjoint boxes alone prove. ``forcing`` fixes ``upper`` positions and forces the output, where the search
-    came across it (``None``: it did not). ``stopped``: ``optimal`` (the bound is reached by a restriction known),
+    found one (``None``: it did not). ``stopped``: ``optimal`` (the bound is reached by a restriction known),
     ``asked`` (as far as was asked for), ``open`` (no box was found where one was needed), ``budget``, ``time`` or
     ``interrupted``.
     """
@@ -185,7 +185,7 @@ class _Search:
         return self.bits[-1]
 
     def _next(self, level: int, k: int | None) -> int:
-        """The level after this one: the next, but in larger steps where an upper bound lies far off."""
+        """The level after this one: the next, or a larger step where an upper bound is far away."""
         goal = min(x for x in (self.upper and self.upper - 1, k, self.letters) if x is not None)
         return level + 1 if level < STEP else max(level + 1, min(2 * level, goal))
 
@@ -263,7 +263,7 @@ class _Search:
             self.proved[label] = min(apart - 1, self.letters)
 
     def _harvest(self) -> None:
-        """What the boxes at hand prove beyond the levels that were finished."""
+        """What the boxes found so far prove beyond the levels that were finished."""
         for label, level in self.proved.items():
             mine = [bits for bits, box in zip(self.bits, self.boxes, strict=True) if label not in box.labels]
             while level + 1 < self.tried:

@@ -32,8 +32,8 @@ from restrict.restriction import Restriction
 from restrict.task import Task
 
 FAILS, FIRST_FAILS, MORE_WORDS, SLOW_WORDS = 6, 80, 2_000, 300
-"""Words in a row without another label: after which no further disjoint block is expected, a proof is tried, and SAT is
-asked or the proposal left undecided; the last where the runs are not on kernels."""
+"""Random words with no other label among them: after so many no further disjoint block is expected; a proof is tried;
+SAT is asked or the proposal is left undecided (the last number is for runs that are not on kernels)."""
 APART = 8
 """Disjoint blocks that one proposal adds, at most."""
 LEAVES, SMALL_TREE = 256, 64
@@ -41,9 +41,9 @@ LEAVES, SMALL_TREE = 256, 64
 LOOKS, SHORT = 12_000, 128
 """Runs that choosing the questions of a larger tree may take, and the length up to which more are spent on it."""
 LENGTH, ROUNDS = 20_000, 200
-"""Longest input, and proposals, for which this is done unasked."""
+"""Longest input for which this is done by default, and its proposals at most."""
 ALTERNATIVES = 3
-"""Proposals that explain by SAT, without a tree in reach, after which no other is tried."""
+"""Proposals that explain by SAT only, without a tree found for them; after so many no other is tried."""
 SAT_LENGTH, CLAUSES = 1_000, 60_000
 """Longest input, and largest formula of what is left under a proposal, for which SAT is asked."""
 

@@ -106,7 +106,7 @@ class Oracle:
         Args:
             cube: symbol indices by position, under which nothing is selected.
             selector: a literal of ``same`` or ``other``.
-            order: the positions in the order in which they are given up.
+            order: the positions, in the order in which they are left out, where that is possible.
 
         Returns:
             The part.

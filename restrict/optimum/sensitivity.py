@@ -78,8 +78,7 @@ def input_of(model: Model, x: str | Sequence[str]) -> tuple[Instance, Cube]:
         The model at the length of the word with its markers; symbol indices by position, markers left out.
 
     Raises:
-        UsageError: an empty one.
-        UsageError: a symbol that is not in the alphabet.
+        UsageError: an empty word, or a symbol that is not in the alphabet.
     """
     symbols = the_model(model).symbols(x)
     n = len(symbols) + len(model.markers)

@@ -1,4 +1,4 @@
-"""Tightening: which claimed dependencies are none, by SAT on the exact cone (theory of the project, section 3).
+"""Tightening: which claimed dependencies do not exist, by SAT on the exact cone (theory of the project, section 3).
 
 The abstract run forgets that nodes are correlated, so ``D`` can hold positions that never matter. For a position
 ``p`` take two copies of the cone's CNF (:mod:`restrict.optimum.cnf`) that share all inputs but ``p``, and ask for two
@@ -8,7 +8,7 @@ different labels. If that is unsatisfiable, changing ``p`` alone never changes t
 
 A tightened claim is **beyond what the abstract-run checker verifies**: the certificate stays as it was, and
 :class:`Tightened` is a separate record whose proofs (DIMACS and DRAT) an outside checker can check; that the CNF says
-what it should rests on :func:`tighten_formula`. PySAT's proof logging is unreliable for some solvers (its issue 139),
+what it should depends on :func:`tighten_formula`. PySAT's proof logging is unreliable for some solvers (its issue 139),
 so a proof counts only after :mod:`restrict.sat.drat_check` has checked it against the very clauses that are written.
 """
 
@@ -41,7 +41,7 @@ PROOF_SOLVERS = ("cadical153", "glucose4", "lingeling")
 class Proof:
     """That ``position`` never matters: an unsatisfiable formula and its refutation (:mod:`restrict.sat.drat_check`).
 
-    ``solver`` is ``None`` where no solver gave a proof that could be checked: then only SAT's word stands for it.
+    ``solver`` is ``None`` where no solver gave a proof that could be checked: then the SAT answer is the only evidence.
     """
 
     position: int
@@ -104,7 +104,7 @@ def tighten_formula(code: Encoding, position: int, p: int) -> tuple[list[list[in
 def tighten(
     model: Model, certificate: Certificate, *, folder: str | Path | None = None, time: float | None = None
 ) -> Tightened:
-    """Remove every claimed dependency that SAT shows to be none.
+    """Remove every claimed dependency that SAT shows not to exist.
 
     Cost: one SAT call a dependency.
 
@@ -118,7 +118,7 @@ def tighten(
         The dependencies that are left, those that were removed, and the files of the proofs.
 
     Raises:
-        UsageError: the target ``all``, or something else than a model and a certificate.
+        UsageError: the target ``all``, or an argument that is not a model or a certificate.
         ModelError: another model.
         ResourceLimit: the cone does not fit.
     """

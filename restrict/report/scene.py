@@ -11,9 +11,9 @@ from restrict.report.picture import Links, Picture, Spot
 
 LEFT, RIGHT, TOP, BOTTOM = 118.0, 16.0, 16.0, 34.0
 MOST_LINES = 700
-"""Lines of one kind that are drawn at once; beyond, those of every second, third, ... spot of a row are."""
+"""Lines of one kind that are drawn, at most; where there are more, only every second, third, ... spot has its lines."""
 SINGLE = 24
-"""Links up to which each gets a line of its own; a longer run is drawn as a fan."""
+"""A run of up to so many links gets a line for each; a longer one is drawn as a fan."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def scene(picture: Picture, title: str, after: bool = True, before: bool = True)
 
 
 def _stride(picture: Picture, role: str) -> int:
-    """Lines of every how many-th spot of a row are drawn, the last one included."""
+    """From one spot of a row whose lines are drawn to the next; 1: the lines of all spots are drawn."""
     total = sum(
         sum(count if count <= SINGLE else 1 for _, _, count in getattr(spot, role))
         for track in picture.tracks

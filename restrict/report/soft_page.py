@@ -73,7 +73,7 @@ def influence_page(content: bytes, path: Path) -> Page:
         The page: the table and its curves.
 
     Raises:
-        ModelError: it is no such table.
+        ModelError: it is not such a table.
     """
     try:
         document = json.loads(content)
@@ -99,7 +99,7 @@ def draw_influence(rows: Iterable[Mapping[str, Any]]) -> Drawing:
     """Bounds and measured values against the length, both logarithmic.
 
     Args:
-        rows: of the table; values that are no positive number are left out.
+        rows: of the table; values that are not positive numbers are left out.
 
     Returns:
         The drawing.

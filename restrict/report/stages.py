@@ -1,4 +1,4 @@
-"""The stages of Lemma 4 (Hahn 2020, section 5.1) as a drawing to step through: what each fixed, layer by layer."""
+"""The stages of Lemma 4 (Hahn 2020, section 5.1) as a drawing to step through: what each one fixed, layer by layer."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def sweep_page(content: bytes, path: Path) -> Page:
         The page. Linear in the rows.
 
     Raises:
-        ModelError: a line is no row of a sweep, with its number.
+        ModelError: a line is not a row of a sweep, with its number.
     """
     rows = _rows(content, path)
     good = [row for row in rows if row["ok"]]

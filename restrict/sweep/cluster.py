@@ -1,11 +1,11 @@
 """A Dask cluster: the same sweep on many machines (the extra ``sweep``; imported only when asked for).
 
-Dask gives a task up (``KilledWorker``) once it was assigned to ``allowed-failures`` lost workers and one more, three
-and one by default, and counts what waited at a worker like what it was doing. So a task that is given up need not be
-the one at fault: it is run again here when nothing else is, and only what is given up then becomes a row with an error.
-Hence the local cluster allows one failure, not three: an item at fault costs six workers in all, and no other item is
-lost. The scheduler of another cluster keeps its own setting; raise it (``distributed.scheduler.allowed-failures``)
-where nodes are taken away by others. ``--retry`` runs the rows of lost items again.
+Dask stops trying a task (``KilledWorker``) when ``allowed-failures`` + 1 workers that had it were lost (3 + 1 by
+default). It counts tasks that only waited at such a worker, too, so the task that it drops need not be the one at
+fault. Such a task is run again here while nothing else runs; only if it is dropped again does it become a row with an
+error. So the local cluster allows one failure, not three: an item at fault costs six workers in all, and no other item
+is lost. The scheduler of another cluster keeps its own setting; raise it (``distributed.scheduler.allowed-failures``)
+where nodes may be taken away at any time. ``--retry`` runs the rows of lost items again.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Cluster:
             common: its first arguments; they are sent to the cluster once.
 
         Returns:
-            As :func:`cluster_map`. Items not yet done when it is closed are given up.
+            As :func:`cluster_map`. Items not yet done when it is closed are dropped.
         """
         return _Round(self.client, self.width, work, items, common).run()
 
@@ -128,15 +128,15 @@ def _client(address: str, jobs: int, opened: ExitStack) -> Any:
 
 
 def _close(cluster: Any) -> None:
-    """Close a cluster of this machine. Where a killed worker is just being started again, Dask cannot wait for it (an
-    assertion of its own); that worker ends by itself, and all results are there."""
+    """Close a cluster of this machine. While a killed worker is being started again, Dask cannot wait for it (one of
+    its assertions fails); that worker ends by itself, and all results are there."""
     with suppress(Exception):
         cluster.close()
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Dask's own log, with its tracebacks, says nothing: what matters is said in one line by this package."""
+    """Silence Dask's own log and its tracebacks: this package says what matters in one line."""
     loggers = [logging.getLogger(name) for name in logging.root.manager.loggerDict if name.startswith("distributed")]
     before = [(logger, logger.level) for logger in loggers]
     for logger in loggers:
@@ -149,7 +149,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _warmed(client: Any, warm: Callable[[], object] | None) -> None:
-    """One worker compiles what all need; and shows that the workers have this package."""
+    """One worker compiles what all need; this also shows that the workers have this package."""
     if warm is None:
         return
     try:
@@ -254,7 +254,7 @@ class _Round:
             return Lost(f"{name}: {error}", killed=False), False
 
     def _alone(self, number: int) -> Any:
-        """The result of an item that nothing else runs beside."""
+        """The result of an item while nothing else runs."""
         for _ in range(ALONE):
             # With all it needs: what is shared may be lost, too.
             future = self.client.submit(with_common, self.work, self.common, self.items[number], pure=False, retries=0)

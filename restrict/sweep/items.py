@@ -71,7 +71,7 @@ class Outcome:
 
 
 def work(item: Item) -> Outcome:
-    """Do one item. It never raises but at Ctrl-C: an error of the engine becomes part of the row.
+    """Do one item. Only Ctrl-C raises: an error of the engine becomes part of the row.
 
     Args:
         item: what is to be done.
@@ -119,7 +119,7 @@ def _certified(item: Item) -> Outcome:
     free = None if item.free is None else as_written(item.free)
     found = certify(model, item.n, target=target, c=item.c, free=free, method=method, seed=item.seed, time=item.time)
     if found.provenance.get("stopped") == "interrupted":
-        raise KeyboardInterrupt  # the engine returns its best; a row must not depend on when somebody lost patience
+        raise KeyboardInterrupt  # the engine returns its best; a row must not depend on when Ctrl-C came
     start = time.perf_counter()
     name = f"{item.identity}.cert.json"
     row = {

@@ -2,8 +2,8 @@
 
 Workers are started afresh (not forked: threads and locks of the parent do not survive that), end with their parent, and
 leave Ctrl-C to it. One worker first compiles what all of them need. Where a worker is killed, the standard pool breaks
-and does not say which item was at fault; so all items that were under way are run again, one at a time, and one that
-loses its worker twice when it is alone is given up.
+and does not say which item was at fault. So all items that were under way are run again, one at a time, and an item
+that loses its worker twice when it is alone is not tried again.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class Pool:
             common: its first arguments.
 
         Returns:
-            As :func:`local_map`. Items not yet begun when it is closed are given up.
+            As :func:`local_map`. Items not yet begun when it is closed are dropped.
         """
         return _Round(self, work, items, common).run()
 
@@ -147,7 +147,7 @@ class Pool:
         return executor
 
     def _kill(self) -> None:
-        """End the workers at once. Futures are cancelled by the executor alone, which complains of others' doing so."""
+        """End the workers at once. Only the executor cancels futures: it fails where something else has done so."""
         processes = list((self.executor._processes or {}).values())
         self.executor.shutdown(wait=False, cancel_futures=True)
         for process in processes:
@@ -180,7 +180,7 @@ class _Round:
                     except BrokenProcessPool:
                         broken.append(number)
                         continue
-                    except Exception as error:  # what could not be pickled, say
+                    except Exception as error:  # such as what could not be pickled
                         result = Lost(f"{type(error).__name__}: {error}", killed=False)
                     yield number, result
                 if broken:
@@ -218,8 +218,8 @@ class _Round:
 
 
 def _worker(threads: int) -> None:
-    """Ctrl-C is the parent's business; and where the parent is killed, its workers end too. ``threads``: for long rows,
-    unless the user says otherwise."""
+    """Ctrl-C is left to the parent; where the parent is killed, its workers end too. ``threads``: for long rows, unless
+    the user says otherwise."""
     os.environ.setdefault("RESTRICT_THREADS", str(threads))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
@@ -234,7 +234,7 @@ def _worker(threads: int) -> None:
 
 @contextmanager
 def deaf() -> Iterator[None]:
-    """Hold back Ctrl-C: processes that start meanwhile never hear it, not even while they import."""
+    """Hold back Ctrl-C: processes that start in this context never receive it, not even while they import."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return

@@ -1,4 +1,4 @@
-"""A sweep from Python: :func:`run_sweep` works a spec off, :class:`SweepResult` is its rows.
+"""A sweep from Python: :func:`run_sweep` does the items of a spec, :class:`SweepResult` is its rows.
 
 >>> import restrict
 >>> result = restrict.run_sweep("sweep.toml", jobs=2)  # doctest: +SKIP
@@ -120,7 +120,7 @@ def load_sweep(path: str | Path) -> SweepResult:
         The rows.
 
     Raises:
-        UsageError: there is no such file, or it holds something else.
+        UsageError: there is no such file, or it is not a file of rows.
     """
     path = Path(path)
     if not path.is_file():
@@ -148,7 +148,7 @@ def run_sweep(
         jobs: processes; 0: this one; ``None``: all cores.
         dask: instead of processes here, a Dask cluster: the scheduler's address, or ``"local"``.
         retry: run the items whose row has an error again.
-        step: told every new row.
+        step: called with every new row.
 
     Returns:
         The rows of the spec's items. Cost: that of the items.

@@ -20,7 +20,7 @@ Step = Callable[[Row], None]
 
 @dataclass(frozen=True)
 class Engine:
-    """Where items are worked off: ``jobs`` processes here, or the cluster at ``dask``."""
+    """Where items are done: by ``jobs`` processes here, or on the cluster at ``dask``."""
 
     jobs: int
     dask: str | None = None
@@ -56,10 +56,10 @@ def run_items(
     Args:
         items: what the rows are about.
         output: the file of rows; certificates go beside it.
-        engine: where the items are worked off.
+        engine: where the items are done.
         retry: also those whose row has an error.
-        begin: told how many there are to do.
-        step: told every new row.
+        begin: called with how many there are to do.
+        step: called with every new row.
         function: what is done with an item; another one for measurements.
 
     Returns:
@@ -160,8 +160,8 @@ def recheck_rows(
         engine: where it is done; a cluster must see the same files.
         fast: by the fast checker instead.
         up_to: only rows of at most this length; the others count as those without a certificate.
-        begin: told how many there are.
-        step: told every row that was checked.
+        begin: called with how many there are.
+        step: called with every row that was checked.
 
     Returns:
         The result; rows without a certificate (errors, immune models) have nothing to check.

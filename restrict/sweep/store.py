@@ -32,7 +32,7 @@ def read_rows(path: Path) -> tuple[dict[str, Row], int]:
         Rows in the order of their first appearance, the last one for each identity; the length of all whole lines.
 
     Raises:
-        UsageError: a line that is no row, or a file that cannot be read.
+        UsageError: a line that is not a row, or a file that cannot be read.
     """
     try:
         content = path.read_bytes() if path.exists() else b""
@@ -90,7 +90,7 @@ def opened(path: Path) -> Iterator[Store]:
         The store, with the rows that are there.
 
     Raises:
-        UsageError: it cannot be written, holds something else, or another sweep is at work on it.
+        UsageError: it cannot be written, it is not a file of rows, or another sweep is writing to it.
     """
     folder = path.with_name(path.name + ".certificates")
     try:

@@ -1,4 +1,4 @@
-"""Rows as a Parquet file, for DuckDB, pandas and the like (the extra ``sweep``; imported only when asked for)."""
+"""Rows as a Parquet file, for DuckDB, pandas and similar tools (the extra ``sweep``; imported only when asked for)."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def a_n_b_n() -> Model:
 
 
 def q_then_u() -> Model:
-    """Over the 26 letters: every q is immediately followed by u (so the last letter is no q).
+    """Over the 26 letters: every q is immediately followed by u (so the last letter is not q).
 
     Returns:
         The object of a model file, for every `n`.
@@ -197,7 +197,7 @@ def flip_flop() -> Model:
     """The bit of the last write (`w0`, `w1`) at or before the last position, 0 if there is none.
 
     `i` is ignored and `r` reads. The head takes the rightmost write; with no write it brings an `i` or `r`, which is
-    no 1.
+    not 1.
 
     Returns:
         The object of a model file, for every `n`.

@@ -3,8 +3,8 @@
 All have an output at every position and are families over ``n``; hashed constants make them reproducible.
 ``tribes-trap``: the value that captures attention takes all of ``width`` inputs (choose about log2 n), so a random
 restriction rarely forces it (Stage 3). ``shared-hubs``: many layer-1 activations read the same few inputs (Stage
-1). ``dot-dense`` and ``dot-sparse``: scores are integer dot products of hashed vectors, so heads agree about what is
-attractive, or tie.
+1). ``dot-dense`` and ``dot-sparse``: scores are integer dot products of hashed vectors, so many heads prefer the same
+positions, or have ties.
 """
 
 from __future__ import annotations

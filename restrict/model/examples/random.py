@@ -1,7 +1,7 @@
 """Random transformers of Hahn's form: one activation per position and layer, independent random scores and
 position-wise maps.
 
-Every score and every map value is a ``hash`` of its arguments, so a model of any length is a page of text.
+Every score and every map value is a ``hash`` of its arguments, so the file of a model is short whatever the length.
 """
 
 from __future__ import annotations
