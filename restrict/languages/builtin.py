@@ -1,7 +1,7 @@
 """The built-in languages: regular ones as automata, and those with a closed form.
 
-Lengths of words are exact; proofs of the closed forms stand at the classes, and the tests compare all of them with
-enumeration.
+Each question is about the words of one exact length. The proofs of the closed forms are at the classes, and the tests
+compare all of them with enumeration.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def all_ones() -> Regular:
 
 
 def even_length() -> Regular:
-    """Words over a of even length: the letter matters not, the length does."""
+    """Words over a of even length: only the length matters."""
     return Regular("(aa)*", "(aa)*", minimal("a", [[1], [0]], 0, [0]))
 
 
@@ -101,7 +101,7 @@ def bounded_dyck(k: int, depth: int, letters: tuple[str, ...] = ()) -> Regular:
 
 @dataclass(frozen=True)
 class Majority(ByPattern):
-    """Words over 0, 1 with more ones than zeros (a tie is no member). ``sample`` is uniform.
+    """Words over 0, 1 with more ones than zeros (a tie is not a member). ``sample`` is uniform.
 
     Forcing: membership needs ``n // 2 + 1`` ones whatever the rest is, non-membership ``(n + 1) // 2`` zeros; symbols
     that are already there count.
@@ -175,7 +175,7 @@ class AnBn(ByPattern):
         return _filled(word, {free: "a" if word[free] == "b" else "b"})
 
     def count(self, restriction: Restriction) -> int | None:
-        """None or one."""
+        """0 or 1."""
         return int(self._fill(pattern_of(self.alphabet, restriction), True) is not None)
 
     def sample(self, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:

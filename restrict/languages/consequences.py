@@ -113,7 +113,7 @@ def _dyck(language: Dyck | ShuffleDyck) -> Consequence:
     )
     if language.k > 1:
         text += (
-            ". This is said of the words over one type of bracket, which are Dyck-1: with all types at hand, one or "
+            ". This is said of the words over one type of bracket, which are Dyck-1: with all types allowed, one or "
             "two brackets that clash force non-membership even after the pre-restriction"
         )
     return Consequence(COROLLARY, ANY, "excluded", text)

@@ -4,7 +4,7 @@ Which patterns can be completed, and how: :mod:`restrict.languages.dyck_matching
 
 With one type, forcing non-membership costs ``min over prefixes of floor((p - 2c)/2) + 1`` closers in a prefix of length
 ``p`` with ``c`` closers (where it has that many free cells), or the mirror image; forcing membership fixes everything,
-since turning round one bracket changes the balance.
+since reversing one bracket changes the balance.
 
 With two types or more, two symbols (an opener, and right after it a closer of another type) force non-membership
 anywhere, and one is enough next to a fixed opener. So Theorem 1 reaches these languages through the words over one
@@ -139,7 +139,8 @@ class Dyck(Brackets, ByPattern):
         return symbols(self.alphabet, out)
 
     def forcing_cost(self, n: int, member: bool, pre: Restriction | None = None) -> Forcing | None:
-        """In: everything. Out: see the module; exact, ``ResourceLimit`` only for odd pre-restrictions of Dyck-k."""
+        """Membership: everything is fixed. Non-membership: see the module; exact, ``ResourceLimit`` only for unusual
+        pre-restrictions of Dyck-k."""
         cells, start = start_of(self.alphabet, n, pre)
         if member:
             return fix_all(self._fill(cells), cells, start)

@@ -8,7 +8,7 @@ suffix more openers than half its length. *Proof*: with every free cell an opene
 free cells openers as balance needs: before the switch heights are those of the all-opener word, after it those of the
 all-closer word seen from the right. So forcing non-membership costs ``min over prefixes of floor((p - 2c)/2) + 1``
 closers in that prefix (where it has that many free cells), or the mirror image; forcing membership fixes everything,
-since turning round one bracket changes the balance.
+since reversing one bracket changes the balance.
 
 **Several types.** Two brackets that match and are both fixed must have one type. An exact chart over bit sets decides
 completion (O(N^2) words of N bits) after two reductions: adjacent fixed brackets that match are removed, and a free
@@ -112,8 +112,8 @@ def greedy(codes: Sequence[int], restarts: int = 200) -> list[tuple[int, int]] |
     """Pairs of matched positions, or ``None`` where these simple rules fail (which proves nothing).
 
     Closers take the nearest bracket or free cell on the left, then openers the nearest free cell on the right, then
-    free cells pair up. An opener that was in the way is made eager, and everything starts again: it takes the next
-    free cell at once.
+    free cells pair up. An opener that was in the way becomes eager (it takes the next free cell at once), and
+    everything starts again.
 
     Cost: O(n) for each start.
 

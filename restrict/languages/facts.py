@@ -70,7 +70,7 @@ def facts(language: Language, n: int, pre: Restriction | None = None) -> Facts:
         The facts; what is out of reach is :class:`Unknown`, with the reason.
 
     Raises:
-        UsageError: no language, a negative length, or a pre-restriction of another length.
+        UsageError: not a language, a negative length, or a pre-restriction of another length.
     """
     the_language(language)
     aperiodic = _try(lambda: star_free(language.dfa)) if isinstance(language, Regular) else _known_not_regular(language)
@@ -143,7 +143,7 @@ def growth(language: Language, member: bool) -> Growth:
 def sensitivity(language: Language, n: int) -> int:
     """The largest number of pivotal positions of a word of ``n`` symbols (:mod:`restrict.languages.sensitivity`).
 
-    Closed forms: a bracket that is turned round unbalances a balanced word, and a symbol of ``a^m b^m`` or of a
+    Closed forms: a bracket that is reversed unbalances a balanced word, and a symbol of ``a^m b^m`` or of a
     palindrome (off its middle) is pivotal; a word of MAJORITY with just enough ones has all its ones pivotal.
 
     Cost: O(1) for closed forms; see :func:`restrict.languages.sensitivity.regular_sensitivity` for automata.

@@ -314,8 +314,9 @@ def _ambiguity(form: NormalForm, word: Word) -> int:
 
 
 def read_grammar(text: str, spec: str) -> ContextFree:
-    """A language from lines ``A -> b A | c`` (docs/languages.md): symbols separated by spaces; a line
-    that begins with ``#`` is a comment, and ``'#'`` in quotes is that symbol.
+    """A language from lines ``A -> b A | c`` (docs/languages.md).
+
+    Symbols are separated by spaces. A line that begins with ``#`` is a comment, and ``'#'`` in quotes is that symbol.
 
     What has a left-hand side is a nonterminal, the first one is the start symbol, and an alternative may be empty
     (write ``ε`` or nothing).

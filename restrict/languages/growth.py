@@ -9,6 +9,7 @@ from it. Each node has one free edge, so the useful cycles of cost 0 are the use
 zero-cost cycle of length ``m`` to a goal has length ``r (mod m)``; for large ``n`` it is then the least cost of such
 a walk. Otherwise it is at least ``rate * n - b`` for a constant ``b``, with ``rate > 0`` the least mean cost of a
 cycle that is useful for this residue. So nothing between bounded and linear is possible.
+
 *Proof*. Going round a zero-cost cycle lengthens a walk by ``m`` at no cost, so the least cost of such a walk is an
 upper bound at all large ``n`` of the residue. Conversely a walk of cost at most ``B`` longer than ``(B+1)(N+1)``
 edges (``N`` nodes) has a run of more than ``N`` free edges, which goes round a useful zero-cost cycle; so where ``f``
@@ -111,7 +112,7 @@ def simplest(cases: list[Case], proof: str) -> Growth:
 
     Args:
         cases: the case of each residue modulo ``len(cases)``, at least one.
-        proof: by what they are known.
+        proof: how they are known, in words.
 
     Returns:
         The growth whose period is the least divisor of ``len(cases)`` that says the same.

@@ -4,8 +4,8 @@ A regular language is star-free iff every element ``m`` of its syntactic monoid 
 ``k``. The syntactic monoid is the transition monoid of the minimal automaton: the maps of states that words induce.
 An element violates the law iff its functional graph has a cycle of length over 1; its word is then a witness.
 
-The monoid is enumerated breadth first up to a bound, which finds a witness soon where there is one. Beyond, its
-D-classes are computed by libsemigroups (extra ``languages``), without listing the elements: a finite monoid is
+The monoid is enumerated breadth first up to a bound, which finds a witness soon where there is one. Beyond the bound,
+its D-classes are computed by libsemigroups (extra ``languages``), without listing the elements: a finite monoid is
 aperiodic iff every regular D-class has H-classes of one element.
 
 **Quasi-aperiodic** (Barrington, Compton, Straubing and Therien 1992): a regular language is in AC0 iff no set
@@ -82,7 +82,7 @@ def star_free(dfa: Dfa) -> Aperiodicity:
         dfa: the minimal automaton; for another one the answer may be wrong.
 
     Returns:
-        The exact answer, with a witness where it is no and one was met.
+        The exact answer; where it is negative, with a witness if one was found.
 
     Raises:
         ResourceLimit: the monoid has more elements than are enumerated here and libsemigroups is not installed or the
@@ -152,7 +152,7 @@ def quasi_aperiodic(dfa: Dfa) -> Aperiodicity:
         dfa: the minimal automaton; for another one the answer may be wrong.
 
     Returns:
-        The exact answer; where it is no, with the states of a cycle but without a word.
+        The exact answer; where it is negative, with the states of a cycle but without a word.
 
     Raises:
         ResourceLimit: too many lengths of words to compare.

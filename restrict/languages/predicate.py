@@ -1,8 +1,8 @@
 """Any Python predicate as a language: search instead of dynamic programming, and labelled so (``exact`` is false).
 
-With at most ``MAX_WORDS`` completions everything is enumerated, and answers are exact. Beyond, a completion is looked
-for at random (the same words every time): what is found is right, because the predicate was asked; when nothing is
-found, the answer is unknown and :class:`restrict.errors.ResourceLimit` is raised, never ``None``.
+With at most ``MAX_WORDS`` completions everything is enumerated, and answers are exact. With more, a completion is
+looked for at random (the same words every time). What is found is right, because the predicate was asked. Where nothing
+is found, the answer is unknown and :class:`restrict.errors.ResourceLimit` is raised, never ``None``.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def random_word(alphabet: Sequence[str], pattern: Pattern, rng: np.random.Genera
 def look_for(
     alphabet: Sequence[str], pattern: Pattern, good: Callable[[Word], bool], what: str, tries: int = TRIES
 ) -> Word | None:
-    """A completion that is good: by enumeration where there are few, else at random, and ``ResourceLimit``.
+    """A completion that is good: by enumeration where there are few, else at random.
 
     The random words are the same at every call.
 
@@ -151,7 +151,7 @@ class Predicate(ByPattern):
 
     @property
     def spec(self) -> str:
-        """No text makes a callable."""
+        """Begins with ``python:``, since no text describes a callable."""
         return f"python:{self.name}"
 
     def contains(self, word: Sequence[str]) -> bool:

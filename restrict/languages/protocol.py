@@ -183,14 +183,14 @@ class Fills(Protocol):
         """The symbols, each once."""
 
     def _fill(self, pattern: Pattern, member: bool) -> Word | None:
-        """A word of the pattern that is a member, or is none."""
+        """A word of the pattern that is a member or, where ``member`` is false, a non-member."""
 
 
 class ByPattern:
     """A language whose completions do not depend on where the word's symbols stand: ``_fill`` completes a pattern."""
 
     def complete(self: Fills, restriction: Restriction, values: Mapping[int, str], member: bool) -> Word | None:
-        """By the word's pattern; how, says the class."""
+        """By the word's pattern; the class says how."""
         return self._fill(pattern_of(self.alphabet, restriction, values), member)
 
 

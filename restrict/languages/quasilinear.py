@@ -178,7 +178,7 @@ class _Graph:
 
 
 def _candidates(history: I32) -> Iterator[Settled]:
-    """Pairs that the last rows do not speak against, the smallest turns first."""
+    """Pairs that the last rows do not contradict, the smallest turns first."""
     last = len(history) - 1
     top = history[last]
     for turn in range(1, last // 2 + 1):

@@ -1,14 +1,13 @@
 """Forcing cost for languages without a closed form or an automaton: by enumeration, or by implicit hitting sets.
 
 **Enumeration.** The truth table of membership is an array with an axis for each free cell. Appending to every axis
-the conjunction over its letters gives the array of all restrictions: (k+1)^free entries, a bit each.
+the conjunction over its letters gives the array of all restrictions: (k+1)^free truth values.
 
-**Implicit hitting sets.**
-A restriction forces membership iff every non-member among the words contradicts it somewhere. So each non-member
-``w`` gives a clause: some position is fixed to a symbol other than ``w``'s. A cheapest restriction that meets the
-clauses found so far is chosen by MaxSAT, and completed into another non-member; when there is none, it is a cheapest
-forcing restriction (the relaxation had no cheaper one). Exact; how many rounds it takes is not bounded well, so there
-is a limit.
+**Implicit hitting sets.** A restriction forces membership iff every non-member among the words contradicts it
+somewhere. So each non-member ``w`` gives a clause: some position is fixed to a symbol other than ``w``'s. A cheapest
+restriction that meets the clauses found so far is chosen by MaxSAT, and completed into another non-member; when there
+is none, it is a cheapest forcing restriction (the relaxation had no cheaper one). This is exact, but no good bound on
+the number of rounds is known, so there is a limit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Shuffle-Dyck: each type of bracket is balanced for itself, whatever the others do; every one has its own counter.
+"""Shuffle-Dyck: each type of bracket is balanced on its own, whatever the others do; every type has its own counter.
 
 A word is a member iff its positions can be paired, each opener with a later closer of its type; pairs may cross. So
 a pattern can be completed iff there is such a pairing where a free cell may be either end, of any type. It is found
@@ -74,7 +74,7 @@ def pair_up(codes: Sequence[int]) -> list[tuple[int, int]] | None:
 
 @dataclass(frozen=True)
 class ShuffleDyck(Brackets, ByPattern):
-    """Brackets of ``k`` types, each type balanced for itself. ``sample`` is uniform."""
+    """Brackets of ``k`` types, each type balanced on its own. ``sample`` is uniform."""
 
     exact: ClassVar[bool] = True
 
@@ -152,7 +152,7 @@ class ShuffleDyck(Brackets, ByPattern):
         return symbols(self.alphabet, out.tolist())
 
     def forcing_cost(self, n: int, member: bool, pre: Restriction | None = None) -> Forcing | None:
-        """In: everything. Out: one symbol, wherever one is enough; else implicit hitting sets."""
+        """Membership: all is fixed. Non-membership: one symbol where that is enough, else implicit hitting sets."""
         if self.k == 1:
             return Dyck(1, self.letters).forcing_cost(n, member, pre)
         cells, start = start_of(self.alphabet, n, pre)

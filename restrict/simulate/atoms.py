@@ -69,7 +69,7 @@ def atoms_of(expr: Expr, side: str) -> tuple[Expr, ...]:
 
     Args:
         expr: over ``n i j`` and other names; no free ``position``.
-        side: ``i`` or ``j``. What reads ``n`` alone counts to ``i``.
+        side: ``i`` or ``j``. What reads ``n`` alone belongs to ``i``.
 
     Returns:
         Expressions over ``i`` and ``n``: on the side ``j`` that name is replaced.
@@ -97,8 +97,8 @@ def bind_name(expr: Expr, old: str, new: str) -> Expr:
 
     Args:
         expr: an expression.
-        old: the name that goes.
-        new: the name that comes.
+        old: the name that is replaced.
+        new: the name in its place.
 
     Returns:
         The new tree.
@@ -146,7 +146,7 @@ def classes_of(atoms: tuple[Expr, ...], n: int, lengths: Iterable[int]) -> Class
 
 
 def reach(atoms: Sequence[Expr]) -> int | None:
-    """The length up to which all there is to know about some atoms shows, if they are finite.
+    """A length such that the shorter lengths show everything about the classes of some atoms, if these are finite.
 
     An atom that is eventually periodic, with threshold ``t`` and period ``p`` from either end, gives positions the same
     classes at ``n`` and ``n + p`` from ``n = 2 (t + p)`` on; classes that hold one position there hold one at all
@@ -212,7 +212,7 @@ def term_text(expr: Expr) -> str | None:
         expr: over ``i`` and ``n``.
 
     Returns:
-        The text, or ``None`` where the language of terms cannot say it (hashes, tables) or it is too long.
+        The text, or ``None`` where the language of terms cannot express it (hashes, tables) or it is too long.
     """
     if expr.op == "const":
         return str(expr.value) if expr.value >= 0 else f"({expr.value})"

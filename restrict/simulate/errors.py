@@ -400,7 +400,7 @@ def rounding_units(low: Real = Fraction(1, 4), high: Real = Fraction(3, 4)) -> t
         result is ``outer . relu(inner x + bias)``. All numbers are exact.
 
     Raises:
-        UsageError: ``low >= high``, or weights that are no doubles.
+        UsageError: ``low >= high``, or weights that are not doubles.
     """
     if not low < high:
         raise UsageError("rounding needs low < high")

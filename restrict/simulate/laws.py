@@ -2,8 +2,8 @@
 
 A law turns a row of scores into weights that sum to 1 (Yang, Strobl, Chiang & Angluin 2024, definitions 2 and 3). With
 ``top`` the greatest visible score: *leftmost* and *rightmost* put everything on the first or last position that reaches
-``top``, *average* spreads it evenly over those that do, *softmax* gives ``exp(scale (s_j - top))`` its share, where
-``scale`` is the inverse temperature ``1 / tau``. Where a mask leaves nothing visible all weights are 0.
+``top``, *average* spreads it evenly over those that do, *softmax* makes it proportional to ``exp(scale (s_j - top))``,
+where ``scale`` is the inverse temperature ``1 / tau``. Where a mask leaves nothing visible all weights are 0.
 
 Hard laws compare scores, so the scores must be exact: integers, or :class:`fractions.Fraction` in an array of objects.
 Floats are compared as the numbers that they are. :func:`run` therefore evaluates a whole model under a hard law in
@@ -67,7 +67,7 @@ def weights(scores: Numbers, law: Law, *, seen: npt.NDArray[np.bool_] | None = N
 def _softmax(scores: Floats, shown: npt.NDArray[np.bool_], scale: float) -> Floats:
     top = np.where(shown, scores, -np.inf).max(axis=-1, keepdims=True, initial=-np.inf)
     gap = np.where(shown, np.where(np.isfinite(top), top, 0.0) - scores, np.inf)
-    # Beyond 800 the exponential is 0 in float64 anyhow; this keeps 0 * infinity out of the product.
+    # Beyond 800 the exponential is 0 in float64 in any case; this keeps 0 * infinity out of the product.
     raised = np.where(shown, np.exp(-np.minimum(gap, 1e300) * scale), 0.0)
     total = raised.sum(axis=-1, keepdims=True)
     return np.asarray(raised / np.where(total > 0, total, 1.0))
@@ -140,7 +140,7 @@ def run(
         each of ``n^2 dk`` products of a head and input.
 
     Raises:
-        UsageError: an unknown law, or indices that are no symbols.
+        UsageError: an unknown law, or indices outside the symbols.
         ModelError: a hard law on a model that has no exact value.
     """
     if law not in LAWS:

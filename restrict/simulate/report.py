@@ -1,4 +1,4 @@
-"""What the compiler of hard-attention programs hands out: the softmax model, and one report for each head."""
+"""What the compiler of hard-attention programs returns: the softmax model, and one report for each head."""
 
 from __future__ import annotations
 

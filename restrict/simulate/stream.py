@@ -111,7 +111,7 @@ class Stream:
             The dimension.
 
         Raises:
-            ModelError: no term.
+            ModelError: the text is not a term.
         """
         if text not in self._terms:
             Term(text).check()
@@ -125,7 +125,7 @@ class Stream:
             text: a term such as ``0/(n == 8)``.
 
         Raises:
-            ModelError: no term.
+            ModelError: the text is not a term.
         """
         self.term(text)
 

@@ -2,8 +2,8 @@
 
 The parameters are those of the ``restrict-soft/1`` model, rounded to the type; position embeddings and inverse
 temperatures are those of the length. The file is safetensors with the module's state dict under its own names and the
-structure as JSON; it is made without PyTorch, and loading it executes nothing of its author's. PyTorch is imported in
-the functions that need it, and is no dependency.
+structure as JSON; it is made without PyTorch, and loading it never runs code from it. PyTorch is imported in the
+functions that need it, and is not a dependency.
 
 Invariant: the module computes what :func:`restrict.soft.evaluate.logits` computes at every position, up to the order of
 summation.
@@ -195,7 +195,7 @@ def _averaged(scores: Any, values: Any) -> Any:
 
     top = scores.amax(dim=-1, keepdim=True).clamp(min=torch.finfo(scores.dtype).min)
     weights = torch.exp(scores - top)
-    total = weights.sum(dim=-1, keepdim=True).clamp(min=1.0)  # at least 1, but where nothing is visible
+    total = weights.sum(dim=-1, keepdim=True).clamp(min=1.0)  # at least 1, except where nothing is visible
     return (weights @ values) / total
 
 

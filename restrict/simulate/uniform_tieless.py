@@ -121,8 +121,8 @@ def softmax_error(model: SoftModel, n: int, gap: Fraction, scale: float, unit: f
         unit: unit roundoff of floating-point arithmetic; 0 for real arithmetic.
 
     Returns:
-        A certified bound on the difference of the softmax run (in that arithmetic) and the hard run (exact). 2 times
-        the largest activation and more where the scores' errors reach the gap.
+        A certified bound on the difference of the softmax run (in that arithmetic) and the hard run (exact). Where the
+        scores' errors reach the gap it allows for any weights, and so is large.
 
     Raises:
         NotEstablished: LayerNorm, GELU or additive scores.

@@ -2,9 +2,9 @@
 
 - **averages**: with weights in ``a +- r`` that sum to 1 and values in ``v +- s``, for any ``g`` and ``t``:
   ``|sum a_w v_w - g - sum a (v - g)| <= sum r |v - g| + t + sum (a + r) max(s - t, 0)``;
-- **coupled averages**: where the work allows it, a bound ``u`` on an average is improved until
-  ``sum_w max over cases and weights of e (v - u) <= 0`` just holds, so that a position's weight and value come from one
-  case (:mod:`restrict.kernels.soft`).
+- **coupled averages**: where the cost allows it, a bound ``u`` on an average is improved until ``sum_w max over cases
+  and weights of e (v - u) <= 0`` just holds, so that a position's weight and value come from one case
+  (:mod:`restrict.kernels.soft`).
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ bits, ``eta`` in nats.
   source the pair's loss is at least the entropy of the mixture minus ``min(w, w') eta / ln 2``. If the last symbol may
   be exchanged the weights are equal and the floor tends to chance. A model that reads at the last symbol sees that one
   fully; then the symbol before it is exchanged, the weights are ``1-p : 1``, and the floor tends to the cross-entropy
-  of the best predictor that knows the last symbol (the paper says unigram chance; the last symbol is worth a bit more).
+  of the best predictor that knows the last symbol (the paper says unigram chance; this predictor is slightly better).
 - **Next symbol of 2DYCK**: a prefix that ends with a closing bracket and is unbalanced, against the same one with
   its innermost open bracket of the other type. Both are equally likely, and the next bracket, if it closes, has another
   type: the floor is ``optimum + P0 (1-p) log2(1 + e^(-eta/2))``.
@@ -51,8 +51,7 @@ class CrossEntropy:
     """One row of the table, in bits per prediction.
 
     ``optimum``, ``chance`` are exact (rounded to doubles); ``floor`` is a certified lower bound; ``measured`` is exact
-    up to the evaluator's rounding where ``exhaustive``, else an estimate with the 99 % interval
-    ``measured +- margin``.
+    up to the evaluator's rounding where ``exhaustive``, else an estimate with the 99 % interval ``measured +- margin``.
     ``eta`` is the certified bound on the change of a logit difference.
     """
 

@@ -40,7 +40,7 @@ def activations(
         layer only for the positions read.
 
     Raises:
-        UsageError: for indices that are no symbols.
+        UsageError: for indices outside the symbols.
         ModelError: where the model is not defined at this length.
     """
     words = _checked(model, words)

@@ -1,9 +1,9 @@
 """How far the activations of two inputs that differ in one symbol can be apart: Lemma 5 as a propagation of sets.
 
 Fix two symbols ``a``, ``b`` and a set ``I`` of positions. For every ``i`` in ``I``, every admitted input with ``a`` at
-``i`` and the same input with ``b`` there, the run keeps for every position ``j`` a set of differences
-``y_j - y'_j``: one for ``j`` other than ``i`` (small), one for ``j = i`` (large). Beside it runs
-:mod:`restrict.soft.values`, which says what the activations themselves can be.
+``i`` and the same input with ``b`` there, the run keeps for every position ``j`` a set of differences ``y_j - y'_j``:
+one for ``j`` other than ``i`` (small), one for ``j = i`` (large). :mod:`restrict.soft.values`, which runs along with
+it, says what the activations themselves can be.
 
 **A head** (this is the repaired step of Hahn's proof: the weights move, too). Let ``p``, ``p'`` be the weight of ``i``
 seen from ``j`` in the two runs, ``m``, ``m'`` the averages of the values at the other positions, ``alpha`` their
@@ -13,9 +13,9 @@ weights among themselves. Exactly::
     m - m' = sum alpha_w (v_w - v'_w) + sum (alpha_w - alpha'_w) v'_w
 
 Along the straight line between the two score vectors ``d/dt sum alpha_w v'_w`` is a covariance, so the last sum is at
-most ``sum alpha_w |ds_w - sigma|`` times the range of the values, for any ``sigma``; and
-``|p - p'| <= p (1 - p) (|ds_i - sigma| + sum alpha_w |ds_w - sigma|)``. Score differences are
-``ds_w = q_j . (k_w - k'_w) + (q_j - q'_j) . k'_w``; ``sigma`` is the second product at the mean key.
+most ``sum alpha_w |ds_w - sigma|`` times the range of the values, for any ``sigma``; and ``|p - p'| <= p (1 - p) (|ds_i
+- sigma| + sum alpha_w |ds_w - sigma|)``. Score differences are ``ds_w = q_j . (k_w - k'_w) + (q_j - q'_j) . k'_w``;
+``sigma`` is the second product at the mean key.
 
 **Networks**: a hidden unit's difference is its input's difference times a slope, which is known where the sign of the
 input is. **LayerNorm**: ``u/s - u'/s' = (u - u')/s + u' (1/s - 1/s')``, and the map has slope at most ``1/s``.

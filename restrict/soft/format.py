@@ -1,4 +1,4 @@
-"""Reading and writing ``restrict-soft/1`` files (docs/soft-format.md). Loading a file runs nothing of its author's.
+"""Reading and writing ``restrict-soft/1`` files (docs/soft-format.md). Loading a file never runs code from it.
 
 One safetensors file: the metadata entry ``restrict`` is a JSON object with everything that is not a tensor, the
 tensors have fixed names. Writing is deterministic: the same model gives the same bytes.

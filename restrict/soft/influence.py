@@ -1,8 +1,8 @@
 """The influence of one symbol on the output: three certified bounds and the measured value, side by side.
 
-(a) the closed form of Lemma 5, repaired; (b) the recursion over the layers with the model's norms; (c) the propagation
-of sets; (d) the largest change that was found. Always (d) <= (c) <= (b) <= (a): each certified bound is also cut to the
-one before it.
+(a) the closed form of Lemma 5, repaired; (b) the recursion over the layers with the model's norms, and the propagation
+of sets; (c) the largest change that was found. Always (c) <= sets <= layers <= (a): each certified bound is also cut to
+the one before it.
 
 Two quantities: ``activation``, the Euclidean norm of the change of the output position's activation, and ``logit``, the
 largest change of a difference of two logits (of the logit, for a sign output). The exchanged position is any free one
@@ -36,10 +36,10 @@ EXHAUSTIVE = 2**16
 class Influence:
     """Bounds on, and the measured value of, the influence of one symbol at length ``n``.
 
-    ``closed`` (a; ``None`` where the masks have no closed form), ``layerwise`` (b), ``sharp`` (c) and ``measured`` (d)
-    are pairs (activation, logit). ``exhaustive`` says that (d) is over all inputs and exchanges, so exact up to the
-    evaluator's rounding; otherwise it is a lower estimate from ``tried`` exchanges. ``log10_closed`` is the logarithm
-    of (a) for the activation, finite where (a) itself is beyond a double.
+    ``closed`` (a; ``None`` where the masks have no closed form), ``layerwise`` and ``sharp`` (b, by layers and by sets)
+    and ``measured`` (c) are pairs (activation, logit). ``exhaustive`` says that (c) is over all inputs and exchanges,
+    so exact up to the evaluator's rounding; otherwise it is a lower estimate from ``tried`` exchanges.
+    ``log10_closed`` is the logarithm of (a) for the activation, finite where (a) itself is beyond a double.
     """
 
     n: int
@@ -78,7 +78,7 @@ def influence(
     Args:
         model: a softmax model.
         n: length, markers counted.
-        progress: told what is being done.
+        progress: called with what is being done.
         samples: exchanges to try where there are more than 65536 of them.
         seed: of the samples.
         positions: which positions may be exchanged; all free ones other than the output's own by default.

@@ -11,12 +11,12 @@ at most ``p = e^(2A) / (e^(2A) + m - 1)``. A head's result at ``j != i`` changes
 are missing in the paper, where the weights stay as they are. Skip connection, network and LayerNorm multiply by a
 Lipschitz constant. At ``i`` itself the change is at most ``Delta + 2 V`` per head.
 
-**Closed form**, with ``F, A, N, V, Lam, L`` the largest over all layers: with
-``G = L (1 + H (N + 4 V Lam))`` and ``S = 2 L H (N F + V) e^(2A)``, and without masks,
-``delta_L <= S (G^L - 1) / (G - 1) / n``. With causal masks a weight is at most ``e^(2A) / (j+1)``, early positions
-move a lot, and averages of ``1/(w+1)`` give logarithms: ``delta_k(j) <= K_k (1 + ln(j+1))^(k-1) / (j+1)`` with
-``K_k = L (1 + 2 H V Lam + H (N + 4 V Lam) e^(2A)) K_{k-1} + S``. So with causal masks and two layers or more the proof
-gives ``O((log n)^(L-1) / n)``; the logarithm is real, uniform causal averages have it.
+**Closed form**, with ``F, A, N, V, Lam, L`` the largest over all layers: with ``G = L (1 + H (N + 4 V Lam))`` and ``S =
+2 L H (N F + V) e^(2A)``, and without masks, ``delta_L <= S (G^L - 1) / (G - 1) / n``. With causal masks a
+weight is at most ``e^(2A) / (j+1)``, early positions move a lot, and averages of ``1/(w+1)`` give logarithms:
+``delta_k(j) <= K_k (1 + ln(j+1))^(k-1) / (j+1)`` with ``K_k = L (1 + 2 H V Lam + H (N + 4 V Lam) e^(2A)) K_{k-1} + S``.
+So with causal masks and two layers or more the proof gives ``O((log n)^(L-1) / n)``. The logarithm cannot be avoided:
+uniform causal averages have it.
 
 All numbers are upper bounds: norms are rounded up, and every result is scaled by :data:`ROOM`, which covers the
 rounding of the few operations on scalars.
@@ -271,7 +271,7 @@ def closed_form(parts: Parts, tokens: Rows) -> ClosedForm | None:
     pre = max(layer.pre for layer in layers)
     steep = max([1.0, *(layer.after for layer in layers)])
     scores = max(h.scores for h in heads)
-    # Everything in natural logarithms: e^(2A) overflows long before it is absurd.
+    # Everything in natural logarithms: e^(2A) alone can be beyond a double.
     log_s = math.log(2 * steep * count * (pre * move * size + value) * ROOM) + 2 * scores
     mixed = count * pre * (move + 4 * value * lam)
     if causal:

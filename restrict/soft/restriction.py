@@ -6,8 +6,8 @@ certified only after :mod:`restrict.soft.recheck`, which shares no code with thi
 
 Search: follow a run (:mod:`restrict.soft.anchors`). The positions that the output reads are fixed first, in the order
 of the attention that flows from them to the output. The shortest prefix of that order that suffices is found by
-bisection, then every fixed token that the bound survives is dropped. Several words are tried: constant ones, random
-ones, and those whose output is most certain.
+bisection, then every fixed token that the bound does not need is dropped. Several words are tried: constant ones,
+random ones, and those whose output is most certain.
 """
 
 from __future__ import annotations

@@ -142,8 +142,8 @@ def score_blocks(head: Head, keys: Keys, rows: Rows) -> Iterator[Scores]:
         rows: positions of the queries.
 
     Yields:
-        Blocks in the order of ``rows``; short runs keep the cases of the keys apart. Cost:
-        ``K^2 n`` products of ``dk`` entries for each query, twice.
+        Blocks in the order of ``rows``; short runs keep the cases of the keys apart. Cost: ``K^2 n`` products of ``dk``
+        entries for each query, twice.
 
     Raises:
         ResourceLimit: a score beyond what doubles can bound.

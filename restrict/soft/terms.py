@@ -65,7 +65,7 @@ class Term:
         return _compile(_parse(self.text).body)
 
     def check(self) -> Term:
-        """The term itself, after reading its text. Raises :class:`ModelError` for text that is no term."""
+        """The term itself, after reading its text. Raises :class:`ModelError` for text that is not a term."""
         self._step  # noqa: B018 - compiling is the check
         return self
 

@@ -191,8 +191,7 @@ class Neighbour(Bound):
     1``, ``1/(i-d) - 1/i = d / (i (i-d)) >= d / ((n-1)(n-3))`` for even ``d >= 2``. The others are ``7/4 - 1/2`` behind,
     or at ``i = 2`` by 19/12 and 9/4; there are no more below ``n = 4``. In floating point the right parity has the term
     alone, as in :class:`Nearest`: a decoder loses the share ``2 n v`` of its gaps, since ``2i - d <= n d`` for even
-    ``d``, and 16 ``v`` of the others'; in an encoder two scores and their difference err by
-    ``16 n v`` at most.
+    ``d``, and 16 ``v`` of the others'; in an encoder two scores and their difference err by ``16 n v`` at most.
     """
 
     decoder: bool

@@ -4,15 +4,15 @@ A count is ``N`` times an average over the ``N`` visible positions, which softma
 inequality ``T >= 0`` of integers is ``h = (T + 1/2) / N > 0``, and ``|h| >= 1 / (2N)``.
 
 - *One direction only*: ``h`` is an average plus a multiple of the embedding ``1/N``, so one threshold head decides it.
-  Where the query's position is the only one in view no attention can; there ``N = 1``, and ``relu(h + 1/2) - relu(h -
-  1/2)`` is the answer.
+  Where the query's position is the only one in view, no attention can decide it; there ``N = 1``, and ``relu(h + 1/2) -
+  relu(h - 1/2)`` is the answer.
 - *Several directions*: ``#future phi`` is ``#all phi - #past phi + phi``, and ``#past phi / n`` is looked up (Lemma 7)
   from ``#past phi / (i+1)`` in a table of ``(i+1)/n``, with an error of at most ``1 / (8n)``. A count of 0 has
-  no entry; whether the count is 0 a head of its own says, and the entry is then taken away.
+  no entry; another head says whether the count is 0, and what was read is then replaced by 0.
 - *A numerical predicate of a count* is looked up in the same way, in a table of its truth at ``i + 1``; its truth at 0
   is a position embedding.
 
-The paper puts unbounded counts together by a ReLU network; the threshold is ours, for it keeps embeddings bounded.
+The paper adds unbounded counts in a ReLU network; the threshold is ours, since it keeps embeddings bounded.
 """
 
 from __future__ import annotations
@@ -153,5 +153,5 @@ def _decided(patterns: Patterns, record: Record, number: Value, mask: Mask, size
     raw = record(patterns.threshold(number, mask, size, per))
     found, alone = gates.rounded(network, raw), patterns.alone(mask)
     single = network.relus((number + 0.5, 1.0), (number - 0.5, -1.0))
-    # Where it is not alone, single is at most 1 but for rounding and counts for nothing; where it is, it is 0 or 1.
+    # Where the position is not alone, single is at most 1 (up to rounding) and adds nothing; else it is 0 or 1.
     return network.relus((found - alone, 1.0), (single + alone * 2 - 2.0, 1.0))

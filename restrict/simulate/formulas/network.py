@@ -2,8 +2,8 @@
 
 Time goes in half layers. Attention of layer ``L`` reads what is ready at time ``2L`` and writes at ``2L + 1``; the
 network of that layer reads at ``2L + 1`` and writes at ``2L + 2``. The embedding is ready at time 0. So everything
-stands in the first layer in which its inputs are ready, equal things stand once, and all numbers are still there after
-the last layer.
+is in the first layer in which its inputs are ready, equal things are written once, and all numbers are still there
+after the last layer.
 
 Invariant of the compilers: a :class:`Value` that stands for a truth value is exactly 0 or 1, in real arithmetic and in
 floating point (docs/compile-soft.md), so no error is handed from one layer to the next.

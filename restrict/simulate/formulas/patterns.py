@@ -108,7 +108,7 @@ class Patterns:
         return self._head([TRUE, TRUE], [missed, tie], value, mask, scale, "nearest", bound)
 
     def neighbour(self, value: Value, mask: Mask) -> Result:
-        """The value at the next position in view but for the query's own; its own value where there is none.
+        """The value at the nearest position in view other than the query's own; its own value where there is none.
 
         Args:
             value: a truth value.

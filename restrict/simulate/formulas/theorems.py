@@ -1,4 +1,4 @@
-"""Which theorem of Yang, Strobl, Chiang & Angluin (2024) a compilation carries out, and which there is none for."""
+"""Which theorem of Yang, Strobl, Chiang & Angluin (2024) a compilation follows, and where there is no theorem."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def theorem(formula: Formula, how: How, decoder: bool) -> str:
     Args:
         formula: the formula.
         how: ``"temperature"`` or ``"positions"``.
-        decoder: whether the model may look left only, and not use ``n`` but for its temperature.
+        decoder: whether the model may look left only, and use ``n`` in its temperature only.
 
     Returns:
         Its name, such as ``"Corollary 17 (a)"``.

@@ -79,7 +79,7 @@ def counterexample(compiled: Compiled, length: int) -> tuple[list[str] | None, i
         certified for a type are left out. Cost: two runs of the model for each word.
 
     Raises:
-        ResourceLimit: beyond 2^20 words.
+        ResourceLimit: more than 2^20 words of ``length`` symbols.
     """
     symbols = len(compiled.model.alphabet)
     if (length if symbols == 1 else symbols ** min(length, 40)) > MAX_WORDS:

@@ -17,8 +17,8 @@ carry along. ``s`` is the inverse temperature, ``n`` the length, ``i`` the query
   ``j`` itself, one position at most meets the condition.
 
 In floating point with unit roundoff ``u`` a score errs by ``u`` times the number of products, times the largest partial
-sum: 2 without an equality, ``3 n^2 + 2`` with one. This is why float32 reaches a few dozen positions only where
-integers are compared between positions: ``1 / (2n)`` has to be seen beside ``n^2``.
+sum: 2 without an equality, ``3 n^2 + 2`` with one. This is why float32 reaches only a few dozen positions where
+integers are compared between positions: it must hold ``1 / (2n)`` and ``n^2`` in one sum.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from restrict.simulate.uniform_tieless import Sharpness, by_softmax, least_scale
 from restrict.soft.model import SoftModel
 
 Weights = tuple[tuple[int, float], ...]
-"""Dimensions, each with the most that its error counts for."""
+"""Dimensions, each with the largest factor by which its error counts."""
 Line = tuple[int, int]
 """``(a, b)``: the number ``a i + b``."""
 

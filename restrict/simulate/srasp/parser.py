@@ -34,7 +34,7 @@ def parse(text: str, name: str = "program") -> Program:
     """Read a program.
 
     Args:
-        text: one statement a line, in any order of definition before use.
+        text: one statement a line, in any order in which each vector is defined before it is used.
         name: for people and messages.
 
     Returns:

@@ -1,4 +1,4 @@
-"""S-RASP programs of the field: Dyck-k, k-hop induction heads, the flip-flop (Yang et al. 2024, section 6 and E)."""
+"""Published S-RASP programs: Dyck-k, k-hop induction heads, the flip-flop (Yang et al. 2024, section 6 and E)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"), ("<", ">"))
 def dyck(k: int = 1) -> str:
     """Dyck-k: balanced words over ``k`` kinds of brackets (appendix E).
 
-    ``left`` and ``right`` count brackets; where right ones prevail there is an error. ``depth`` is the depth of nesting
-    after a left bracket and before a right one. A right bracket must have the left bracket of its kind as the nearest
-    bracket before it with the same depth. A prefix is fine without an error; it is in Dyck-k if the counts agree, too.
+    ``left`` and ``right`` count brackets; where there are more right ones there is an error. ``depth`` is the depth of
+    nesting after a left bracket and before a right one. A right bracket must have the left bracket of its kind as the
+    nearest bracket before it with the same depth. A prefix without an error is right so far; it is in Dyck-k if the
+    counts agree, too.
 
     Args:
         k: 1 to 4.

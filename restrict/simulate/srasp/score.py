@@ -55,7 +55,7 @@ def leaves(node: Node, side: str) -> list[Node]:
         side: ``i`` or ``j``.
 
     Returns:
-        The parts; what reads neither side is none.
+        The parts; those that read neither side are left out.
     """
     if len(node.sides) <= 1:
         return [node] if side in node.sides else []
