@@ -29,7 +29,8 @@ def counterexample(model: Model, formula: Formula, length: int, *, at: str = "la
         the model per word.
 
     Raises:
-        ResourceLimit: more than 2^20 words of ``length`` symbols.
+        ResourceLimit: more than 2^20 words of ``length`` symbols, or a numerical predicate with a value beyond 62 bits.
+        UsageError: a formula with other symbols, or a numerical predicate that divides by zero.
     """
     symbols = len(model.alphabet)
     if (length if symbols == 1 else symbols ** min(length, 40)) > MAX_WORDS:
@@ -74,7 +75,8 @@ def differs(model: Model, formula: Formula, words: I64, at: str) -> np.ndarray[t
         bool, shape (count,).
 
     Raises:
-        UsageError: a formula with other symbols.
+        UsageError: a formula with other symbols, or a numerical predicate that divides by zero.
+        ResourceLimit: a numerical predicate with a value beyond 62 bits.
     """
     truth = evaluate_tokens(formula, words, model.alphabet)
     values = run_batch(model.at(words.shape[1]), words).values[model.output.variable]

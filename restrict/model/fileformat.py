@@ -318,6 +318,7 @@ def save(model: Model, path: str | Path) -> Model:
 
     Raises:
         UsageError: the file cannot be written, or the model has Python callables or tensor files.
+        ResourceLimit: the file has more than 64 MiB.
     """
     write_bytes(Path(path), dumps(to_document(model)))
     return load(path)

@@ -147,6 +147,7 @@ class Model:
         Raises:
             UsageError: a symbol that is not in the alphabet.
             ModelError: the model is not defined at this length.
+            ResourceLimit: a map's range cannot be checked.
         """
         symbols = self.symbols(word)
         return run(self.at(len(symbols) + len(self.markers)), symbols)

@@ -42,6 +42,7 @@ def load(source: str | Path) -> Model:
     Raises:
         UsageError: there is neither such a file nor such a generator.
         ModelError: a malformed file.
+        ResourceLimit: a file of more than 64 MiB.
     """
     text = str(source)
     if isinstance(source, Path) or is_there(text):

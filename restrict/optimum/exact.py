@@ -269,6 +269,7 @@ def exact(
 
     Raises:
         UsageError: a bad argument, or the target ``all``.
+        ModelError: the model is not defined at this length.
         ResourceLimit: the cone does not fit; or ``c > 0`` and the time is over.
     """
     task = Task.of(model, n, target=target, seed=seed, time=time, progress=progress).noting(engine="exact")

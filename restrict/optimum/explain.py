@@ -169,6 +169,7 @@ def explain(
 
     Raises:
         UsageError: bad arguments.
+        ModelError: the model is not defined at the length of ``x``.
         ResourceLimit: ``exact`` with ``all`` cannot encode the cone.
     """
     task = Task.of(*_length(model, x), target=target, seed=seed, time=time).noting(engine="explain")

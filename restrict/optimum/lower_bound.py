@@ -93,6 +93,7 @@ def lower_bound(
 
     Raises:
         UsageError: a bad argument, or the target ``all``.
+        ModelError: the model is not defined at this length.
     """
     task = Task.of(model, n, target=target, seed=seed, time=time, progress=progress)
     position = task.one_position("a lower bound")

@@ -79,6 +79,7 @@ def input_of(model: Model, x: str | Sequence[str]) -> tuple[Instance, Cube]:
 
     Raises:
         UsageError: an empty word, or a symbol that is not in the alphabet.
+        ModelError: the model is not defined at this length.
     """
     symbols = the_model(model).symbols(x)
     n = len(symbols) + len(model.markers)
@@ -159,6 +160,7 @@ def sensitivity(
 
     Raises:
         UsageError: a bad word or target.
+        ModelError: the model is not defined at this length.
     """
     instance, word = input_of(model, x)
     position = position_of(instance, target)

@@ -33,6 +33,7 @@ def automaton_page(root: Node, path: Path) -> Page:
 
     Raises:
         ModelError: it is malformed, with the place.
+        ResourceLimit: it has too many states.
     """
     found = read_dfa(root, f"dfa:{path}")
     return Page(found.name, "Automaton", _sentence(found), dfa_sections(found))

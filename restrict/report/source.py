@@ -49,6 +49,7 @@ def page_of(path: Path, model: str | None = None, check: Checked | None = None, 
     Raises:
         ModelError: the file is malformed, or for another model.
         UsageError: it cannot be read, or is none of these.
+        ResourceLimit: it is too large, or names too many positions to hold them one by one.
         NotEstablished: the lemma does not succeed (``stages``).
     """
     content = read_bytes(path)
@@ -92,6 +93,7 @@ def document_page(
     Raises:
         ModelError: the file is malformed, or for another model.
         UsageError: it is of another format.
+        ResourceLimit: it names too many positions to hold them one by one, or has too many states.
         NotEstablished: the lemma does not succeed (``stages``).
     """
     kind = root.value.get("format") if isinstance(root.value, dict) else None

@@ -135,6 +135,8 @@ def load_module(path: Path) -> Any:
 
     Raises:
         ModelError: another kind of file.
+        UsageError: the file cannot be read.
+        ResourceLimit: the file is over the size limit of the package.
     """
     from safetensors import SafetensorError, safe_open
     from safetensors.numpy import load as from_bytes

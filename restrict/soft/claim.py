@@ -83,6 +83,7 @@ def load_certificate(path: str | Path) -> SoftCertificate:
     Raises:
         UsageError: the file cannot be read.
         ModelError: malformed; the message is file: place: reason.
+        ResourceLimit: the file is too large.
     """
     return read_document(path, read_soft_certificate)
 

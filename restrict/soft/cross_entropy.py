@@ -91,6 +91,8 @@ def cross_entropy(
 
     Raises:
         UsageError: where the model's alphabet or labels do not fit the language, or no symbol can be exchanged.
+        ModelError: where the model is not defined at ``n``.
+        ResourceLimit: where no bound can be computed in doubles, or ``n`` is too large for the source.
     """
     task = _task(model, language)
     m = n - len(model.pinned(model.check_length(n)))

@@ -87,6 +87,7 @@ def run_exchange(
 
     Raises:
         UsageError: where ``positions`` is empty or not free.
+        ResourceLimit: a score beyond what doubles can bound, or a LayerNorm that may divide by zero.
     """
     n, rows = parts.n, np.arange(parts.n)
     if len(positions) == 0 or set(positions.tolist()) & set(parts.model.pinned(n)):

@@ -59,6 +59,7 @@ def load(path: str | Path) -> SoftModel:
     Raises:
         UsageError: where the file cannot be read.
         ModelError: (file: place: reason) where it breaks a rule.
+        ResourceLimit: where the file is over the size limit of the package.
     """
     return loads(read_bytes(Path(path)), str(path), Path(path))
 

@@ -85,7 +85,8 @@ def read_arrays(path: str | Path) -> dict[str, Floats]:
 
     Raises:
         UsageError: the file cannot be read.
-        ModelError: no safetensors file, or a pickle file.
+        ModelError: not a safetensors file, or a pickle file.
+        ResourceLimit: the file is over the size limit of the package.
     """
     content = read_bytes(Path(path))
     if content[:2] == b"PK" or content[:1] == b"\x80":
@@ -125,7 +126,8 @@ def from_torch(
 
     Raises:
         ModelError: for a tensor that is missing, has another shape, or is not understood.
-        UsageError: for arguments that do not fit.
+        UsageError: for arguments that do not fit, or a file that cannot be read.
+        ResourceLimit: for a file over the size limit of the package.
     """
     source = str(state) if isinstance(state, str | Path) else "state dict"
     tensors = _Named(read_arrays(state) if isinstance(state, str | Path) else state, source)
@@ -287,7 +289,8 @@ def from_gpt2(
 
     Raises:
         ModelError: for a tensor that is missing, has another shape, or is not understood.
-        UsageError: heads or symbols that do not fit the tensors.
+        UsageError: heads or symbols that do not fit the tensors, or a file that cannot be read.
+        ResourceLimit: for a file over the size limit of the package.
     """
     source = str(path)
     tensors = _Named(

@@ -89,6 +89,7 @@ def influence(
     Raises:
         UsageError: where no position can be exchanged, or the alphabet has one symbol.
         ModelError: where the model is not defined at ``n``.
+        ResourceLimit: where a score is beyond what doubles can bound, or a LayerNorm may divide by zero.
     """
     parts = prepare(model, n)
     tokens = allowed_tokens(parts)

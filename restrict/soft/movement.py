@@ -63,6 +63,11 @@ def certified_movement(
 
     Returns:
         The bound, rounded up.
+
+    Raises:
+        UsageError: a symbol outside the alphabet, or a position that the model has no output at.
+        ModelError: where the model is not defined at ``n``.
+        ResourceLimit: where a score is beyond what doubles can bound, or a LayerNorm may divide by zero.
     """
     parts = prepare(model, n)
     return bounded_movement(parts, symbol_indices(model, fixed), quantity, read_position(model, n, position))

@@ -109,6 +109,7 @@ def certify_soft(
         NotEstablished: where ``fixed`` is given and its bound exceeds epsilon, or epsilon is too small for doubles.
         ResourceLimit: the re-check does not cover the model.
         UsageError: for bad arguments.
+        ModelError: where the model is not defined at ``n``.
     """
     limit = read_epsilon(epsilon) if isinstance(epsilon, str) else epsilon
     parts = prepare(model, n)

@@ -27,6 +27,7 @@ def load(source: str | Path) -> SoftModel:
     Raises:
         UsageError: where there is neither such a file nor such a generator.
         ModelError: for a malformed file, or one with another kind of model.
+        ResourceLimit: for a file over the size limit of the package.
     """
     text = str(source)
     if isinstance(source, Path) or _is_there(text):

@@ -84,6 +84,9 @@ class SweepResult:
 
         Returns:
             How many rows.
+
+        Raises:
+            UsageError: DuckDB is not installed, there are no rows, or the file cannot be written.
         """
         return write_parquet(self.rows, Path(path))
 
@@ -96,6 +99,9 @@ class SweepResult:
 
         Returns:
             What does not hold (:func:`restrict.sweep.run.recheck_rows`).
+
+        Raises:
+            UsageError: the file of rows cannot be read.
         """
         return recheck_rows(self.path, Engine(cores() if jobs is None else jobs), fast=fast)
 
@@ -156,6 +162,7 @@ def run_sweep(
     Raises:
         ModelError: a fault in the spec.
         UsageError: a file cannot be read or written, or no cluster answers.
+        ResourceLimit: the spec has too many items.
     """
     spec = Path(spec)
     items = read_spec(spec).items

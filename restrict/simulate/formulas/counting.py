@@ -46,6 +46,7 @@ def predicate(patterns: Patterns, record: Record, detail: Predicate, args: list[
 
     Raises:
         UsageError: a predicate that is too long for a term.
+        ResourceLimit: more layers or heads than a file may have.
     """
     network = patterns.network
     if not detail.direction:

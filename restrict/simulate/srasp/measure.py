@@ -33,6 +33,7 @@ def measure(
 
     Raises:
         UsageError: a length that leaves no room for a word.
+        ModelError: the evaluation overflows.
     """
     symbols, length = len(program.alphabet), n - 1
     if length < 1:

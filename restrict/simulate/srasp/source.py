@@ -38,6 +38,7 @@ def load(text: str) -> Program:
     Raises:
         UsageError: no such file or name.
         ModelError: a malformed program, with line and column.
+        ResourceLimit: the file is over the size limit of the package.
     """
     if not text.startswith("srasp:"):
         return parse(read_bytes(Path(text)).decode("utf-8", errors="replace"), text)
