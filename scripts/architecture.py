@@ -1,10 +1,11 @@
-"""The house as the code builds it: who imports whom, the order of the rooms, and the drawing of docs/architecture.md.
+"""The structure of the package from its imports: who imports whom, the order of the rooms, and their drawing.
 
     python scripts/architecture.py           # print every arrow between rooms, and what breaks the order
     python scripts/architecture.py --draw    # write docs/architecture.svg anew
 
 A *room* is a folder of ``restrict/``, or a file beside them. Imports are read from the syntax trees, those inside
-functions included; only what stands under ``if TYPE_CHECKING:`` does not count, since it never runs.
+functions included; only what is under ``if TYPE_CHECKING:`` does not count, since it never runs. The drawing is that of
+docs/architecture.md.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ def room_graph(graph: nx.DiGraph[str]) -> nx.DiGraph[str]:
 
 
 def arrows_up(graph: nx.DiGraph[str]) -> list[str]:
-    """The imports of a file from a room that does not stand below its own."""
+    """The imports of a file from a room that is not below its own."""
     level = {room: depth for depth, rooms in enumerate(LEVELS) for room in rooms}
     return [
         f"{a} -> {b}"

@@ -5,9 +5,9 @@
 Suites: `two` (two letters, all masks, L=3 H=3 8 states), `deep` (L=6 H=4 16 states), `past` (the same, past masks),
 `four` (four letters, L=3 H=3 8 states), `curve` (states and seconds against L, H, S and letters), `mixed` (random
 programs with all features), `back` (random star-free automata compiled back), `formulas` (compiled formulas against
-formula progression), `proofs`, `large` (certificates and their check), `wrong` (sets of
-lengths), `free` (instances), `mona` (where MONA is installed).
-Every instance runs in a process of its own with a time limit; kernels are compiled before. All numbers are measured.
+formula progression), `proofs`, `large` (certificates and their check), `wrong` (sets of lengths), `free` (instances),
+`mona` (where MONA is installed). Every instance runs in a process of its own with a time limit; kernels are compiled
+before. All numbers are measured.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ WINDOWS = ((8, 4), (11, 3), (13, 2), (16, 2))
 
 
 def transformer(seed: int, layers: int, heads: int, states: int, letters: int, past: bool) -> dict[str, Any]:
-    """What one instance comes to."""
+    """The result of one instance."""
     rng = np.random.default_rng(seed)
     document = random_transformer(rng, layers, heads, states, letters, PAST if past else MASKS)
     model = loads(json.dumps(document).encode())

@@ -1,4 +1,4 @@
-"""The trusted checker's steps and time: the most seconds that a step takes, and honest certificates beside an old one.
+"""The trusted checker's steps and time: the most seconds that a step takes, and its time on honest certificates.
 
     python scripts/bench_checker.py [--old OLD/restrict/check.py] [--limit 3000000] [-o bench.json]
 
@@ -24,7 +24,7 @@ from typing import Any, Literal
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from restrict.checker import main as checker  # noqa: E402 # found only now
+from restrict.checker import main as checker  # noqa: E402 # after the path is set
 from restrict.checker.account import Meter, Reject  # noqa: E402
 
 CHECKER = ROOT / "restrict" / "checker"

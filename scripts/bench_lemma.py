@@ -1,4 +1,4 @@
-"""The Depth Reduction Lemma measured: shares, certified dependencies, stages, and where the fallback earns its keep.
+"""The Depth Reduction Lemma measured: shares, certified dependencies, stages, and where the fallback helps.
 
     python scripts/bench_lemma.py [--quick] [--section one --section two ...] [--seed 0] [-o out.json]
 

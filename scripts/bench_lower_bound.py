@@ -2,7 +2,7 @@
 
 Every model is ``random:layers=2,heads=2,states=4,seed=S``. First a restriction is searched for as `restrict certify`
 does, then fewer positions are ruled out until the bound meets it or the time is up. Times are processor seconds of this
-process, the searches and the checks being of one thread but for the scan of long rows.
+process; the searches and the checks use one thread, except for the scan of long rows.
 
     python scripts/bench_lower_bound.py -n 10000 --seeds 20 --time 600 --trusted -o lower.json
 """

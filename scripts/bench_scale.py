@@ -1,13 +1,13 @@
-"""How time and memory grow with n, and what more processes bring to one large certificate (docs/scale.md).
+"""How time and memory grow with n, and how much faster more processes make one large certificate (docs/scale.md).
 
     python scripts/bench_scale.py [--quick] [--only SECTION ...] [--limit SECONDS] [-o FILE.jsonl]
 
 Sections: last (one position), all (every position), repeating (every position, scores without the query's position),
-workers (one certificate on one core, and on two in three ways), share (how much of a certificate is shared out). Every
-row but those of share is a fresh process after one that filled numba's cache: seconds of `certify` alone (measured;
-processor seconds in the first three sections, by the clock in the fourth), the most memory that the process ever had
-(measured), fixed positions and c (certified). The last column is the exponent of the seconds' growth since the row
-above. With ``-o`` rows go to a file as they come, and those that are there are not measured again.
+workers (one certificate on one core, and on two in three ways), share (how much of a certificate is shared out). Except
+in share, every row is a fresh process, started after another one has filled numba's cache. A row has the seconds of
+`certify` alone (measured; processor seconds in the first three sections, by the clock in the fourth), the most memory
+that the process ever had (measured), fixed positions and c (certified). The last column is the exponent of the seconds'
+growth since the row above. With ``-o`` rows go to a file as they come, and those that are there are not measured again.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ NEAR = {
     ] + [{"kind": "map", "name": "out", "args": ["h0", "h1"], "domain": 2, "map": "(h0 + h1) % 2"}],
     "output": {"variable": "out", "position": "every", "accept": [1]},
 }  # fmt: skip
-"""Two heads whose scores are no hash, so that every row goes through the register machine."""
+"""Two heads whose scores are not a hash, so that every row goes through the register machine."""
 
 WAYS = ("core", "threads", "processes", "dask")
 """One certificate on one core; on two threads, which share long rows of hashed scores; in two processes; on a Dask

@@ -2,11 +2,11 @@
 
     python scripts/fuzz_checker.py --mutants 100000 --seed 0 --jobs 1 --folder failures -o fuzz.json
 
-A failure is an exception that is no rejection, a line that is no line, more than 8 seconds, more than 1 GiB, an
-accepted claim that is false (by evaluation on every consistent input, where these are few), or another verdict of the
-fast run. Failures are shrunk and written to ``--folder``, each as a folder with ``m.json``, ``c.json`` and the tensor
-file if it has one, to be checked again.
-The same seed and number of mutants give the same mutants. Exit code 1 means that there was a failure.
+A failure is an exception that is not a rejection, an error that is not one line, more than 8 seconds, more than 1 GiB,
+an accepted claim that is false (by evaluation on every consistent input, where these are few), or another verdict of
+the fast run. Failures are shrunk and written to ``--folder``, each as a folder with ``m.json``, ``c.json`` and the
+tensor file if it has one, to be checked again. The same seed and number of mutants give the same mutants. Exit code 1
+means that there was a failure.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from numpy.random import Generator
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from restrict.certificate import fast  # noqa: E402 # found only now
+from restrict.certificate import fast  # noqa: E402 # after the path is set
 from restrict.checker.account import Reject  # noqa: E402
 from restrict.checker.main import verify  # noqa: E402
 from restrict.errors import RestrictError  # noqa: E402
@@ -70,7 +70,7 @@ PIECES = (b"[", b"]", b"{", b"}", b'"', b",", b":", b"-", b"0", b"9" * 30, b"1e9
 
 
 class TooLong(BaseException):
-    """The eight seconds are over; no Exception, so that nothing takes it for its own."""
+    """The eight seconds are over; not an Exception, so that no handler catches it."""
 
 
 @dataclass
@@ -164,7 +164,7 @@ def stored(model: Any) -> bytes | None:
 
 
 def refutation(certificate: Any, alphabet: list[str], rng: Generator) -> Any:
-    """A refutation around a certificate, with words that may well be wrong."""
+    """A refutation around a certificate, with words that are often wrong."""
     n = certificate["n"]
     words = [[[at, 1, pick(rng, alphabet)] for at in range(n)] for _ in range(2)]
     language = {"name": pick(rng, ("parity", "majority", "palindromes", "dyck", "anbn")), "alphabet": alphabet}
@@ -258,7 +258,7 @@ def judged(trial: Trial, folder: Path) -> str:
     try:
         return "true" if mutations.is_true(pair) else "accepted and false"
     except RestrictError:
-        return "not judged"  # such as a symbol that is no character: the package does not read it
+        return "not judged"  # such as a symbol that is not a character: the package does not read it
 
 
 # ---------------------------------------------------------------- shrinking
@@ -293,7 +293,7 @@ def shrunk(trial: Trial, wrong: str, folder: Path) -> Trial:
                     trial, found = candidate, True
                     break
     except ValueError:
-        pass  # bytes that are no JSON stay as they are
+        pass  # bytes that are not JSON stay as they are
     return trial
 
 

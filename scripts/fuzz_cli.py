@@ -10,7 +10,7 @@ A command line is drawn from the command's own parameters: most values are good,
 - "Traceback" is nowhere;
 - after a failure there is no file that was not there before, and an old output file is what it was.
 
-A line that takes longer than ``SLOW`` seconds is interrupted like by Ctrl-C, and counted.
+A line that takes longer than ``SLOW`` seconds is interrupted as by Ctrl-C, and counted.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def prepare(folder: Path) -> None:
 
 
 class Outcome(NamedTuple):
-    """What a command line came to."""
+    """The result of a command line."""
 
     code: object
     out: str

@@ -1,4 +1,4 @@
-"""Same input, same certificate: 60 command lines whose certificates must not change by a refactoring.
+"""Same input, same certificate: 60 command lines whose certificates a refactoring must not change.
 
     python scripts/golden_certificates.py            # compare with tests/golden.json, say which lines differ
     python scripts/golden_certificates.py --record   # write tests/golden.json anew (with --match: these lines of it)
@@ -98,7 +98,7 @@ def lines() -> Iterator[str]:
 
 
 def outcome(line: str, folder: Path) -> dict[str, object]:
-    """What a line comes to: its exit code, and the digest of what it wrote."""
+    """The result of a line: its exit code, and the digest of what it wrote."""
     written = folder / (hashlib.sha256(line.encode()).hexdigest() + ".json")
     start = time.monotonic()
     command = [sys.executable, "-m", "restrict.cli", *line.split(), "-o", str(written)]

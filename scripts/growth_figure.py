@@ -70,7 +70,7 @@ class Panel(NamedTuple):
 
 
 def sample(n: int, symbols: int) -> Words:
-    """Words of a length, half of them constant but for few places."""
+    """Words of a length, half of them constant except in a few places."""
     rng = np.random.default_rng(n)
     found = rng.integers(0, symbols, (40, n))
     constant = np.broadcast_to(rng.integers(0, symbols, (40, 1)), found.shape)

@@ -2,9 +2,9 @@
 
     python scripts/random_transformers.py rows.jsonl [--quick] [--figures FOLDER]
 
-runs (or goes on with) the sweep of scripts/random_transformers.toml and prints what it came to: at one position how
-many symbols have to be fixed, at all positions the certified c for each share C that stays free, the c of the theorem's
-own proof beside it (a certified bound, for n beyond its n0), and the seconds. ``--figures`` draws c against C and c
+runs (or goes on with) the sweep of scripts/random_transformers.toml and prints the results: at one position how many
+symbols have to be fixed, at all positions the certified c for each share C that stays free, the c of the theorem's own
+proof beside it (a certified bound, for n beyond its n0), and the seconds. ``--figures`` draws c against C and c
 against n (docs/figures). Everything else (other grids, a cluster, Parquet, the re-check) is `restrict sweep`.
 """
 

@@ -5,10 +5,10 @@
     python scripts/reproduce.py --quick [NAME ...]   # all, or these, on less: whether they still run and what they say
     python scripts/reproduce.py --all                # all as the pages have them (a day on two cores)
 
-After each: how many of the lines that it printed stand on the page as printed (spaces and table bars aside), and how
-many more do but for numbers with a decimal point. Counts, sizes and certified bounds are the same on every machine;
-seconds are not. Figures are compared byte by byte. An entry that fails does not stop the others; the exit code is then
-1.
+After each entry it says how many of the printed lines are on the page as printed (apart from spaces and table bars),
+and how many more are there if numbers with a decimal point are ignored. Counts, sizes and certified bounds are the same
+on every machine; seconds are not. Figures are compared byte by byte. An entry that fails does not stop the others; the
+exit code is then 1.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def entries() -> dict[str, Entry]:
 
 
 def words_of(line: str) -> str:
-    """A line without what only sets it: bars, dashes between heads and body, more than one space."""
+    """A line without its layout: bars, dashes between heads and body, more than one space."""
     return " ".join(re.sub(r"[|`]", " ", line).split())
 
 
@@ -135,7 +135,7 @@ def rough(words: str) -> str:
 
 
 def standing(printed: list[str], pages: list[Path]) -> tuple[int, int, int]:
-    """How many of the lines stand on one of the pages, how many more do roughly, and how many there are."""
+    """How many of the lines are on one of the pages, how many more are roughly, and how many there are."""
     there = {words_of(line) for page in pages for line in page.read_text(encoding="utf-8").splitlines()}
     alike = {rough(words) for words in there}
     said = [words for line in printed if len(words := words_of(line)) > 3]
@@ -166,7 +166,7 @@ def compared(folder: Path) -> tuple[int, str]:
 
 
 def reproduced(entry: Entry, quick: bool) -> bool:
-    """Run an entry and say what came of it; whether it went well."""
+    """Run an entry and print the result; whether it succeeded."""
     good, start, printed = True, time.monotonic(), list[str]()
     with tempfile.TemporaryDirectory() as folder:
         for words in (entry.quick,) if quick else entry.full:
@@ -180,7 +180,7 @@ def reproduced(entry: Entry, quick: bool) -> bool:
     if printed and entry.pages:
         found, nearly, count = standing(printed, entry.pages)
         where = ", ".join(page.name for page in entry.pages)
-        told.append(f"of {count} lines {found} stand in {where} as printed, {nearly} more but for numbers with a point")
+        told.append(f"of {count} lines {found} are in {where} as printed, {nearly} more except for decimal numbers")
     print(f"-- {entry.name}: {'' if good else 'FAILED: '}{'; '.join(told)}", flush=True)
     return good
 

@@ -25,7 +25,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests import mutations, parity  # noqa: E402 # found only now
+from tests import mutations, parity  # noqa: E402 # after the path is set
 
 CHUNK = 1000
 
