@@ -121,26 +121,31 @@ def claim(certificate: Certificate, **more: Any) -> Certificate:
 
 @pytest.mark.parametrize("fast", [False, True])
 @pytest.mark.parametrize(
-    "certificate",
+    "made",
     [
-        claim(example(), free=3),
-        claim(example(), values=(0,)),
-        claim(example(fixed={}), values=(1,)),
-        claim(example(fixed={}), c=4, dependencies=(0, 1, 2, 3)),
-        dataclasses.replace(example(), cone={}),
+        lambda: claim(example(), free=3),
+        lambda: claim(example(), values=(0,)),
+        lambda: claim(example(fixed={}), values=(1,)),
+        lambda: claim(example(fixed={}), c=4, dependencies=(0, 1, 2, 3)),
+        lambda: dataclasses.replace(example(), cone={}),
     ],
 )
-def test_a_claim_that_does_not_follow_is_refused(certificate: Certificate, fast: bool) -> None:
+def test_a_claim_that_does_not_follow_is_refused(made: Callable[[], Certificate], fast: bool) -> None:
     with pytest.raises(NotEstablished):
-        restrict.check(restrict.load("contains-one"), certificate, fast=fast)
+        restrict.check(restrict.load("contains-one"), made(), fast=fast)
 
 
 @pytest.mark.parametrize("fast", [False, True])
 @pytest.mark.parametrize(
-    "certificate", [claim(example(), values=(0, 1)), claim(example(), c=1, dependencies=(3,)), example(fixed={})]
+    "made",
+    [
+        lambda: claim(example(), values=(0, 1)),
+        lambda: claim(example(), c=1, dependencies=(3,)),
+        lambda: example(fixed={}),
+    ],
 )
-def test_a_claim_may_be_looser_than_what_follows(certificate: Certificate, fast: bool) -> None:
-    assert restrict.check(restrict.load("contains-one"), certificate, fast=fast).startswith("s VERIFIED")
+def test_a_claim_may_be_looser_than_what_follows(made: Callable[[], Certificate], fast: bool) -> None:
+    assert restrict.check(restrict.load("contains-one"), made(), fast=fast).startswith("s VERIFIED")
 
 
 @pytest.mark.parametrize("fast", [False, True])
@@ -165,18 +170,18 @@ def test_the_work_of_the_checker_may_be_limited() -> None:
 
 
 @pytest.mark.parametrize(
-    "certificate",
+    "made",
     [
-        dataclasses.replace(example(), cone={"seen": (4,), "frog": (0,)}),
-        dataclasses.replace(example(), restriction=Restriction(5, {0: "x"})),
-        dataclasses.replace(example(), target=4),
-        claim(example(), values=(1, 2)),
+        lambda: dataclasses.replace(example(), cone={"seen": (4,), "frog": (0,)}),
+        lambda: dataclasses.replace(example(), restriction=Restriction(5, {0: "x"})),
+        lambda: dataclasses.replace(example(), target=4),
+        lambda: claim(example(), values=(1, 2)),
     ],
 )
-def test_what_the_checker_calls_malformed_its_fast_twin_does_too(certificate: Certificate) -> None:
+def test_what_the_checker_calls_malformed_its_fast_twin_does_too(made: Callable[[], Certificate]) -> None:
     for fast in (False, True):
         with pytest.raises(ModelError):
-            restrict.check(restrict.load("contains-one"), certificate, fast=fast)
+            restrict.check(restrict.load("contains-one"), made(), fast=fast)
 
 
 @pytest.mark.parametrize(

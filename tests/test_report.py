@@ -271,6 +271,7 @@ def test_the_lemma_run_afresh_gives_the_certificate_s_restriction(n: int, asked:
             assert (float(stages_asked(model, outline)[0]), seed) == (float(given["free"]), outline.provenance["seed"])
 
 
+@pytest.mark.heavy
 def test_a_fresh_run_takes_its_share_from_the_claim_where_the_provenance_does_not_say_it() -> None:
     model = restrict.load("random:layers=1,heads=1,states=2,seed=1,every=1")
     document = json.loads(certify_all(model, 21, free=0.5, method="lemma").certificate.to_bytes())
