@@ -8,8 +8,8 @@
 The sweep compiles random formulas of each logic in every way that has a theorem, both ways the same formulas, and
 compares the model with the evaluator at every position of all words of up to 7 symbols over 2 letters (a quarter of the
 formulas: 3) and of random words of 8 to 99 and of 500 symbols, in float64 and in float32. Where a type is certified up
-to a shorter length than 500, the longest words have that length. ``--scales`` multiplies the inverse temperature of one
-head at a time, and finds by bisection the smallest one at which every Boolean of the model stays within 1/4 of its
+to a shorter length than 500, the longest words have that length. ``--scales`` multiplies the inverse temperature of
+one head at a time, and finds by bisection the smallest one at which every Boolean of the model stays within 1/4 of its
 truth value on all words of a length; all other heads keep theirs.
 """
 
