@@ -29,7 +29,7 @@ from restrict.restriction import Restriction
 
 MAX_DOMAIN = 62
 MAX_BOX = 4096
-"""A map of more argument combinations than this is left to the run node by node."""
+"""A map of more argument combinations than this is not supported here: the run then goes node by node."""
 BLOCK = 2**16
 """Positions scored at a time."""
 MAX_RUNS = 2**27
@@ -45,7 +45,7 @@ class Sets:
     runs: I64
 
     def only(self, kept: npt.NDArray[np.bool_]) -> Sets:
-        """The same, empty but where ``kept`` is true.
+        """The same, but empty where ``kept`` is false.
 
         Args:
             kept: bool, shape (n,): the positions that keep their sets.
@@ -91,7 +91,7 @@ class Facts:
 
     @staticmethod
     def make(values: I64, sets: Sets) -> Facts:
-        """With the rule that a node of one value depends on nothing.
+        """The facts, in which a node of one value depends on nothing.
 
         Args:
             values: int64, shape (n,): V of each position as a bit mask, not 0.
@@ -231,7 +231,7 @@ class AllPositions:
 
 
 def _with_default(head: Head, n: int, values: I64, sets: Sets) -> tuple[I64, Sets]:
-    """Where nothing is visible the head has its default."""
+    """The facts with the head's default at the position that sees nothing."""
     blind = {"strict_past": 0, "strict_future": n - 1}.get(head.mask)
     if blind is not None:
         values = values.copy()
@@ -298,7 +298,7 @@ class _Sweeps:
         return self._sweep(u, floor, every, inclusive=inclusive, backwards=backwards)
 
     def _row_apart(self, u: int, worst: I64) -> tuple[I64, Sets]:
-        """The position itself gives something else than it gives to others (rule 4): prefix, itself and suffix apart.
+        """The position gives something else to itself than to others (rule 4): prefix, position and suffix apart.
 
         The floor is the best of the three; where they tie, the tie rule says which of them it is, and so which
         candidates at the floor's own score still count.
@@ -351,7 +351,7 @@ class _Sweeps:
 
 
 class _Work:
-    """What a sweep works in and answers with, grown on demand."""
+    """The arrays of a sweep, for its work and its answers, grown on demand."""
 
     def __init__(self, n: int, domain: int, slots: int = 64, capacity: int = 64) -> None:
         slots = max(slots, 2 * domain)
@@ -365,12 +365,12 @@ class _Work:
         self.ptr, self.runs = np.zeros(n + 2, dtype=np.int64), np.empty((n + 64, 2), dtype=np.int64)
 
     def levels(self) -> kernel.Levels:
-        """What a sweep works in, as the kernel takes it."""
+        """The arrays for the work, as the kernel takes them."""
         score, sizes, values = self.level
         return kernel.Levels(self.state, self.order, score, sizes, values, self.level_runs, self.room)
 
     def answers(self) -> kernel.Answers:
-        """What it answers with, as the kernel takes it."""
+        """The arrays for the answers, as the kernel takes them."""
         return kernel.Answers(self.values, self.ids, self.ptr, self.runs)
 
     def grow(self, why: int) -> None:

@@ -1,7 +1,7 @@
 """Long rows of hashed scores are scanned once: their best pairs, kept beside the instance.
 
 A row of a large alphabet has a score for every position and symbol: a thousand million at a million positions and a
-thousand symbols, and one look at them all takes a tenth of a second to seconds. Which pairs reach a given score does
+thousand symbols, and one scan of all takes from a tenth of a second to seconds. Which pairs reach a given score does
 not depend on the restriction. So a scan that found *all* pairs of score at least ``bar`` is kept, and the candidates of
 the same row under a restriction are those of them at positions with the whole domain, together with the pairs of the
 restricted positions, which are scored anew (:meth:`restrict.abstract.rows.Row.candidates`).
@@ -22,9 +22,9 @@ from restrict.arrays import I64
 from restrict.model.program import Instance
 
 LONG_SCAN = 2**25
-"""Scores of a row from which what a scan found is kept: some hundredths of a second."""
+"""The scan of a row of at least this many scores is kept: it takes some hundredths of a second."""
 MOST_BYTES = 2**28
-"""Bytes that are kept for one instance; beyond, rows are scanned again."""
+"""The most bytes that are kept for one instance; beyond, rows are scanned again."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class KeptScan:
     pairs: I64
 
     def covers(self, first: int, stop: int, apart: I64) -> bool:
-        """Whether it answers for these positions, where ``apart`` (ascending) are scored otherwise.
+        """Whether the scan holds for these positions, those in ``apart`` excepted: they are scored anew.
 
         Args:
             first: the first position.
@@ -46,7 +46,7 @@ class KeptScan:
             apart: int64, shape (m,), ascending.
 
         Returns:
-            Whether all positions first .. stop - 1 but those apart were scanned with the whole domain.
+            Whether all positions first .. stop - 1, except those apart, were scanned with the whole domain.
         """
         inside = self.apart[(self.apart >= first) & (self.apart < stop)]
         return self.first <= first and stop <= self.stop and bool(np.isin(inside, apart).all())

@@ -28,17 +28,18 @@ from restrict.model.rules import registers, run_code
 MAX_PAIRS = 2**40
 """A row of more pairs than this is refused."""
 SHORT_ROW, LONG_ROW = 2**12, 2**18
-"""Pairs from which a hashed row has its own kernel, and from which a row is shared out to threads."""
+"""Pairs from which a hashed row has its own kernel, and from which a row is shared among threads."""
 
 
 WIDE_KEY, MOST_KNOWN = 64, 256
-"""From so many key values on the floor of the restricted positions, of so many at most, is computed beforehand."""
+"""With at least ``WIDE_KEY`` key values, the floor of the restricted positions is computed beforehand, from at most
+``MOST_KNOWN`` of them."""
 
 
 @dataclass(frozen=True, eq=False)
 class Values:
-    """Possible values of one variable at all positions: ``0 .. domain-1`` but at ``positions[p]``, where
-    ``flat[ptr[p]:ptr[p+1]]``."""
+    """Possible values of one variable at all positions: ``flat[ptr[p]:ptr[p+1]]`` at ``positions[p]``, and
+    ``0 .. domain-1`` at all others."""
 
     domain: int
     positions: I64
@@ -64,7 +65,7 @@ class Values:
 
     @cached_property
     def signature(self) -> tuple[bytes, bytes, bytes]:
-        """The same for the same values, of one variable, and no others."""
+        """A key: for one variable, two objects have the same key iff they have the same values."""
         return self.positions.tobytes(), self.ptr.tobytes(), self.flat.tobytes()
 
 
@@ -163,8 +164,8 @@ class Row:
     def _above(self, keys: Values, count: int) -> I64 | None:
         """The ``count`` best pairs of a hashed row in one pass, best first; ``None`` where the guess fails.
 
-        Hashes are spread evenly over 0 .. 2^63-1, so a score that slightly more than ``count`` pairs reach can be told
-        beforehand. Whatever it is, pairs below it are not among the best if so many reach it.
+        Hashes are spread evenly over 0 .. 2^63-1, so a score that slightly more than ``count`` pairs reach can be
+        guessed beforehand. Where at least ``count`` pairs reach it, no pair below it is among the best.
         """
         total = (self.stop - self.first) * keys.domain
         expected = count + 4 * count**0.5 + 8
@@ -186,12 +187,11 @@ class Row:
         return np.lexsort((w, -j if self.right else j, -s))
 
     def _stream(self, keys: Values, count: int | None, least: int = 0) -> tuple[I64, bool]:
-        """The surviving pairs (3, m), and whether a pair was dropped for the count's sake. Long rows are shared out
-        to threads.
+        """The surviving pairs (3, m), and whether a pair was dropped because of the count.
 
-        The parts are independent: a pair that survives the whole row survives its part, so merging them and compacting
-        once more gives the same pairs for any number of threads. With ``least`` only scores of at least that are looked
-        at.
+        Long rows are shared among threads. The parts are independent: a pair that survives the whole row survives its
+        part, so merging them and compacting once more gives the same pairs for any number of threads. Scores below
+        ``least`` are ignored.
         """
         total = (self.stop - self.first) * keys.domain
         if total > MAX_PAIRS:
@@ -215,10 +215,10 @@ class Row:
         return self._compact(pairs, count, state), dropped
 
     def _from_kept(self, keys: Values) -> I64 | None:
-        """The candidates from an earlier scan of this row; ``None`` where that does not tell them.
+        """The candidates from an earlier scan of this row; ``None`` where it does not determine them.
 
-        It tells them where the restricted positions alone have a floor that the scan goes down to, and where no other
-        position has all its pairs above it, which would raise the floor.
+        It determines them where the restricted positions alone have a floor of at least ``bar``, and where no other
+        position has all its pairs in the scan, which might raise the floor.
         """
         seed = self.seed if (self.stop - self.first) * keys.domain >= LONG_SCAN else None
         kept = None if seed is None else kept_scans(self.instance).by_row.get((seed, keys.domain))
@@ -235,7 +235,7 @@ class Row:
         return pairs[:, np.lexsort((pairs[1], pairs[0]))]
 
     def _apart(self, keys: Values) -> I64:
-        """The positions of the row that need not have the whole domain, ascending."""
+        """The positions of the row that may have less than the whole domain, ascending."""
         apart = np.union1d(keys.positions, self.own[:1]) if self.own[0] >= 0 else keys.positions
         return apart[(apart >= self.first) & (apart < self.stop)]
 
@@ -250,8 +250,8 @@ class Row:
     def _known_floor(self, keys: Values) -> tuple[int, int] | None:
         """Score and position of the floor over the first positions with fewer key values: a bound on the row's floor.
 
-        A free position with thousands of key values has a low worst score: without this nearly every pair before the
-        anchor would be kept until the scan reaches it.
+        A free position with thousands of key values has a low worst score: without this bound, nearly every pair would
+        be kept until the scan reaches a position with few key values.
         """
         few = keys.positions[np.diff(keys.ptr) < keys.domain]
         places = {int(j) for j in few[(few >= self.first) & (few < self.stop)][:MOST_KNOWN]}
@@ -327,7 +327,7 @@ class Row:
             yield out[:, :m].copy()
 
     def _compact(self, pairs: I64, count: int | None, state: I64) -> I64:
-        """Drop what the floor has overtaken; with a count, keep that many best and make the worst of them the floor."""
+        """Drop the pairs below the floor; with a count, keep that many best and make the worst of them the floor."""
         if count is not None:
             if pairs.shape[1] <= count:
                 return pairs

@@ -26,7 +26,8 @@ Node = tuple[str, int]
 Fact = tuple[tuple[int, ...], int]
 """V as a sorted tuple, D as a bit mask."""
 SHARED, MOST_SHARED = 2**12, 2**15
-"""Points of an image, or pairs of a row, up to which what was found is kept for other runs; and how many are kept."""
+"""Images of at most ``SHARED`` points, and candidates of rows of at most ``SHARED`` pairs, are kept for other runs: at
+most ``MOST_SHARED`` of each."""
 
 
 def mask_of(positions: Iterable[int]) -> int:
@@ -258,7 +259,7 @@ class AbstractRun:
         return depends
 
     def key_values(self, name: str) -> Values:
-        """V of a variable at all positions, as a row scan wants it.
+        """V of a variable at all positions, as a row scan takes it.
 
         Args:
             name: ``"token"``, ``"position"`` or a variable.
@@ -284,15 +285,15 @@ def abstract_run(
 ) -> AbstractRun:  # fmt: skip
     """Examine every node of the cone, in program order.
 
-    Cost: one row scan of at most n * domain scores per examined head node and query value; memory O(cone * n / 64
-    words).
+    Cost: one row scan of at most n * domain scores per examined head node and query value; memory O(cone * n / 64)
+    words.
 
     Args:
         instance: the model at its length.
         restriction: what is fixed.
         cone: the nodes to examine: positions by variable, or ``"all"``.
         progress: called with 1 after each node; ``None``: nothing is called.
-        found: what other runs of the same instance have found; it is added to.
+        found: what other runs of the same instance have found; this run adds to it.
 
     Returns:
         The run, with the facts of all nodes examined (docs/trusted-base.md, rules 1-4).
@@ -314,7 +315,7 @@ def abstract_run(
 
 
 LEAST_SPREAD = 1 << 22
-"""Pairs of positions from which the nodes of a head are shared out to other processes."""
+"""Pairs of positions from which the nodes of a head are shared among other processes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -361,19 +362,17 @@ MOST_POINTS = 2**20
 
 
 def all_but_wide(instance: Instance, restriction: Restriction) -> Cone:
-    """The cone of all nodes but those whose image is too large to compute: the run abstains on these.
+    """The cone of all nodes except those whose image is too large to compute.
 
-    A node that is not examined has its whole domain and depends on every free position, so this is sound, and the
-    checker, which reads the cone, follows without a rule of its own.
+    A node that is not examined has its whole domain and depends on every free position, so this is sound. The checker
+    reads the cone, so it needs no rule of its own. Cost: that of :func:`abstract_run` where a map is wide.
 
     Args:
         instance: the model at a length.
         restriction: what is fixed.
 
     Returns:
-        ``"all"`` where no map is wide: its certificates are smaller.
-
-    Cost: that of :func:`abstract_run` where a map is wide.
+        The positions by variable; ``"all"`` where no map is wide, which makes certificates smaller.
     """
     domains = instance.domains
     wide = {

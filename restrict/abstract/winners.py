@@ -1,4 +1,4 @@
-"""What the candidates of a row come to: their positions and their key values, by kinds where the alphabet is large.
+"""The candidates of a row: their positions and their key values, by kinds of symbols where the alphabet is large.
 
 A row whose key is a token has a score for every position and symbol. Where the program cannot tell most symbols apart
 (:mod:`restrict.model.alike`), the scores of one symbol of each kind are enough: alike symbols have equal scores, so the

@@ -75,7 +75,7 @@ class Automaton:
         """The exact cost of forcing a label of the last position, at every length.
 
         Raises:
-            ResourceLimit: too many sets of states, or no period up to a length.
+            ResourceLimit: too many sets of states, or no period was found up to a limit of lengths.
         """
         return costs(self.moore, label, len(self.model.markers))
 
@@ -90,8 +90,8 @@ class Automaton:
             A symbol or ``*`` (free) for each position without a marker; ``None`` where no restriction forces it.
 
         Raises:
-            ResourceLimit: too many sets of states.
-            UsageError: the markers alone are longer.
+            ResourceLimit: too many sets of states, or too much memory at this length.
+            UsageError: ``n`` is below 1, or the markers alone are longer.
         """
         if n < max(1, len(self.model.markers)):
             raise UsageError(f"there are no inputs of length {n}")
@@ -118,7 +118,7 @@ def automaton(
         model: the model.
         states: the most states on either side, at any moment.
         progress: called with a line after each stage.
-        keep: keep the layers, which a proof needs.
+        keep: whether to keep the layers, which a proof needs.
 
     Returns:
         The automaton, exact at every length at which the model is defined.
@@ -126,7 +126,8 @@ def automaton(
     Raises:
         UsageError: something else than a model was given.
         NotEstablished: the model is not order-only; the message names the variable and the sub-expression.
-        ResourceLimit: too large, with the variable.
+        ModelError: the model is not defined at any length.
+        ResourceLimit: a side has more than ``states`` states, or a table is too large; the message names the variable.
     """
     built = build(recognise(the_model(model)), Limits(states), progress, keep)
     return Automaton(model, built, moore(built))
@@ -141,7 +142,7 @@ def known_label(found: Automaton, label: str) -> str:
     """A label, if the model has it.
 
     Raises:
-        UsageError: it does not.
+        UsageError: the model does not have it; the message lists its labels.
     """
     if label not in labels_of(found):
         some = ", ".join(repr(name) for name in labels_of(found)[:20])

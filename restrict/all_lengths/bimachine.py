@@ -129,10 +129,10 @@ def with_steps(names: tuple[str, ...], values: I64, steps: list[Step]) -> tuple[
 
 
 def _inside(step: Step, out: I64, defined: I64 | None) -> I64:
-    """The values of a map; 0 for those outside the domain, which may only be at lengths that are left out.
+    """The values of a map; 0 for those outside the domain, which may occur only where the model is not defined.
 
     Raises:
-        NotEstablished: the model is not defined at some other length.
+        NotEstablished: a value is outside the domain at a length at which the model is defined.
     """
     bad = (out < 0) | (out >= step.size) if step.size else np.zeros(len(out), dtype=np.bool_)
     if defined is not None:
@@ -159,10 +159,10 @@ def forget(names: tuple[str, ...], values: I64, keep: list[str]) -> tuple[I64, I
 
 
 def until_exact(attempt: Callable[[int], Answer], exact: Callable[[Answer], bool]) -> Answer:
-    """The first exact answer of a hashed refinement, which says of itself whether it is exact.
+    """The first exact answer of a hashed refinement, which itself tells whether it is exact.
 
     Raises:
-        NotEstablished: none was, with many seeds.
+        NotEstablished: no answer was exact, with ``ATTEMPTS`` seeds.
     """
     for seed in range(7, 7 + ATTEMPTS):
         if exact(found := attempt(seed)):
@@ -221,7 +221,7 @@ class Entries:
 
 
 def entries(machine: Bimachine, look: Look) -> Entries:
-    """Only rows of query values that occur and columns of pairs that occur; pairs that no query tells apart are one."""
+    """The entries for query values and pairs that occur; pairs that no query tells apart become one."""
     us, query = np.unique(machine.column(look.query), return_inverse=True)
     ps, pair = np.unique(machine.column(look.pair), return_inverse=True)
     rank, value = look.rank[us][:, ps], look.value[ps]
@@ -359,7 +359,7 @@ def _start(tr: Triples, states: int) -> I64:
 
 
 def combine(machine: Bimachine, classes: list[Classes], mirror: bool) -> Parts:
-    """All heads of one side together, class numbers shifted apart."""
+    """All heads of one side together; the class numbers of different heads do not overlap."""
     delta, back = (machine.right, machine.left) if mirror else (machine.left, machine.right)
     lab = np.ascontiguousarray(machine.lab.transpose(2, 1, 0)) if mirror else machine.lab
     place = triples.edges_into(back)[3]

@@ -1,4 +1,4 @@
-"""What fixing symbols comes to at every length: the cheapest pattern, and the exact costs, each with its proof."""
+"""Forcing a label at every length: the cheapest pattern of fixed symbols, and the exact costs, each with its proof."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def certify_all_lengths(
 
     Args:
         model: an order-only model.
-        label: the label; the cheapest one where not given.
+        label: the label; by default the one with the cheapest pattern.
         states: the state limit.
         progress: called with a line after each stage.
 

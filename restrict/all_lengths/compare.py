@@ -104,7 +104,7 @@ def difference(automaton: Moore, language: Language, markers: int, first: int = 
 
     Raises:
         UsageError: other symbols, or a model without ``accept``.
-        ResourceLimit: not decided with so many configurations (only for languages that are not regular).
+        ResourceLimit: not decided within ``MAX_PAIRS`` pairs of a state and a configuration.
     """
     check_alphabet(language, automaton.alphabet, "the model")
     needs_accept(automaton)
@@ -137,7 +137,7 @@ def needs_accept(automaton: Moore) -> None:
     """Refuse a model whose labels do not say what it accepts.
 
     Raises:
-        UsageError: there are other labels.
+        UsageError: its output has no ``accept``.
     """
     if not automaton.accepts:
         raise UsageError("the model has no 'accept' in its output, so it recognises no language; add it to the model")

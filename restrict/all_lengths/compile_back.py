@@ -59,7 +59,7 @@ def cascade_of(dfa: Dfa, what: str) -> Cascade:
         word = "" if found.word is None else f": the word {' '.join(found.word)} permutes the states {cycle}"
         order = f"of order {len(found.states)}" if found.states else "of some order over 1"
         raise NotEstablished(
-            f"{what} is not star-free{word}, a group {order}; no model whose scores compare query and key only "
+            f"{what} is not star-free{word}, a group {order}; no model whose scores only compare query and key "
             "recognises it"
         )
     return decompose(dfa)
@@ -232,16 +232,16 @@ def spelled(formula: Formula) -> str:
         formula: a formula, whose parts may be shared.
 
     Returns:
-        The text, in which a part stands as often as it is used.
+        The text, in which a shared part is repeated at each use.
 
     Raises:
-        ResourceLimit: that is too long.
+        ResourceLimit: the text is too long.
     """
     sizes: list[int] = []
     for node in formula.nodes:
         sizes.append(1 + sum(sizes[a] for a in node.args))
     if sizes[-1] > MAX_TEXT:
         raise ResourceLimit(
-            f"the formula has {len(formula.nodes)} different parts, but {sizes[-1]} where it is written out"
+            f"the formula has {len(formula.nodes)} different parts, but {sizes[-1]} as text, more than {MAX_TEXT}"
         )
     return str(formula)

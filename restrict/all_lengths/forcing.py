@@ -47,7 +47,7 @@ class Costs:
         return content | {"settled": max(settled.first, self.least, cost.start), "turn": settled.turn}
 
     def table(self) -> list[str]:
-        """The lengths with equal costs together, line by line; the last lines hold for ever."""
+        """One line for each range of lengths with equal costs; the last lines hold for all longer words."""
         cost, t, out = self.cost, self.least, []
         while t < cost.start:
             end = t
@@ -129,7 +129,7 @@ def costs(automaton: Moore, label: str, markers: int) -> Costs:
     """The exact cost of forcing a label at every length.
 
     Raises:
-        ResourceLimit: too many sets of states, or no period up to a length.
+        ResourceLimit: too many sets of states, or no period was found up to a limit of lengths.
     """
     sets = Sets(automaton, label)
     edges = sets.explore()
@@ -138,13 +138,13 @@ def costs(automaton: Moore, label: str, markers: int) -> Costs:
 
 
 def cheapest_restriction(automaton: Moore, label: str, symbols: int) -> tuple[str, ...] | None:
-    """A restriction of words of so many symbols that forces a label with the fewest fixed ones.
+    """A restriction of words of ``symbols`` symbols that forces a label with the fewest fixed ones.
 
     Returns:
         A symbol or ``*`` (free) for each position without a marker; ``None`` where no restriction forces the label.
 
     Raises:
-        ResourceLimit: too many sets of states.
+        ResourceLimit: too many sets of states, or too much memory for so many symbols.
     """
     sets = Sets(automaton, label)
     if len(sets.explore()) * symbols > MAX_CELLS:

@@ -1,9 +1,10 @@
-"""Two models compared by their labels, at the last position or at every one: where no ``accept`` makes a language.
+"""Two models compared by their labels, at the last position or at every one: for models without ``accept``.
 
 The labels of a model are given by an automaton with a label for each state, or (output at every position) by a
-bimachine. Both are compared on the pairs of states that words reach; a shortest difference is found by breadth-first
-search, at every position from both ends: the shortest word with a given pair of left states before a position and a
-given pair of right states behind it is the shortest prefix, the letter and the shortest suffix.
+bimachine. Both are compared on the pairs of states that words reach, and a shortest difference is found by
+breadth-first search. With output at every position the search goes from both ends: the shortest word with a given pair
+of left states before a position and a given pair of right states behind it is the shortest prefix, the letter and the
+shortest suffix.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def comparable(one: Program, two: Program) -> None:
     """Refuse two models whose labels are at different positions or of different words.
 
     Raises:
-        UsageError: with what differs.
+        UsageError: they are; the message says what differs.
     """
     if set(one.alphabet) != set(two.alphabet):
         raise UsageError("the two models have different alphabets")
@@ -40,7 +41,7 @@ def comparable(one: Program, two: Program) -> None:
 
 
 def named_labels(program: Program, labels: tuple[str, ...]) -> list[str]:
-    """The labels with a name of its own for lengths at which the model is not defined."""
+    """The labels; lengths at which the model is not defined get a label that no value of the output has."""
     name = "undefined"
     while name in program.labels:
         name += "_"

@@ -21,7 +21,7 @@ class Moore:
     """``delta`` (S, symbols), start state 0; ``label`` (S,): a number in ``labels`` for the words that end there.
 
     The label ``UNDEFINED`` says that the model is not defined at this length (without markers: the empty word).
-    ``accepts``: the labels are of ``output.accept``.
+    ``accepts``: the labels are ``accept`` and ``reject``, by ``output.accept``.
     """
 
     alphabet: tuple[str, ...]

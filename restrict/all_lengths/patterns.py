@@ -16,14 +16,14 @@ from restrict.all_lengths.forcing import FREE, Sets
 from restrict.all_lengths.moore import Moore
 
 MIDDLES = 300
-"""So many middles of one length are tried at most."""
+"""Middles of a length are tried only where there are at most this many words of cells of that length."""
 SMALL = 1000
-"""With more sets of states no other middles are tried."""
+"""With more sets of states, only the free middle is tried."""
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """``start``, then ``middle`` again and again, cut off where the length says, then ``end``: forces ``label``.
+    """``start``, then ``middle`` repeated and cut off to fit the length, then ``end``: this forces ``label``.
 
     It does so at every ``n >= first`` (markers counted) at which the model is defined.
     """
@@ -36,7 +36,7 @@ class Pattern:
 
     @property
     def cost(self) -> int:
-        """How many symbols are fixed at both ends."""
+        """How many symbols are fixed at the two ends together."""
         return sum(a != FREE for a in (*self.start, *self.end))
 
     def text(self) -> str:
@@ -74,7 +74,7 @@ def cheapest_pattern(automaton: Moore, label: str, markers: int) -> Pattern | No
 
 
 def middles(alphabet: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """Free positions; then words of up to four cells that are no powers, by the share that is fixed."""
+    """The free middle; then words of up to four cells, no powers of shorter ones, by the share that is fixed."""
     out: list[tuple[str, ...]] = []
     for length in range(1, 5):
         if (len(alphabet) + 1) ** length > MIDDLES:

@@ -17,7 +17,7 @@ from restrict.arrays import I32, I64
 
 TOKEN, BEFORE, AFTER, WHEN = "token", "@p", "@s", "@when"
 UNDEFINED = ""
-"""The label of lengths at which the model is not defined; those of a model are not empty."""
+"""The label of lengths at which the model is not defined; a model's own labels are never empty."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,8 @@ class Program:
     """``output`` at the last position, or at every one. ``classes`` (threshold, period) of ``@p`` and ``@s``.
 
     ``label_of``: from an output value to a number in ``labels``. ``defined``: the variable (0 or 1) that says whether
-    the model is defined at this length, if it is not defined at all. ``accepts``: the labels are of ``output.accept``.
+    the model is defined at this length; ``None`` where it is defined at every one. ``accepts``: the labels are
+    ``accept`` and ``reject``, by ``output.accept``.
     """
 
     alphabet: tuple[str, ...]

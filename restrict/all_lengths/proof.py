@@ -46,7 +46,7 @@ def first_length(model: Model, least: int) -> int:
     """The first length from ``least`` on at which the model is defined.
 
     Raises:
-        NotEstablished: there is none up to 10 000.
+        NotEstablished: there is none below 10 000.
     """
     for n in range(least, 10_000):
         try:
@@ -54,7 +54,7 @@ def first_length(model: Model, least: int) -> int:
         except ModelError:
             continue
         return n
-    raise NotEstablished("the model is not defined at any length up to 10000")
+    raise NotEstablished(f"the model is not defined at any length from {least} to 9999")
 
 
 def to_bytes(content: dict[str, Any]) -> bytes:

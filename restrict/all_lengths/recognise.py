@@ -72,8 +72,8 @@ def recognise(model: Model) -> Program:
         The program, for every length at which the model is defined.
 
     Raises:
-        NotOrderOnly: with the variable and the sub-expression.
-        ModelError: the model is not defined at any length.
+        NotOrderOnly: the model is not; the message names the variable and the sub-expression.
+        ModelError: the model is not defined at any length, or ``output.accept`` is outside the domain.
         ResourceLimit: a table would be too large.
     """
     wanted = _ancestors(model)
@@ -202,7 +202,7 @@ def _when(reader: _Reader) -> Wave | None:
 
 
 def _defined_somewhere(model: Model, reader: _Reader, when: Wave | None) -> None:
-    """Put the model at its first length, so that a domain that is left is an error here and not a wrong answer."""
+    """Make the model's first instance: a value outside a domain is then an error here, not a wrong answer later."""
     for n in range(max(1, len(model.markers)), 2 * (reader.threshold + reader.period) + 3):
         if when is None or when.at(points(("p", np.array([0])), ("s", np.array([n - 1]))))[0]:
             model.at(n)

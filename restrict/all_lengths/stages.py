@@ -120,7 +120,7 @@ def _everywhere(program: Program) -> set[str]:
             for a in reads(by_name[name]):
                 need(a)
 
-    need(WHEN)  # at lengths that are left out, values may be outside their domains
+    need(WHEN)  # at lengths at which the model is not defined, values may be outside their domains
     for step in program.steps:
         if isinstance(step, Look):
             need(step.pair)
@@ -285,7 +285,7 @@ def _deterministic(parts: Parts, machine: Bimachine, heads: list[Look], limits: 
 
 @dataclass(eq=False)
 class _Joint:
-    """What both sides say together: the columns of the heads' values for pairs of left and right rows."""
+    """Both sides together: the columns of the heads' values for pairs of left and right rows."""
 
     machine: Bimachine
     heads: list[Look]
@@ -359,7 +359,7 @@ def _merge(joint: _Joint, side_l, side_r, at_l, at_r, steps, keep, limits, last,
 
 
 def _merge_last(joint: _Joint, side_l, at_l, steps, keep):  # type: ignore[no-untyped-def]
-    """The same where only the empty suffix counts: the right automaton is left behind."""
+    """The same where only the empty suffix counts: the right automaton is dropped."""
     rows = np.arange(len(joint.rows_l), dtype=np.int64)
     columns, values = joint.values(rows, True)
     columns, values = machines.with_steps(columns, values, steps)

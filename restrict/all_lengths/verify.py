@@ -42,7 +42,7 @@ def verify(
     Raises:
         UsageError: neither or both of language and equals; other symbols; no ``accept``.
         NotEstablished: a model is not order-only.
-        ResourceLimit: too large; or a language that is not regular did not differ within the limit.
+        ResourceLimit: too large; or the comparison was not decided within its limit.
     """
     if (language is None) == (equals is None):
         raise UsageError("give a language or a model to compare with, one of the two")
@@ -51,7 +51,7 @@ def verify(
     if equals is not None and not (recogniser(the_model(model)) and recogniser(the_model(equals))):
         return _same_labels(model, equals, first, states, progress)
     the_model(model)
-    read = named(language) if language is not None else None  # before the long work: it may be malformed
+    read = named(language) if language is not None else None  # before the long work, as it may be malformed
     found = automaton(model, states=states, progress=progress, keep=True)
     other = read or language_of_model(equals, states=states)  # type: ignore[arg-type]
     what = f"language of {equals.name}" if equals is not None else other.spec
@@ -116,6 +116,7 @@ def language_of_model(model: Model, *, states: int = DEFAULT_STATES) -> Regular:
     Raises:
         NotEstablished: the model is not order-only.
         UsageError: it has no ``accept`` at the last position.
+        ResourceLimit: its automaton is too large.
     """
     found = automaton(model, states=states)
     return Regular(f"the language of {model.name}", f"model:{model.source or model.name}", found.dfa())

@@ -1,7 +1,7 @@
 """A word of a given length on which a model is wrong, from the equations between sets of lengths.
 
 A set of lengths has ``n`` for a reason: one of the terms of its equation has it, with smaller numbers. Following the
-reasons down, letter by letter, gives a word; no search goes wrong on the way.
+reasons down, letter by letter, gives a word; no step ever has to be taken back.
 """
 
 from __future__ import annotations
@@ -22,14 +22,13 @@ def wrong_word(wrong: Wrong, first: int, turn: int, length: int) -> list[int] | 
 
     Args:
         wrong: the equations, whose sets repeat with the period ``turn`` from ``first`` on.
-        first: see above.
-        turn: see above.
+        first: the number from which on the sets repeat.
+        turn: their period.
         length: the number of symbols.
 
     Returns:
-        The word, or ``None``: there is none that is sure.
-
-    Cost: the length times the terms of an equation, and for brackets the length once more.
+        The word; ``None`` where no word of this length is certain to be wrong. Cost: the length times the terms of an
+        equation; for brackets, times the length again.
     """
     system = wrong.system
 

@@ -2,9 +2,9 @@
 
 For regular languages: the sets of pairs of states that words of one length reach, until one repeats. For Dyck,
 MAJORITY, ``a^n b^n`` and palindromes the words on which both differ are context-free, so their lengths are ultimately
-periodic, too; they solve a system of equations between sets of lengths (:mod:`restrict.checker.lengths`), number by
-number, until a period passes Theorem E (:mod:`restrict.checker.equations`), which the checker tests again. For shuffles
-of brackets they lie between two such sets.
+periodic, too. They solve a system of equations between sets of lengths (:mod:`restrict.checker.lengths`), which is
+solved number by number until a period passes the test of Theorem E (:mod:`restrict.checker.equations`); the checker
+repeats this test. For shuffles of brackets the lengths lie between two such sets.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from restrict.model.program import Model
 
 MAX_SETS = 100_000
 MAX_STEPS = 100_000_000
-"""So much work, in the checker's steps, goes into a system of equations."""
+"""The most work, in the checker's steps, that goes into a system of equations."""
 MAX_LENGTH = 2_000
 
 
@@ -105,10 +105,10 @@ def wrong_about_automaton(automaton: Moore, dfa: Dfa, markers: int) -> Lengths:
 
 @dataclass(frozen=True, eq=False)
 class WrongLengths(Evidenced):
-    """The lengths ``n``, markers counted, at which a model is wrong on some word: all in ``least``, and none that are
-    not in ``most``; most languages have both equal, which is ``exact``.
+    """The lengths ``n``, markers counted, at which a model is wrong on some word: all in ``least``, and none outside
+    ``most``. For most languages the two sets are equal (``exact``).
 
-    ``example``: a shortest word.
+    ``example``: a shortest word on which the model is wrong.
     """
 
     least: Lengths
@@ -178,7 +178,8 @@ def wrong_lengths(
     Raises:
         UsageError: other symbols; no ``accept``.
         NotEstablished: the model is not order-only.
-        ResourceLimit: too large; or there is no such set for this language (the message has a shortest word).
+        ResourceLimit: too large; or the set is not computed for this language. :func:`verify` then still gives a
+            shortest word.
     """
     found = verify(model, language, states=states, progress=progress)
     return found if isinstance(found, Proved) else lengths_of(model, named(language), found)
@@ -188,7 +189,7 @@ def lengths_of(model: Model, language: Language, example: Counterexample) -> Wro
     """The set, where a shortest word on which the model is wrong is known.
 
     Raises:
-        ResourceLimit: too large, or not for this language.
+        ResourceLimit: too large, or not computed for this language.
     """
     one, markers, document = example.automaton.moore, len(model.markers), spelled(language)
     raw = moore(example.automaton.built, merging=False)
@@ -221,7 +222,7 @@ def equations_of(automaton: Moore, document: dict[str, Any]) -> Wrong:
         The equations, not yet solved.
 
     Raises:
-        ResourceLimit: too many, or not for this language.
+        ResourceLimit: there are too many, or they are not made for this language.
     """
     if "unchecked" in document:
         raise ResourceLimit(f"the set of lengths is not computed for {document['unchecked']}; the first one is known")
@@ -240,7 +241,7 @@ def _too_large(automaton: Moore) -> str:
 
 
 def settled_pair(wrong: Wrong) -> tuple[int, int]:
-    """The first length, and the period, from which on all sets repeat (Theorem E).
+    """The length from which on all sets repeat, and their period (Theorem E).
 
     Args:
         wrong: the equations; they are solved on the way.
@@ -266,20 +267,20 @@ def settled_pair(wrong: Wrong) -> tuple[int, int]:
 
 
 def _repeats(system: System, turn: int, most: int) -> int:
-    """From which number on no set speaks against a period."""
+    """From which number on all sets agree with a period."""
     window = (1 << (most - turn)) - 1
     return max((((m ^ (m >> turn)) & window).bit_length() for m in system.members), default=0)
 
 
 def possible_lengths(wrong: Wrong, first: int, turn: int, markers: int, side: int) -> Lengths:
-    """The lengths that are surely or possibly wrong.
+    """The lengths at which the model is certainly, or possibly, wrong.
 
     Args:
         wrong: the equations, solved.
         first: from here on the sets repeat.
         turn: their period.
         markers: how many positions the model adds to a word.
-        side: 0 for those that surely are, 1 for those that can be.
+        side: 0 for those at which it certainly is, 1 for those at which it may be.
 
     Returns:
         The set, markers counted.

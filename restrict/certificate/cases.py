@@ -40,7 +40,7 @@ def leaves(tree: Case) -> Iterator[tuple[dict[int, int], Cone]]:
         tree: the tree.
 
     Yields:
-        What is filled in on the way to a leaf (symbol indices by position), and the leaf's cone; from left to right.
+        For each leaf, from left to right: the symbols on the way to it (indices by position), and its cone.
     """
     todo: list[tuple[Case, dict[int, int]]] = [(tree, {})]
     while todo:
@@ -53,7 +53,7 @@ def leaves(tree: Case) -> Iterator[tuple[dict[int, int], Cone]]:
 
 
 def cases_to_json(tree: Case) -> dict[str, Any]:
-    """The tree as it stands in a file.
+    """The tree as a file has it.
 
     Args:
         tree: the tree.
@@ -67,7 +67,7 @@ def cases_to_json(tree: Case) -> dict[str, Any]:
 
 
 def read_cases(node: Node, n: int, cone: Cone) -> Case:
-    """A tree from its JSON form; whether its positions are free is seen with the model.
+    """A tree from its JSON form; whether its positions are free is checked later, with the model.
 
     Args:
         node: the JSON value.

@@ -31,7 +31,7 @@ MAX_VALUES = 2**24
 
 @dataclass(frozen=True)
 class Claim:
-    """What a certificate says. ``values`` is ``None`` for the target ``all``; ``dependencies`` then too."""
+    """What a certificate says. For the target ``all``, ``dependencies`` and ``values`` are ``None``."""
 
     free: int
     c: int
@@ -55,8 +55,8 @@ class Claim:
 @dataclass(frozen=True, eq=False)
 class Certificate:
     """``(model, n, restriction, cone, claim)``; ``sha256`` is ``None`` for a model without a file (checked in this
-    process only). With ``split``, the claim is established for every way to fill these free positions, with ``cases``
-    at every leaf of a tree, whose cones then stand in it."""
+    process only). With ``split``, the claim is established for every way to fill these free positions. With ``cases``,
+    it is established at every leaf of a tree, which has a cone for each leaf."""
 
     model_name: str
     sha256: str | None
@@ -142,15 +142,16 @@ def claim_under(
 ) -> Claim:  # fmt: skip
     """The strongest claim that the abstract run over a cone supports.
 
-    Where the cone is everything and the program is of that kind, the run is made at all positions at once. With a split
-    or a tree of cases the claim holds in every branch or leaf (Theorem A' of docs/trusted-base.md).
+    Where the cone is ``"all"`` and :mod:`restrict.abstract.all_positions` supports the program, the run is made at all
+    positions at once. With a split or a tree of cases the claim holds in every branch or leaf (Theorem A' of
+    docs/trusted-base.md).
 
     Args:
         instance: the model at its length.
         restriction: what is fixed.
         cone: the nodes to examine: positions by variable, or ``"all"``.
         target: ``"last"``, ``"all"`` or a position.
-        split: free positions over which all symbols are gone through; one position's claim only.
+        split: free positions that get every combination of symbols; only for a target of one position.
         cases: a tree of cases with its own cones, in place of the split; ``None``: no tree.
 
     Returns:
@@ -236,7 +237,7 @@ def claim_of(run: AbstractRun, target: Target) -> Claim:
 
 @lru_cache(maxsize=64)
 def _read_by_the_checker(content: bytes, source: Path | None, n: int) -> None:
-    """Raise :class:`ModelError` where the trusted checker refuses a model; what it cannot decide is left to it."""
+    """Raise :class:`ModelError` where the trusted checker calls a model malformed; its other errors are ignored."""
     place, folder = Place(str(source or "model")), source.parent if source else Path()
     try:
         Reading(Trial(None, place, content, place, folder, Meter(DEFAULT_LIMIT)), n)
@@ -246,13 +247,15 @@ def _read_by_the_checker(content: bytes, source: Path | None, n: int) -> None:
 
 
 def trusted_reading(instance: Instance) -> None:
-    """No certificate is made for a model that the trusted checker calls malformed. Cost: one reading of the model.
+    """Refuse a model that the trusted checker calls malformed: no certificate is made for it.
+
+    Cost: one reading of the model by the checker.
 
     Args:
         instance: the model at its length; a model without a file is not read.
 
     Raises:
-        ModelError: it does, with the line that it gives.
+        ModelError: it is malformed; the message is the checker's line.
     """
     if instance.model.content is not None:
         _read_by_the_checker(instance.model.content, instance.model.source, instance.n)
@@ -267,11 +270,11 @@ def certificate_of(
     split: tuple[int, ...] = (),
     cases: Case | None = None,
 ) -> Certificate:
-    """Run the abstract run on a restriction and a cone, and write down what follows.
+    """Run the abstract run under a restriction over a cone, and make the certificate of what follows.
 
-    With a split or a tree of cases it is run in every branch or at every leaf. Of the cone ``"all"`` the nodes of wide
-    maps whose image is too large to compute are left out. Cost: that of :func:`restrict.abstract.run.abstract_run`, for
-    each branch or leaf.
+    With a split or a tree of cases it is run in every branch or at every leaf. From the cone ``"all"``, nodes of wide
+    maps are left out where their image is too large to compute. Cost: that of
+    :func:`restrict.abstract.run.abstract_run`, for each branch or leaf.
 
     Args:
         instance: the model at one length.
@@ -279,7 +282,7 @@ def certificate_of(
         cone: the nodes to examine, by variable, or ``"all"``.
         target: ``"last"``, ``"all"`` or a position.
         provenance: what the file says about its origin; the checker ignores it.
-        split: free positions over which all symbols are gone through (one position only).
+        split: free positions that get every combination of symbols; only for a target of one position.
         cases: a tree of cases in place of the split.
 
     Returns:
@@ -287,7 +290,8 @@ def certificate_of(
 
     Raises:
         UsageError: the model has no output at the target, or no instance was given.
-        ResourceLimit: the output has too many values to list.
+        ModelError: the trusted checker calls the model malformed.
+        ResourceLimit: the output has too many values to list, or a row is too long.
     """
     trusted_reading(the_instance(instance))
     if cone == "all":
@@ -320,7 +324,7 @@ def certified(
     Cost: that of :func:`certificate_of`.
 
     Args:
-        task: the output, and what is noted of the certificate's origin.
+        task: the output, and the notes for the certificate's provenance.
         fixed: symbols (or their indices) by position.
         cone: the nodes to examine.
         split: free positions to go through case by case.
@@ -331,7 +335,8 @@ def certified(
 
     Raises:
         UsageError: a position or symbol that the model does not have.
-        ResourceLimit: the output has too many values to list.
+        ModelError: the trusted checker calls the model malformed.
+        ResourceLimit: the output has too many values to list, or a row is too long.
     """
     rho = Restriction.of(task.instance, dict(fixed))
     return certificate_of(task.instance, rho, cone, task.target, task.provenance, split, cases)
@@ -348,7 +353,7 @@ def check_fast(model: Model, certificate: Certificate) -> str:
         The claim as the checker prints it, without ``s VERIFIED``.
 
     Raises:
-        ModelError: the certificate is for another model.
+        ModelError: the certificate is for another model, or has a node, position, value or case that the model lacks.
         NotEstablished: the claim does not follow.
         ResourceLimit: the output has too many values to list, or a row is too long.
     """
@@ -427,6 +432,8 @@ def load_certificate(path: str | Path) -> Certificate:
 
     Raises:
         ModelError: malformed; the message is file: place: reason.
+        UsageError: the file cannot be read.
+        ResourceLimit: it is too large, or has more positions than can be held one by one.
     """
     return read_document(path, read_certificate)
 

@@ -34,6 +34,7 @@ def load_any(path: Path) -> Claimed:
     Raises:
         ModelError: the file is malformed; the message is file: place: reason.
         UsageError: it cannot be read.
+        ResourceLimit: it is too large, or has more positions than can be held one by one.
     """
     return read_document(path, read_any)
 
@@ -60,10 +61,10 @@ def read_any(root: Node) -> Claimed:
 def check(model: Model, certificate: Claimed, *, fast: bool = False, limit: int | None = None) -> str:
     """Verify a certificate, a refutation or a lower bound.
 
-    By default the trusted checker (restrict/checker) reads the bytes of both; with ``fast``, or for a model built from
-    Python callables, which has no file, the numba abstract run decides, in this process, and the line ends in
-    ``unsigned`` where there is no digest. The fast check of a lower bound counts no steps, so with a ``limit`` the
-    trusted checker decides.
+    By default the trusted checker (restrict/checker) reads the bytes of both. With ``fast``, or for a model built from
+    Python callables, which has no file, the numba abstract run decides, in this process; where the model has no digest,
+    the line ends in ``unsigned``. The fast check of a lower bound counts no steps, so with a ``limit`` the trusted
+    checker decides.
 
     Cost: docs/checker.md.
 
@@ -78,8 +79,8 @@ def check(model: Model, certificate: Claimed, *, fast: bool = False, limit: int 
 
     Raises:
         NotEstablished: the claim does not follow.
-        ModelError: the certificate is malformed or for another model.
-        ResourceLimit: more than ``limit`` steps.
+        ModelError: the certificate is malformed or for another model; or it is a refutation of a model without a file.
+        ResourceLimit: more than ``limit`` steps, or not enough memory.
         UsageError: something else than a model and one of these was given.
     """
     the_model(model)

@@ -1,9 +1,9 @@
 """``restrict check --fast``: the trusted checker with its long row scans on numba kernels.
 
-Reading, limits, cases and the comparison with the claim are the trusted checker's own, so that the verdict and the exit
-code are; only the pairs at or above the floor of a long row come from :mod:`restrict.abstract`, and for a cone of all
-nodes the run at all positions at once. Not the trusted base: its kernels are compiled, and tested against it. Where the
-package cannot read a model that the checker reads, the rows are scanned in Python.
+Reading, limits, cases and the comparison with the claim are the trusted checker's own, and so are the verdict and the
+exit code. From :mod:`restrict.abstract` come only the pairs at or above the floor of a long row and, for a cone of all
+nodes, the run at all positions at once. It is not part of the trusted base: its kernels are compiled, and only tested
+against it. Where the package cannot read a model that the checker reads, the rows are scanned in Python.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LONG = 4_000
 MANY = 500
 """Positions from which a run of all nodes is made at all positions at once."""
 POINTS = 1 << 22
-"""Combinations of a map's arguments up to which they are evaluated at once."""
+"""A map's arguments are evaluated at once where they have at most this many combinations."""
 EXCEPTIONS = 1 << 26
 PIECE = 48
 """Bytes that a visible position may take in the checker's own scan."""
@@ -51,7 +51,7 @@ class FastRun(Run):
         self.found: I64 | None = None
         self.instance = instance_of(model, at_least(model, cone))
         everything = all(tuple(cone.get(v.name, ())[:3]) == (0, model.n) for v in model.variables)
-        # Its work is not that of the checker's run, and is not charged: only where no limit can be felt.
+        # Its work is not that of the checker's run and is not charged, so it is used only where no limit matters.
         unlimited = model.meter.limit >= FAST_LIMIT and model.n >= MANY
         if self.instance and unlimited and everything and supported(self.instance):
             self.states = {model.output: Everywhere(model, self.instance, fixed)}
@@ -59,7 +59,7 @@ class FastRun(Run):
         super().__init__(model, fixed, free, cone)
 
     def examine_map(self, variable: Map, i: int) -> Node:
-        """A map node; where its arguments have many combinations these are evaluated at once, and charged alike.
+        """A map node; many combinations of its arguments are evaluated at once, at the same charge.
 
         Args:
             variable: the map, as the trusted checker has it.
@@ -135,7 +135,7 @@ class FastRun(Run):
         return frozenset(self.found.tolist())
 
     def keys_of(self, row: Row) -> Keys | None:
-        """What a kernel wants to know of the key; None where that is too much.
+        """V of a row's key, as the kernels take it; None where that is too much.
 
         Args:
             row: one row of a head.
@@ -230,14 +230,14 @@ class Everywhere(State):
         return mask_of(self.run.positions(self.labels, bounds[0]))
 
     def count(self, low: int, high: int) -> tuple[int, int]:
-        """One segment a position.
+        """How many segments and values there are: one segment for each position.
 
         Args:
             low: the first position.
             high: the position after the last one, above ``low``.
 
         Returns:
-            Segments, and values counted as one a position: what the checker charges for.
+            The segments, and the values, counted as one for each position: what the checker charges for.
         """
         return high - low, high - low
 

@@ -43,7 +43,7 @@ class Open:
 
 
 class Uncovered(Exception):
-    """The family does not close the tree; ``node`` is where."""
+    """The family does not close the tree; ``node`` is the node that stays open."""
 
     def __init__(self, node: Open) -> None:
         super().__init__(f"{len(node.symbols)} positions conflict with every box")
@@ -73,7 +73,7 @@ class HittingTree:
         alphabet: all symbols, as bits.
         most: the number ``k`` of positions.
         more: asked at a node that no box closes for a box that is not met there; ``None`` is no answer.
-        limit: nodes to visit at most.
+        limit: the most nodes to visit.
         tick: called at every node; may raise to stop.
 
     After :meth:`run`, ``nodes`` is the number of nodes and ``used`` the boxes that closed or split one.
@@ -94,8 +94,9 @@ class HittingTree:
         Cost: nodes times the boxes' positions; the nodes are exponential in ``most`` at worst.
 
         Raises:
-            Uncovered: some do, or ``more`` had no answer.
-            ResourceLimit: beyond ``limit`` nodes, or too deep for Python's stack.
+            Uncovered: some ``most`` positions do, or ``more`` had no answer.
+            ResourceLimit: more than ``limit`` nodes, or too deep for Python's stack.
+            ValueError: ``more`` gave a box that is met at the node that asked for it.
         """
         try:
             self._node(frozenset(), {}, range(len(self.boxes)))
@@ -195,7 +196,7 @@ def needed(boxes: list[Box], alphabet: int, most: int, limit: int = 10_000_000) 
 def disjoint(boxes: Iterable[Box]) -> int:
     """How many boxes without a common position a greedy choice finds, few positions first.
 
-    So many positions it takes to conflict with all of them. Cost: linear, after sorting.
+    To conflict with all of them takes at least as many positions. Cost: linear, after sorting.
 
     Args:
         boxes: boxes, as the tree takes them.

@@ -64,7 +64,7 @@ class LowerBound:
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def at_least(self, model: Model) -> int:
-        """Forcing the output to any label fixes at least so many positions.
+        """The least number of positions that forcing any label must fix, as far as the claim says.
 
         Args:
             model: the program that the bound is for.
@@ -128,6 +128,7 @@ class LowerBound:
         Raises:
             ModelError: the file breaks a rule of the format (file: place: reason).
             UsageError: the file cannot be read.
+            ResourceLimit: it is too large, or a cone has more positions than can be held one by one.
         """
         return read_document(path, read_lower_bound)
 
@@ -177,7 +178,7 @@ def _first_other(accept: frozenset[int], domain: int) -> list[int]:
 
 
 def _symbol_runs(symbols: Symbols) -> list[list[Any]]:
-    """Neighbours with the same symbols share a run."""
+    """``[start, count, symbols]`` runs: neighbouring positions with the same symbols share one."""
     found: list[list[Any]] = []
     for position in sorted(symbols):
         listed = list(symbols[position])
@@ -202,6 +203,7 @@ def read_lower_bound(root: Node) -> LowerBound:
 
     Raises:
         ModelError: it is malformed, with the place.
+        ResourceLimit: a cone has more positions than can be held one by one.
     """
     fields = root.fields(("format", "model", "n", "target", "boxes", "claim"), ("provenance",))
     if fields["format"].text() != FORMAT:
@@ -257,7 +259,7 @@ def symbol_bits(model: Model, box: Box) -> dict[int, int]:
     """The allowed symbols of a box as bits, by position.
 
     Args:
-        model: whose alphabet the symbols are of.
+        model: the model whose alphabet has the symbols.
         box: the box.
 
     Returns:

@@ -1,9 +1,9 @@
 """The fast check of lower bounds: the twin of ``restrict/checker/lower_bound.py``, by ordered rows.
 
 The trusted checker streams every row of scores once and keeps what lies above a floor. Here a row's best pairs come
-from the kernels, best first and on demand, and a box walks down the list: pairs that it rules out are skipped, and the
-first position of which every possible pair has been passed is the floor (docs/trusted-base.md, rule 4). Rows do not
-depend on the box, so all boxes share them.
+from the kernels, best first and on demand, and each box walks down the list. Pairs that the box rules out are skipped.
+The first position of which every possible pair has been passed gives the floor (docs/trusted-base.md, rule 4). Rows do
+not depend on the box, so all boxes share them.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ class BoxRun:
             position: where the output is.
 
         Returns:
-            Ascending. Cost: a walk for each head of the cone and each value of its query; rows on first use.
+            The values, ascending. Cost: a walk for each head node of the cone and each value of its query; rows are
+            scanned on first use.
         """
         self.facts = {("token", i): (value,) for i, value in self.instance.pinned.items()}
         self.facts.update({("token", i): frozenset(allowed) for i, allowed in symbols.items()})
@@ -204,7 +205,7 @@ def check_lower_bound_fast(instance: Instance, bound: LowerBound) -> str:
 
 
 def _check_form(instance: Instance, bound: LowerBound) -> int:
-    """What a bound must have in common with the model; returns the position of the target."""
+    """Check that a bound fits the model; returns the position of the target."""
     if bound.sha256 != instance.model.digest or bound.model_name != instance.model.name:
         raise ModelError(f"model: the bound is for another model ({bound.model_name!r}, {bound.sha256})")
     try:

@@ -1,6 +1,6 @@
 """The file format ``restrict-certificate/1`` (docs/format.md) as it is written: runs of positions, none expanded.
 
-A certificate of a few lines may name a hundred million positions. What only draws or looks at a file reads this.
+A certificate of a few lines may name a hundred million positions. Code that only draws or lists a file reads this form.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from restrict.task import Target
 
 FORMAT = "restrict-certificate/1"
 MAX_SPLIT = 12
-"""Positions that a certificate may be split over."""
+"""The most positions that a certificate may be split over."""
 
 
 @dataclass(frozen=True)

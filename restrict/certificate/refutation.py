@@ -35,8 +35,8 @@ COUNTABLE = ("parity",)
 class Errors:
     """A certified lower bound on the inputs under the restriction that get a wrong label, of ``inputs`` in all.
 
-    ``exact``: the bound is the number, because the label is one and the model says what it accepts. Otherwise it holds
-    for every reading of the labels as acceptance.
+    ``exact``: the bound is the exact number, because there is one label only and the model says what it accepts.
+    Otherwise it holds for every reading of the labels as acceptance.
     """
 
     wrong: int
@@ -70,10 +70,10 @@ def power(number: int) -> str:
 class Refutation:
     """``member`` is in the language, ``nonmember`` is not, and the model gives both the same ``label``.
 
-    ``document`` is the language as the file has it; ``errors`` is ``None`` where the members could not be counted;
+    ``document`` is the language as the file has it; ``errors`` is ``None`` where the members could not be counted.
     ``rechecked`` says how the witnesses were run: ``full`` (every variable), ``output`` (all that the output reads), or
-    ``certificate`` (not at all: only the certificate says that the labels are equal). ``optimum`` is the most free
-    positions that any restriction can have that refutes the model, where it is known (exact; an upper bound where
+    ``certificate`` (not at all: only the certificate says that the labels are equal). ``optimum`` is the most positions
+    that a restriction which refutes the model can leave free, where that is known (exact; an upper bound where
     ``provenance["exact"]`` says that the time was over). ``start`` is the position of a word's first symbol: 1 where
     the model has a start marker.
     """
@@ -156,6 +156,7 @@ class Refutation:
         Raises:
             ModelError: malformed; the message is file: place: reason.
             UsageError: the file cannot be read.
+            ResourceLimit: it is too large, or has more positions than can be held one by one.
         """
         return read_document(path, read_refutation)
 
@@ -178,8 +179,8 @@ class Refutation:
 def language_document(language: Language) -> dict[str, Any]:
     """The language as the trusted checker reads it; ``{"unchecked": ...}`` where it has no membership test for it.
 
-    Regular languages are written out as automata, but for PARITY; of the others the checker knows the built-in ones
-    of docs/format.md.
+    Regular languages are written out as automata, except PARITY and other built-in ones, which the checker knows by
+    name (docs/format.md).
 
     Args:
         language: the language.

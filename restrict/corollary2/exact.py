@@ -32,7 +32,7 @@ from restrict.restriction import Restriction
 from restrict.task import Task
 
 TRIES = 200
-"""Restrictions of one size that the abstract run is asked to confirm."""
+"""The most restrictions that the abstract run is asked to confirm."""
 Found = tuple[Certificate, int, bool]
 """A certificate, how many free positions are possible at most, and whether that is exact."""
 
@@ -67,7 +67,7 @@ def refute_exact(task: Task, language: Language) -> Found | Immune:
         Unfinished: the task's deadline has passed, with the bound so far; or the optimum is known, but no certificate
             of it is confirmed.
         OutOfTime: the deadline has passed before there was a bound.
-        ResourceLimit: a completion is not known.
+        ResourceLimit: the language does not decide whether a completion exists.
     """
     return by_table(task, language) if words_fit(task.instance) else by_sat(task, language)
 
@@ -168,7 +168,7 @@ def _immune_by_table(
     names: list[str],
     members: npt.NDArray[np.bool_],
 ) -> Immune:
-    """Proved: no entry of the table is constant and open."""
+    """The proof by the table that no restriction has one label and leaves membership open."""
     count, m = len(labels), len(instance.unpinned)
     mixed = [t for t in range(len(names)) if len(set(members[labels == t].tolist())) == 2]
     if not mixed:
@@ -207,7 +207,7 @@ def by_sat(task: Task, language: Language) -> Found | Immune:
         Unfinished: the task's deadline has passed, with the bound so far; or the optimum is known, but no certificate
             of it is confirmed.
         OutOfTime: the deadline has passed before there was a bound.
-        ResourceLimit: a completion is not known.
+        ResourceLimit: the language does not decide whether a completion exists.
     """
     instance, position = task.instance, task.one_position("a refutation")
     oracle = Oracle(encode(instance, Restriction.of(instance), [position]), position, task.deadline)
@@ -237,7 +237,7 @@ def by_sat(task: Task, language: Language) -> Found | Immune:
 
 
 def _open_forcing(task: Task, language: Language, oracle: Oracle, problems: list[Problem]) -> Iterator[Cube]:
-    """Restrictions that force a label and leave membership open, by number of fixed positions; each minimal one."""
+    """All minimal restrictions that force a label and leave membership open, by number of fixed positions."""
     rng = np.random.default_rng(task.seed)
     if len(problems) == 1:  # the label never changes
         yield {}
@@ -281,7 +281,7 @@ def decided_part(instance: Instance, language: Language, fixed: Cube) -> Cube | 
         The part, from positions to symbol numbers, or ``None``.
 
     Raises:
-        ResourceLimit: a completion is not known.
+        ResourceLimit: the language does not decide whether a completion exists.
     """
 
     def has(cube: Cube, member: bool) -> bool:

@@ -1,7 +1,7 @@
 """Whether membership is still open under a restriction, asked after every position that the search fixes.
 
 Open: some completion is a member and some is not. Fixing more never opens it again. :meth:`Openness.accepts` decides it
-by the language's own completions; :meth:`Openness.allows` is asked thousands of times and may err towards yes:
+by the language's own completions; :meth:`Openness.allows` is asked thousands of times and may wrongly answer yes:
 
 - for a regular language it is decided: the set of states that the cells so far can reach, with the images of long
   free stretches by repeated squaring, all remembered;
@@ -27,13 +27,13 @@ from restrict.restriction import Restriction
 POOL = 40
 """Words kept of either kind."""
 BUDGET = 10_000_000
-"""Symbols of all completions that one search may ask for on the way."""
+"""The most symbols, over all completions, that one search may ask for."""
 CORES = 200
-"""Closed restrictions of more than one position remembered."""
+"""The most closed restrictions of more than one position that are remembered."""
 MANY = 64
-"""With more positions fixed than this, the question is asked once in so many times."""
+"""With more positions fixed than this, the question is asked only once in ``MANY`` times."""
 SHORT = 300
-"""Up to this length completions are asked for on the way for bracket languages of several types, too."""
+"""For Dyck languages, the pool and completions are used only up to this length."""
 
 
 def is_dyck(language: Language) -> bool:
@@ -102,7 +102,7 @@ class Openness:
         return self.accepted[key]
 
     def allows(self, state: ForcingState, i: int, symbol: int) -> bool:
-        """Whether it may still be open when ``i`` is fixed, too.
+        """Whether membership may still be open when ``i`` is fixed, too.
 
         Args:
             state: the state of the search, with all that is fixed so far.
@@ -121,7 +121,7 @@ class Openness:
         if self.reach is not None:
             return self.reach.open(fixed)
         if self.heights is not None:
-            # Which brackets match matters rarely where few of many positions are fixed.
+            # Where few of many positions are fixed, it rarely matters which brackets match.
             return self.heights.open(fixed) and (self.instance.n > SHORT or self._by_pool(fixed, i))
         return self._by_pool(fixed, i)
 

@@ -1,4 +1,5 @@
-"""Refutations of the claim that a model recognises a language (Hahn 2020, Corollary 2; theory of the project, 8).
+"""Refutations of the claim that a model recognises a language (Hahn 2020, Corollary 2; theory of the project, section
+8).
 
 A restriction that forces the model's label and leaves membership open gives two words with one label, of which exactly
 one is a member. The search of :mod:`restrict.force.search` runs with a guard that keeps membership open
@@ -7,8 +8,8 @@ membership hard to decide: for Dyck languages the first fifth of the positions o
 the proof of Corollary 2; for others the ends of a random member. Afterwards the pre-restriction is freed as far as the
 certificate allows.
 
-A restriction that decides membership, too, is never called a refutation; where there are only such the language is
-*immune* (``1*``, ``a^n b^n``, or any language that the model recognises).
+A restriction that also decides membership is never called a refutation. Where all restrictions that force the label do
+so, the language is *immune* (``1*``, ``a^n b^n``, or any language that the model recognises).
 """
 
 from __future__ import annotations
@@ -47,17 +48,17 @@ if TYPE_CHECKING:
     from restrict.corollary2.exact import Unfinished
 
 PATIENCE = 3
-"""Passes of a search that has found nothing before it is given up; one less on top of a pre-restriction."""
+"""A search that has found nothing ends after this many passes; one fewer on top of a pre-restriction."""
 SHARE = 5
-"""The pre-restriction fixes one position in so many at either end."""
+"""At either end the pre-restriction fixes this fraction of the positions: one in five."""
 FULL = 40_000_000
-"""Scores (n^2 a head) up to which a witness is run in full."""
+"""A witness is run in full where that takes at most this many scores (n^2 for each head)."""
 COUNTED = 20_000
-"""Lengths up to which the members are counted before the search."""
+"""Up to this length the members are counted before the search."""
 ASSIGNMENTS = 256
-"""Values of the dependencies that are tried for c > 0."""
+"""The most values of the dependencies that are tried for c > 0."""
 EVERY_LENGTH = 20_000
-"""States of the automaton that may turn "not found" into a proof for all lengths."""
+"""The most states of the automaton that may turn "not found" into a proof for all lengths."""
 
 
 def refute(
@@ -81,22 +82,23 @@ def refute(
         language: a language over the model's alphabet, or its specification (docs/languages.md).
         n: the length, markers included; words have ``n`` symbols less the markers.
         target: the position whose label is meant, ``"last"`` or a number.
-        c: free positions until the label depends on this many inputs, as long as witnesses agree on them.
+        c: positions are freed until the label depends on up to this many inputs, as long as witnesses agree on these.
         seed: the same seed gives the same answer (without ``time``).
         time: seconds for everything together; by default a fixed budget of work.
         exact: the restriction with the most free positions under which the label is constant and membership is open,
             by running every word (up to 2^20 of them) or by SAT. Short lengths (up to 65 536 words, where that takes
-            seconds) are always done exactly. Half of ``time`` is for this; where it does not do, the search takes over.
+            seconds) are always done exactly. Half of ``time`` is for this; if it does not finish, the search follows.
         progress: called with (what is being done, best number of fixed positions so far).
 
     Returns:
-        A :class:`Refutation`, whose witnesses have been run and tested, or an :class:`Immune`, which says by what it is
-        proved that there is none, or a :class:`NoRefutation`.
+        A :class:`Refutation`, whose witnesses have been run and tested; or an :class:`Immune`: it is proved that there
+        is no refutation, and it says how; or a :class:`NoRefutation`: none was found, which proves nothing.
 
     Raises:
         UsageError: a bad argument, or a language over another alphabet.
         ModelError: the model is not defined at ``n``.
-        NotEstablished: a restriction is known to refute the model, but the abstract run cannot confirm it.
+        NotEstablished: the language gives no witnesses for the restriction that was found.
+        ResourceLimit: the model is too deep for the search, or a completion could not be decided.
     """
     task = Task.of(model, n, target=target, seed=seed, time=time, progress=progress)
     task.one_position("a refutation")
@@ -154,7 +156,7 @@ def _every_length(task: Task, language: Language, found: NoRefutation) -> Immune
 
 
 def _exact(task: Task, language: Language) -> Refutation | Immune | Unfinished | None:
-    """The exact answer; where half of the time is over, how many free positions are possible at most, if known."""
+    """The exact answer; where the time for it is over, an upper bound on the free positions, if one is known."""
     from restrict.corollary2.exact import Unfinished, refute_exact
 
     task = task.noting(strategy="exact").until(task.deadline.share(0.5))
@@ -179,7 +181,7 @@ def _language(given: Language | str) -> Language:
 
 
 def _trivial(instance: Instance, language: Language) -> Immune | None:
-    """At this length everything is a member, or nothing: any constant answer is right."""
+    """The answer where at this length every word is a member, or none: then some constant answer is right."""
     for member, text in ((True, "no word"), (False, "every word")):
         try:
             known = language.complete(Restriction.of(instance), {}, member)
@@ -255,7 +257,7 @@ def _bases(instance: Instance, language: Language, seed: int) -> Iterator[tuple[
 
 
 def _certified(task: Task, search: Search, base: Mapping[int, int]) -> Certificate:
-    """The certificate of the best restriction, with what it can spare of the pre-restriction freed."""
+    """The certificate of the best restriction, with the pre-restriction freed as far as that one allows."""
     best = search.best
     assert best.fixed is not None
     fixed, cone = {**base, **best.fixed}, dict(best.cone)
@@ -354,8 +356,8 @@ def _refutation(task: Task, language: Language, certificate: Certificate, optimu
 
 
 def run_witnesses(instance: Instance, words: Sequence[Word], position: int) -> tuple[list[str], str]:
-    """The labels of the words at the target: every variable where that is cheap, else all that the output reads; none
-    where even that is too much.
+    """The labels of the words at the target, by a run of every variable or, where that is long, of what the output
+    reads. There are none where even that is too long.
 
     Args:
         instance: the model at a length.
@@ -380,8 +382,9 @@ def run_witnesses(instance: Instance, words: Sequence[Word], position: int) -> t
 def count_errors(instance: Instance, language: Language, certificate: Certificate) -> Errors | None:
     """How many inputs under the restriction are labelled wrongly.
 
-    With one label: all members or all others, known where the model says what it accepts, else the fewer of the two.
-    With dependencies the same for each of their values, summed. ``None`` where the language cannot count.
+    With one label: all members or all others where the model says what it accepts, else the smaller of the two numbers.
+    With dependencies, the same is summed over their values. ``None`` where the language cannot count its members, or
+    there are too many values.
 
     Cost: one count of the language for each value of the dependencies, at most ``ASSIGNMENTS``.
 
@@ -412,7 +415,7 @@ def count_errors(instance: Instance, language: Language, certificate: Certificat
 
 
 def _immune(task: Task, language: Language, refused: int) -> NoRefutation:
-    """What the plain search finds is an example of a forcing restriction that decides membership."""
+    """The answer "not found", with an example from the search without a guard: a restriction that forces the label."""
     instance = task.instance
     search = Search(task.noting(strategy="goal"), patience=1)
     with suppress(KeyboardInterrupt):

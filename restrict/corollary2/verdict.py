@@ -1,4 +1,4 @@
-"""What :func:`restrict.refute` answers where there is no refutation to show."""
+"""The answers of :func:`restrict.refute` that are not refutations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Immune:
     Attributes:
         model_name, language, n: what was asked about; ``n`` counts the markers.
         reason: by what this is proved.
-        exact: the model recognises the language at this length, which was seen on every word.
+        exact: the label tells members from non-members at this length, as every word or a proof for all lengths shows.
         example: a forcing restriction that decides membership, if one was met.
     """
 
@@ -36,8 +36,10 @@ class Immune:
 
 @dataclass(frozen=True, eq=False)
 class NoRefutation:
-    """No refutation was found, which proves nothing; the fields are those of :class:`Immune`, and ``most``: proved is
-    that a refutation leaves at most so many positions free (``None``: nothing is)."""
+    """No refutation was found, which proves nothing; the fields are those of :class:`Immune`.
+
+    ``most``: proved is that a refutation leaves at most this many positions free; ``None``: no such bound is known.
+    """
 
     model_name: str
     language: str

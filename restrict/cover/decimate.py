@@ -1,4 +1,4 @@
-"""Decimation: belief propagation says which literals are surest; set some, and repeat.
+"""Decimation: belief propagation finds the surest literals; set some of them, and repeat.
 
 After the hitting-set decimation of Mezard & Tarzia (Phys. Rev. E 76, 041124, 2007).
 """
@@ -28,7 +28,7 @@ def decimate(problem: CoverProblem, budget: int | None = None, seed: int = 0, ro
         problem: the covering problem.
         budget: decides only whether the status is "captured"; ``None``: any number of inputs is within it.
         seed: of the generator; the same seed gives the same answer.
-        rounds: at least 1; each round sets about 1 / ``rounds`` of what greedy sets. More is slower and better.
+        rounds: at least 1; each round sets about 1 / ``rounds`` of what greedy sets. More rounds are slower and better.
 
     Returns:
         The answer. Its ``statistics`` have the inputs that greedy sets (``greedy``).

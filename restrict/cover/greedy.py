@@ -1,4 +1,4 @@
-"""Greedy set cover: the literal that captures the most new pairs, again and again."""
+"""Greedy set cover: set the literal that captures the most new pairs, and repeat."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from restrict.kernels.cover_literals import greedy_literals
 
 
 def greedy(problem: CoverProblem, budget: int | None = None, seed: int = 0) -> CoverSolution:
-    """Most newly captured pairs per newly set input, ties at random, until all are captured or the budget is used up.
+    """Set what newly captures the most pairs per input, ties at random, until all are captured or the budget is spent.
 
     One-literal cubes: O(literals) with a bucket queue. Larger cubes: a priority queue with re-evaluation.
 
     Args:
         problem: the covering problem.
-        budget: most inputs set beyond the prior ones, at least 0; ``None``: as many as it takes.
+        budget: most inputs set beyond the prior ones, at least 0; ``None``: as many as are needed.
         seed: breaks ties; the same seed gives the same answer.
 
     Returns:
-        The answer; it is "partial" where the budget is used up first or a pair cannot be captured.
+        The answer; it is "partial" where the budget is spent first or a pair cannot be captured.
     """
     symbols = greedy_symbols(problem.core, np.random.default_rng(seed), budget)
     return solution_of(problem, symbols, budget, "greedy", {})
@@ -36,7 +36,7 @@ def greedy_symbols(core: Core, rng: np.random.Generator, budget: int | None) -> 
     Args:
         core: the problem after the prior assignment.
         rng: breaks ties.
-        budget: most inputs set, at least 0; ``None``: as many as it takes.
+        budget: most inputs set, at least 0; ``None``: as many as are needed.
 
     Returns:
         int64, shape (m,): the symbol of each input, -1 = free.

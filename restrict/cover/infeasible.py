@@ -22,7 +22,7 @@ from restrict.sat.drat_check import ProofError, check_refutation
 
 @dataclass(frozen=True, eq=False)
 class InfeasibilityProof:
-    """Why no complete answer sets at most ``budget`` inputs; ``kind`` says which of the other fields is the reason."""
+    """Why no complete answer sets at most ``budget`` inputs; ``kind`` says which of the other fields has the proof."""
 
     budget: int
     kind: Literal["pair", "packing", "sat"]
@@ -38,7 +38,7 @@ class InfeasibilityProof:
             problem: the problem that the proof is about.
 
         Raises:
-            NotEstablished: it does not show what it says.
+            NotEstablished: it does not prove this.
         """
         if self.kind == "pair":
             good = self.pair in problem.core.dead

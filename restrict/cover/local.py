@@ -19,14 +19,14 @@ from restrict.kernels.cover_literals import exchange_literals
 BLOCK = 2048
 """Steps between two looks at the clock."""
 SAMPLE = 64
-"""Held literals looked at for the cheapest one to drop (best from multiple selections)."""
+"""Held literals among which the cheapest one to drop is chosen (best from multiple selections)."""
 
 
 def local(
     problem: CoverProblem, budget: int | None = None, seed: int = 0, time: float | None = None,
     steps: int | None = None, rounds: int = ROUNDS,
 ) -> CoverSolution:  # fmt: skip
-    """From the better of greedy and decimation, row-weighting exchange: drop two, add one, weights on uncaptured pairs.
+    """Local search from a greedy or decimated cover: drop two literals, add one, with weights on uncaptured pairs.
 
     Stops after ``steps`` (default: 10 per input set at the start, at least 20 000; same seed, same answer), after
     ``time`` seconds, or once the budget is met. A step costs about SAMPLE + degree * cubes per pair.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
 MOST_READERS = 5_000
-"""An input that more pairs read is refused by the conflict graph: it has an edge for each two of them."""
+"""The conflict graph refuses an input that more pairs read: it would have an edge for each two of them."""
 ITERATIONS = 200
 SLACK = 1e-7
 """The weights found are raised by this share, so that the inequality holds with room for rounding."""
@@ -107,7 +107,7 @@ def local_lemma(problem: CoverProblem, q: float, delta: float | None = None) -> 
 
 
 def conflict_graph(problem: CoverProblem) -> nx.Graph[int]:
-    """The graph of the local lemma: two pairs are neighbours when some cubes of theirs read one input.
+    """The graph of the local lemma: two pairs are neighbours when cubes of both read the same input.
 
     For analysis and drawing of small problems; :func:`local_lemma` goes through the same neighbours on arrays.
 
@@ -119,7 +119,7 @@ def conflict_graph(problem: CoverProblem) -> nx.Graph[int]:
         that both read. Cost: the sum of the squares of the numbers of pairs that read an input.
 
     Raises:
-        UsageError: an input is read by over ``MOST_READERS`` pairs.
+        UsageError: an input is read by more than ``MOST_READERS`` pairs.
     """
     import networkx as nx
 

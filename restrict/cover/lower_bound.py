@@ -3,8 +3,8 @@
 Give pair p an integer V(p) >= 0, and spread it: ``load(l) = sum_p share(p, l) V(p)``, where for every cube C of p the
 shares of C's literals add up to at least K. Any complete answer S satisfies a cube of every pair, so ``sum over S of
 load >= K sum V``; and t inputs carry at most the sum of the t largest input loads (an input's load: its heaviest
-symbol). So the least t whose t largest loads reach ``K sum V`` is a lower bound. Any V will do: V is the certificate,
-and checking it is integer arithmetic. V comes from disjoint pairs and from the dual of the LP relaxation.
+symbol). So the least t whose t largest loads reach ``K sum V`` is a lower bound. Every V gives a bound: V is the
+certificate, and checking it is integer arithmetic. V comes from disjoint pairs and from the dual of the LP relaxation.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ SCALE = 1 << 20
 SHARES = 5040
 """K for cubes of several literals (1..10 divide it, larger sizes are rounded up); K = 1 where all are single."""
 DUAL_STEPS, DUAL_LOOKS, PATIENCE = 40, 25, 4
-"""Primal-dual steps between two looks at the bound; most looks in all, and in a row without a better bound."""
+"""Primal-dual steps between two looks at the bound; the most looks in all, and the most in a row without a better
+bound."""
 
 
 @dataclass(frozen=True, eq=False)

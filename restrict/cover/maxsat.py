@@ -17,8 +17,9 @@ from restrict.sat.limit import alarm
 def maxsat(problem: CoverProblem, budget: int | None = None, *, time: float | None = None) -> CoverSolution:
     """The minimum number of set inputs by RC2 (Ignatiev, Morgado & Marques-Silva, JSAT 11, 2019).
 
-    ``lower`` is then RC2's word; :func:`sat` with one less is the proof. Over the budget: the answer of :func:`sat`.
-    Out of time: local search's answer with the packing bound, and ``statistics["timeout"] = 1``.
+    ``lower`` then rests on RC2 alone; :func:`sat` with a budget of one less gives a proof. Where the minimum is over
+    the budget, the answer is that of :func:`sat`. Out of time: local search's answer with the packing bound, and
+    ``statistics["timeout"] = 1``.
 
     Args:
         problem: the covering problem.

@@ -1,9 +1,9 @@
 """Stage 3 as Hahn has it: random fixing, then Moser-Tardos resampling.
 
-Every free input independently becomes a uniform symbol with probability q and else stays free. Bad event X(p): pair p
+Each free input independently becomes a uniform symbol with probability q, or else stays free. Bad event X(p): pair p
 is uncaptured; X0: more than ``(1 + delta) q m`` of the m free inputs are set. While some X(p) holds, redraw all inputs
 of p (Moser & Tardos, "A constructive proof of the general Lovasz local lemma", J. ACM 57(2), 2010).
-:mod:`restrict.cover.local_lemma` says when that must end.
+:mod:`restrict.cover.local_lemma` tells when this is certain to end.
 """
 
 from __future__ import annotations

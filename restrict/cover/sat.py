@@ -21,8 +21,8 @@ def sat(
 ) -> CoverSolution:  # fmt: skip
     """Decide whether ``budget`` (None: any number) suffices; "impossible" comes with a checked proof.
 
-    An answer within the budget is made minimal by deletion. ``proof = False`` skips the proof and its check; the
-    answer then does not verify.
+    An answer within the budget is made minimal by deletion. ``proof = False`` skips the proof and its check; an
+    "impossible" then does not verify.
 
     Args:
         problem: the covering problem.

@@ -50,7 +50,7 @@ class CoverSolution:
             budget: most inputs set beyond the prior ones; ``None``: any number.
 
         Raises:
-            NotEstablished: the first thing that is not so.
+            NotEstablished: something is wrong; the message names the first such thing.
         """
         problem, prior = self.problem, self.problem.fixed
         if self.assignment.shape != prior.shape or np.any(

@@ -34,7 +34,7 @@ def solve(
         budget: most inputs set beyond the prior ones; None: as few as possible.
         seed: of the generator behind every random choice; without ``time`` the answer depends on nothing else.
         time: seconds for local search, SAT and MaxSAT; None: their own deterministic stopping rules.
-        steps, rounds: of local search; of decimation (more is slower and better).
+        steps, rounds: of local search, and of decimation; more are slower and better.
         q, cap, delta: of resampling (:func:`restrict.cover.moser_tardos.resample`).
         proof: whether "impossible" must come with a checked proof (SAT).
 
@@ -43,7 +43,8 @@ def solve(
 
     Raises:
         UsageError: an unknown solver or a value out of range.
-        ResourceLimit: MaxSAT, or SAT forced by name, out of time.
+        ResourceLimit: SAT, asked for by name or by ``auto``, is out of time.
+        NotEstablished: the proof that a budget is impossible does not check.
     """
     if solver not in SOLVERS:
         raise UsageError(f"no solver {solver!r}: choose one of {', '.join(SOLVERS)}")
@@ -68,7 +69,8 @@ def _auto(
     problem: CoverProblem, budget: int | None, seed: int, time: float | None, steps: int | None, rounds: int,
     proof: bool,
 ) -> CoverSolution:  # fmt: skip
-    """Local search; then, where it is small enough, the optimum, or the budget's verdict by bound and by SAT."""
+    """Without a budget, MaxSAT where the problem is small. Else local search; where it misses the budget, the packing
+    bound and, where the problem is not large, SAT."""
     size = len(problem.core.cube_lit)
     if len(problem.core.dead) or (budget is None and size <= SMALL):
         return maxsat(problem, budget, time=time)

@@ -8,9 +8,9 @@ arguments' values is too large to tabulate, good *points* are sampled, cheapest 
   pair is the cheapest one);
 - an argument that is the query of others is a *root*: the values of the others depend on its own;
 - the cheapest combinations are evaluated, all at once; each good one is a box of single values;
-- a box grows by leaving an argument out, all its values being good: what need not be forced costs nothing.
+- a box grows by leaving out an argument all of whose values are good: what is not forced costs nothing.
 
-Prices only order the alternatives; what a box really takes is found by meeting its goals.
+Prices only order the alternatives; what a box really costs is found by meeting its goals.
 """
 
 from __future__ import annotations
@@ -27,37 +27,37 @@ from restrict.force.state import ForcingState
 from restrict.model.program import Head, Map, Variable
 
 SYMBOLS, STRIDE = 24, 7919
-"""Symbols of a large alphabet that one token is tried with, and how far apart those of neighbours begin."""
+"""How many symbols of a large alphabet are tried at a token, and how far apart the first ones of two neighbours are."""
 PAIRS, COSTLY_PAIRS = 5, 16
-"""Pairs of a row that are looked at as anchors; where a row is costly, more of them instead of more rows."""
+"""How many pairs of a row are priced as anchors; more where a row is costly, and other rows cost more than pairs."""
 QUERIES, ROOTS = 3, 64
-"""Values of a query that is no argument, and of the roots together, that are tried."""
+"""How many values of a query that is not an argument, and how many choices of the roots' values, are tried."""
 CLOSE, CLOSE_SCORES = 1, 300_000_000
-"""Depth of the variables whose price is looked at closely, and scores that one look may take."""
+"""A variable is priced closely only up to this depth, and where one look takes at most this many scores."""
 ENOUGH = 1.5
-"""A box this near to the cheapest possible is taken for a price without looking at other roots."""
+"""A box whose price is within this of the cheapest possible one ends the search: other roots are not tried."""
 HOPELESS = 1e6
-"""The price of what cannot be."""
+"""The price of what is impossible."""
 SCORES, WIDE_SCORES, CLOSE_LOOK = 6_000_000_000, 9_000_000_000, 150_000_000
-"""Scores that the rows for all choices of the roots may take, in a wide model, and those of a variable that is looked
-at closely; one choice is always tried."""
+"""The most scores for the rows of all choices of the roots: in general, in a wide model, and for a variable that is
+priced closely. One choice is always tried."""
 A_POSITION = 2**26
-"""The same for each position of a short wide instance, where little can be saved."""
+"""In a wide model there is also this limit for each position, so that short instances take less."""
 HUNGRY = 16
-"""Choices of the roots that are gone into, whatever they take, while no box has been found at all."""
+"""While no box has been found at all, this many choices of the roots are tried, whatever they cost."""
 SCORES_A_STEP = 12_000
-"""Scores that take as long as a step of work."""
+"""This many scores take as long as one step of work."""
 PRICING = 16
-"""Boxes with as many arguments left out that are looked at for a price."""
+"""For a price, only this many boxes are looked at for each number of arguments left out."""
 FIRST_LOOK = 64
-"""Choices of the roots that are ordered by the best pair of every row, before the first of them are gone into."""
+"""At most this many choices of the roots are ordered by the best pair of every row before the first one is tried."""
 Wish = tuple[str, int, frozenset[int]]
-"""That a node lie within these values."""
+"""A node and a set: its values are to lie in the set."""
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """What choices, gone into one after the other, may take together: scores, and work besides."""
+    """The scores and the work that several choices, tried one after the other, may take together."""
 
     state: ForcingState
     scores: int
@@ -66,7 +66,7 @@ class Effort:
 
     @staticmethod
     def of(state: ForcingState, most: int) -> Effort:
-        """From now on so many scores."""
+        """At most ``most`` scores from now on."""
         return Effort(state, state.scores, state.work, most)
 
     def spent(self, done: int) -> bool:
@@ -84,7 +84,7 @@ Choice = tuple[tuple[int, float], ...]
 
 @dataclass(frozen=True, slots=True)
 class WideBox:
-    """A value per argument, or ``LEFT_OUT``; ``price`` is about the tokens that it takes."""
+    """A value per argument, or ``LEFT_OUT``; ``price`` estimates the tokens that the box takes."""
 
     price: float
     sides: tuple[int, ...]
@@ -98,7 +98,7 @@ class BoxFinder:
         weight: a rough number of tokens that force a node of a variable.
         rng: for the choice of symbols, and for ``noise``, the relative error put on every price.
         symbols: where a position may only be fixed to one symbol, that symbol.
-        known: prices found before, which are kept up; they may have been found under other facts.
+        known: prices found before, perhaps under other facts; new prices are added to it.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class BoxFinder:
     # ------------------------------------------------------------ prices
 
     def price(self, name: str, i: int, allowed: frozenset[int]) -> float:
-        """About the tokens that keep a node within ``allowed``: looked at closely only near the tokens."""
+        """An estimate of the tokens that keep a node within ``allowed``; close only for variables near the tokens."""
         values = self.state.values(name, i)
         if covers(allowed, values):
             return 0.0
@@ -140,7 +140,7 @@ class BoxFinder:
         return min(found, default=3 * self.weight(variable.name))
 
     def _scores(self, variable: Variable) -> int:
-        """About the scores that one look at a node takes, for each choice of the roots."""
+        """An estimate of the scores that one look at a node takes, for each choice of the roots."""
         if isinstance(variable, Head):
             key = self.instance.key(variable)
             return self.instance.n * (self.instance.domains[key] if key else 1) + self.state.row_charge
@@ -164,7 +164,7 @@ class BoxFinder:
     def _symbols(self, i: int, values: Sequence[int], most: int) -> Prices:
         if self.symbols is not None:
             return {self.symbols[i]: 1.0} if self.symbols.get(i) in values else {}
-        # Always the same symbols at a position: another symbol is another row, and rows of large alphabets are costly.
+        # Always the same symbols at a position: another symbol means another row, and long rows are costly.
         start = i * STRIDE % len(values) if len(values) > most else 0
         return {int(values[(start + t) % len(values)]): 1.0 for t in range(min(most, len(values)))}
 
@@ -177,7 +177,7 @@ class BoxFinder:
         return found
 
     def row_prices(self, head: Head, i: int, u: int) -> Prices:
-        """Values of a row by its first pairs: the anchor's price, and that of excluding the pairs above it."""
+        """Prices of values by the first pairs of a row: that of the anchor and of excluding the pairs above it."""
         state, key = self.state, self.instance.key(head)
         first, stop = self.instance.visible(head, i)
         if first >= stop:
@@ -197,7 +197,7 @@ class BoxFinder:
         return found
 
     def _threat(self, head: Head, j: int, pairs: dict[int, set[int]], v: int) -> float:
-        """What making the pairs at ``j`` harmless takes where only ``v`` is wanted."""
+        """The price of making the pairs at ``j`` harmless where only ``v`` is wanted."""
         key = self.instance.key(head)
         bad = {w for w, results in pairs.items() if results != {v}}
         if not bad:
@@ -212,7 +212,7 @@ class BoxFinder:
         return excluded if head.value == key else min(excluded, self.price(head.value, j, frozenset((v,))))
 
     def _values_of(self, head: Head, i: int, u: int, j: int, w: int) -> Prices:
-        """What a win of the pair gives, and what forcing that takes besides the key."""
+        """The values that a win of the pair can give, with the prices of forcing them besides the key."""
         if head.value == self.instance.key(head):
             return {w: 0.0}
         if j == i and head.value == self.instance.query(head):
@@ -249,8 +249,8 @@ class BoxFinder:
     ) -> Iterator[Axes]:
         """For each choice of the roots, cheapest first, the priced values of every argument.
 
-        Beyond the effort that they may take, it goes on while nothing is ``found``: what a goal that is given up
-        costs, excluding all that is above another anchor, is far more.
+        While nothing is ``found``, it goes on beyond the allowed effort, up to ``HUNGRY`` choices. To give the goal up
+        would cost far more: all that is above another anchor would have to be excluded.
         """
         roots = self.roots(variable)
         lists = [self._listed(self.prices(a, i, given, ROOTS)) for a in roots]
@@ -269,7 +269,7 @@ class BoxFinder:
                 yield axes
 
     def _ordered(self, variable: Map, i: int, given: Mapping[str, int], choices: list[Choice]) -> list[Choice]:
-        """Choices of the roots by what the anchors of the others' best pairs take; those not looked at come last."""
+        """Choices of the roots by the price of the other arguments' best pairs as anchors, those not priced last."""
         roots, effort = self.roots(variable), Effort.of(self.state, self.most // 2)
         priced: list[tuple[float, int, Choice]] = []
         for turn, choice in enumerate(choices[:FIRST_LOOK]):
@@ -281,7 +281,7 @@ class BoxFinder:
         return [choice for _, _, choice in sorted(priced)] + choices[len(priced) :]
 
     def _first_price(self, name: str, i: int, given: Mapping[str, int]) -> float:
-        """What the best pair of a head takes as an anchor, where its query is given."""
+        """The price of a head's best pair as an anchor, where its query is given; 0 where it is not."""
         variable = self.variables.get(name)
         query = self.instance.query(variable) if isinstance(variable, Head) else None
         if not isinstance(variable, Head) or (query is not None and query not in given):
@@ -318,23 +318,23 @@ class BoxFinder:
 
 
 def covers(allowed: frozenset[int], values: Collection[int]) -> bool:
-    """Whether all values are allowed; most questions are settled by the numbers alone.
+    """Whether all values are allowed; mostly the sizes of the two sets decide.
 
     Args:
         allowed: values 0..domain - 1.
-        values: distinct ones, too.
+        values: distinct values 0..domain - 1.
 
     Returns:
-        Whether ``allowed`` includes them.
+        Whether ``allowed`` includes all of ``values``.
     """
     return len(values) <= len(allowed) and allowed.issuperset(values)
 
 
 def feasible(state: ForcingState, head: Head, i: int, u: int) -> Iterator[tuple[int, int]]:
-    """The pairs of a row, best first, down to the floor, without those that a look at a thin key rules out.
+    """The pairs of a row, best first, down to the floor, without those that are impossible for a thin key.
 
-    A map is *thin* where its arguments have fewer combinations than its domain has values: then most values are
-    impossible at any position even with nothing fixed, and a look costs no token.
+    A map is *thin* where its arguments have fewer combinations than its domain has values: then some values are
+    impossible at any position even with nothing fixed, and to examine it costs no token.
     """
     key = state.instance.key(head)
     thin = key is not None and is_thin(state, key)

@@ -1,8 +1,8 @@
 """Confirmation by cases: free positions over which a certificate is split (Theorem A' of docs/trusted-base.md).
 
-The abstract run keeps no correlations between nodes, so a restriction may force the output without its seeing it.
-Filling a few free positions in every way brings the correlations back; on full inputs the run is exact, so some split
-always does it. The greedy choice adds the position that leaves the fewest branches open.
+The abstract run keeps no correlations between nodes, so a restriction may force the output although the run does not
+show it. Filling a few free positions in every way brings the correlations back; on full inputs the run is exact, so
+some split always shows it. The greedy choice adds the position that leaves the fewest branches open.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from restrict.model.program import Instance
 from restrict.task import Task
 
 MOST = 8
-"""Positions that the search splits over; the branches grow exponentially."""
+"""The most positions that the search splits over; the branches grow exponentially."""
 BRANCHES = 256
-"""Branches of a split that is looked for."""
+"""The most branches of a split that is searched for."""
 MOST_LEAVES, QUICK_LEAVES = 4096, 256
-"""Leaves of a tree that is looked for, and of one whose questions are not compared."""
+"""The most leaves of a tree, and of a tree whose questions are not compared."""
 COMPARED, OTHERS = 12, 0.3
-"""Positions, of those that leave most open, among which a question is chosen by looking at its cases; and what the
-easier cases count. What is left open is the sum of :meth:`Looking.open_tokens`: by how much a token is read where V is
-not one value. (Numbers of open cases, of tokens or of nodes read gave trees of 10^6 to 10^13 leaves where this one
-gave hundreds.)"""
+"""How many positions, of those that leave most open, are compared by their cases to choose a question; and the weight
+of the cases other than the worst one. What is left open is measured by the sum of :meth:`Looking.open_tokens`. (The
+numbers of open cases, of tokens or of nodes read gave trees of 10^6 to 10^13 leaves where this sum gave hundreds.)"""
 MOST_LOOKS, QUICK_NODES, LONG_NODES = 40_000, 8_000, 200_000
-"""Runs that the choice of questions may take; nodes examined by all the runs of a tree whose questions are not
-compared, and by those of one whose questions are: half a second, and some seconds, in Python."""
+"""The most runs for the choice of questions; and the most nodes examined by all runs of a tree whose questions are not
+compared (half a second in Python), and of a tree whose questions are compared (some seconds)."""
 QUICK_RUNS, FASTER = 60, 12
-"""Runs of all variables at one position, besides, for programs of many maps; how much more is looked at on kernels."""
+"""This many nodes for each variable are added to ``QUICK_NODES``, for programs of many maps; and how many times as many
+nodes are examined on kernels."""
 QUICK_SCORES, NEVER_SCORES = 10_000_000, 2**62
-"""Scores computed by all the runs of a tree whose questions are not compared."""
+"""The most scores computed by all runs of a tree whose questions are not compared; for others there is no limit."""
 OVER, OPEN = 1024, 64
-"""Branches of a split that is given, and how many of them may be unsettled when it is extended."""
+"""The most branches of a given split, and the most of them that may be unsettled where the split is extended."""
 WORK = 1_000_000
-"""Abstract runs on demand that one search may take, times n^2 (what a run may cost): about a second."""
+"""The most abstract runs on demand for one split, times n^2 (the cost of a run): about a second."""
 
 
 def confirm(task: Task, fixed: Mapping[int, int], shared: Looking | None = None) -> Certificate | None:
@@ -65,10 +65,10 @@ def confirm(task: Task, fixed: Mapping[int, int], shared: Looking | None = None)
 
 
 def confirm_by_cases(task: Task, fixed: Mapping[int, int], most: int = MOST) -> Certificate | None:
-    """The certificate that a restriction forces the label at the target, split over as few positions as greed finds.
+    """The certificate that a restriction forces the label at the target, split over few positions, chosen greedily.
 
-    ``None`` where ``most`` positions and the runs that ``WORK`` allows do not do it (or two branches give two labels:
-    the output is not forced). Cost: a lazy abstract run per open branch, free position that it reads, and symbol.
+    ``None`` where ``most`` positions and the runs that ``WORK`` allows are not enough (or two branches give two labels:
+    the output is not forced). Cost: an abstract run on demand per open branch, free position that it reads, and symbol.
     """
     split = find_split(task.instance, dict(fixed), task.one_position("a split"), min(most, MAX_SPLIT))
     if split is None:
@@ -99,7 +99,7 @@ def confirm_by_tree(
         shared: runs of the same instance at the target, whose ordered rows are used.
 
     Returns:
-        The certificate, or ``None`` where these bounds do not do it or the label is not forced.
+        The certificate, or ``None`` where these bounds are too small or the label is not forced.
 
     Raises:
         OutOfTime: the task's deadline has passed.
@@ -186,8 +186,9 @@ class _Growing:
 
 
 def confirm_over(task: Task, fixed: Mapping[int, int], split: Collection[int], most: int) -> Certificate | None:
-    """The certificate that the label depends on a few positions only, case by case over these and, where that does not
-    do, over more that greed finds.
+    """The certificate that the label depends on a few positions only, case by case over these.
+
+    Where these are not enough, more positions are added greedily.
 
     Cost: an abstract run on demand for each way to fill the positions, and again for each position that is tried.
 
@@ -198,7 +199,7 @@ def confirm_over(task: Task, fixed: Mapping[int, int], split: Collection[int], m
         most: positions in all, at most.
 
     Returns:
-        The certificate, with at most ``most`` dependencies; ``None`` where greed finds none.
+        The certificate, with at most ``most`` dependencies; ``None`` where the greedy choice finds none.
     """
     most = min(most, MAX_SPLIT)
     chosen, symbols = tuple(sorted(split)), len(task.instance.model.alphabet)
@@ -231,8 +232,8 @@ def confirm_over_any(
 ) -> tuple[Certificate | None, int]:
     """As :func:`confirm_over`, with every set of positions that includes the given ones, the smallest first.
 
-    A set that includes another one confirms whatever that one does, so where nothing is found within the looks no
-    split over ``most`` positions shows it.
+    A set that includes another one confirms whatever that one confirms. So where nothing is found and looks are left,
+    no split over ``most`` positions shows it.
 
     Args:
         task: the output.
@@ -274,7 +275,7 @@ def _busiest(task: Task, branches: Sequence[dict[int, int]]) -> int | None:
 def find_split(
     instance: Instance, fixed: dict[int, int], position: int, most: int
 ) -> tuple[tuple[int, ...], Cone] | None:
-    """Positions, and the nodes that the branches need."""
+    """The positions of a split, chosen greedily, and the nodes that its branches need; ``None`` where none is found."""
     symbols = range(len(instance.model.alphabet))
     cones: dict[str, set[int]] = {}
     labels, cone = _look(shared := Looking(instance, position), fixed)

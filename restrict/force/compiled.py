@@ -1,9 +1,9 @@
-"""The abstract run on demand, on kernels: the search's quick twin of :class:`restrict.force.on_demand.OnDemandState`.
+"""The abstract run on demand, on kernels: the fast twin of :class:`restrict.force.on_demand.OnDemandState`.
 
-One :class:`CompiledRun` serves many restrictions of one instance: rows and tables of maps are ordered once, when the
-first run wants them, and a run costs microseconds for each node that it reads. So trees of cases, deletion and words
-drawn at random are looked at by the thousand. Values, tokens read and cones are those of the run in Python
-(tests/test_compiled_run.py); certificates are made from a fresh run anyway.
+One :class:`CompiledRun` serves many restrictions of one instance: rows are ordered and maps are tabulated once, when
+the first run needs them, and a run costs microseconds for each node that it reads. So thousands of cases, deletions
+and random words can be tried. Values, tokens read and cones are those of the run in Python
+(tests/test_compiled_run.py); a certificate is always made from a fresh run.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from restrict.model.program import Head, Instance, Map, Variable, mentions, rule
 from restrict.model.rules import Callback
 
 MOST_NODES, MOST_WORDS, MOST_KEYS = 2**22, 2**22, 64
-"""Nodes, words of all V, and values of a key other than the position, for which arrays are made."""
+"""The most nodes, words of all V, and values of a key other than the position, for which arrays are made."""
 MOST_CELLS, ONE_TABLE, SMALL_TABLE, MOST_PAIRS = 2**24, MAX_IMAGE, 2**12, 2**23
-"""Values of all tables, of one, and of one that is a callable, and pairs of all rows, that are kept."""
+"""The most values of all tables, of one table, and of one table of a callable, and the most pairs of all rows, that
+are kept."""
 MASKS = ("none", "past", "strict_past", "future", "strict_future")
 
 
@@ -42,7 +43,7 @@ def supported(instance: Instance) -> bool:
 
 
 class TooMuch(Exception):
-    """The rows or tables that a run wants are too large to be kept."""
+    """The rows or tables that a run needs are too large to be kept."""
 
 
 class CompiledRun:
@@ -51,7 +52,7 @@ class CompiledRun:
     Args:
         instance: the model at its length, :func:`supported`.
         position: that of the output.
-        shared: a state of the same instance, whose ordered rows are used and added to.
+        shared: a state of the same instance; the rows that it has ordered are used, and new ones are added to it.
     """
 
     def __init__(self, instance: Instance, position: int, shared: ForcingState | None = None) -> None:
@@ -224,7 +225,7 @@ class CompiledRun:
             self._store(row)
 
     def _store(self, row: int) -> None:
-        """The pairs of a row that are listed go behind all others."""
+        """Put the listed pairs of a row behind all others."""
         rows = self.listed[row]
         if rows.arrays is None:
             self.state.extend(rows)

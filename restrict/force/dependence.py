@@ -1,8 +1,8 @@
-"""What a node depends on, on demand, and given up where that is much: the search's own twin of rules 3 to 6.
+"""What a node depends on, computed on demand and given up where that is too much: rules 3 to 6, for the search.
 
 :class:`DependenceState` computes V and D of docs/trusted-base.md from a target backwards, and only what it reads. A
-bound on D, ``most``, keeps this short at any length: a row ends as soon as its candidates pull in more free positions,
-and a node that depends on more is one that was not examined.
+bound on D, ``most``, keeps this short at any length: a row ends as soon as its candidates depend on more free
+positions, and a node that depends on more counts as not examined.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class DependenceState(OnDemandState):
             most: the largest set of interest.
 
         Returns:
-            The positions, or ``None`` where they are more than ``most``, or the effort too much.
+            The positions, or ``None`` where there are more than ``most``, or the effort exceeds ``limit``.
         """
         self.tokens = {**self.pinned, **{i: (a,) for i, a in fixed.items()}}
         self.facts.clear()

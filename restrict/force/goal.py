@@ -1,6 +1,6 @@
 """Goal-directed capture: force the output by working backwards (theory of the project, section 6).
 
-A goal asks that the value set of a node lie within a given set. It is met
+A goal is that the value set of a node lies within a given set. It is met
 
 - at a token: by fixing the position;
 - at a map: by goals on its arguments that keep them in a box on which the map stays in the set;
@@ -49,11 +49,12 @@ PRICED = 32
 
 
 VALUES_A_STEP = 64
-"""Values of a large alphabet that are gone through in the time of a step of work."""
+"""Going through this many values of a large alphabet takes as long as one step of work."""
 SLACK = 8
-"""In a wide model an anchor with so many more pairs above it than another one takes tokens is not looked for."""
+"""In a wide model, the search for anchors ends where more positions have harmful pairs above the next anchor than the
+price of the cheapest anchor found, by more than this."""
 TOO_MUCH = 3
-"""In a wide model, an anchor is not tried where its price is so many times the tokens that are left."""
+"""In a wide model, an anchor is not tried where its price is over this many times the tokens that are left."""
 GUARDED = 4
 """How many more anchors than alternatives a search with a guard looks at."""
 
@@ -95,15 +96,15 @@ class Manner:
 
 
 def _no_tick() -> None:
-    """Nobody waits for a sign."""
+    """Do nothing: no progress is wanted."""
 
 
 class Solver:
     """One search over a :class:`ForcingState`, deterministic for a generator ``rng``.
 
-    ``tick`` is called now and then. With ``symbols`` a position may only be fixed to its symbol there, with ``guard``
-    only to what the guard allows, which is asked for ``guarded`` anchors more; ``prices`` are kept from search to
-    search.
+    ``tick`` is called now and then. With ``symbols`` a position may only be fixed to its symbol there; with ``guard``
+    only to what the guard allows, and ``guarded`` more anchors are looked at. ``prices`` are kept from one search to
+    the next.
     """
 
     def __init__(
@@ -333,7 +334,7 @@ class Solver:
             if (len(found) >= wanted and not go_on) or max(len(threats), steps // 4) > cap:
                 break
             if self.state.wide and one_each and found and len(threats) > min(price for price, _, _ in found) + SLACK:
-                break  # a list of a large alphabet is not extended for an anchor that takes that many more tokens
+                break  # an anchor that takes so many more tokens is not worth listing more pairs of a large alphabet
         else:
             last = [self._exclude(head, goal, key, p, bad) for p, bad in threats.items()]
             if all(last):
@@ -343,7 +344,7 @@ class Solver:
                 yield goals
 
     def _possible(self, goal: Goal) -> bool:
-        """Whether a goal is not excluded by the node's values, which for maps of maps are looked at first.
+        """Whether the node's values do not exclude a goal; maps, and the maps that they read, are examined first.
 
         An impossible anchor would use up one of the few alternatives that are tried.
         """
@@ -380,8 +381,7 @@ class Solver:
         return goals
 
     def _exclude(self, head: Head, goal: Goal, key: str | None, j: int, bad: list[int]) -> Goal | None:
-        """A goal that makes the pairs ``(j, bad)`` impossible, or else their value allowed; ``None`` if neither can
-        be."""
+        """A goal that makes the pairs ``(j, bad)`` impossible, or else their value allowed; ``None`` if none does."""
         if head.value != key:
             possible = goal.allowed.intersection(self.state.values(head.value, j))
             rest = frozenset(self.state.values(key, j)).difference(bad) if key else frozenset()

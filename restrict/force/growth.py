@@ -31,18 +31,19 @@ POINTS = 768
 MOST_LEVELS = 1_000
 """More arguments than a map has."""
 LINE, BOX_POINTS, LINES, LEVEL = 256, 4096, 40_000, 192
-"""Values of an argument that may be left out, points of a box, points evaluated and boxes looked at in one growth."""
+"""The most values of an argument that may be left out, points of a box, points evaluated for one choice of the left-out
+arguments, and boxes kept for each number of them."""
 TABLE, BOXES = 4096, 60_000
-"""Points and boxes of a product small enough to look at all boxes."""
+"""All boxes are looked at where a product has at most this many points and boxes."""
 PROBES = 3
-"""Values tried first on a long line."""
+"""Points of a large box that are tried first."""
 LEFT_OUT = -1
 """The side of an argument that is left out."""
 
 
 @dataclass(frozen=True, eq=False)
 class Growth:
-    """Good boxes of one map goal, for one choice of the roots after the other.
+    """Good boxes of one map goal, for each choice of the roots in turn.
 
     ``full`` are the arguments' values; ``loose`` the arguments that may be left out.
     """
@@ -64,7 +65,7 @@ class Growth:
         roots: tuple[str, ...],
         rng: np.random.Generator,
     ) -> Growth:
-        """For the goal that ``variable`` at ``i`` be ``allowed``."""
+        """The growth for the goal that V of ``variable`` at ``i`` lies within ``allowed``."""
         inside = np.zeros(state.instance.domains[variable.name], dtype=bool)
         inside[list(allowed)] = True
         full = tuple(np.asarray(state.values(a, i), dtype=np.int64) for a in variable.args)
@@ -148,7 +149,7 @@ class Growth:
         return every[chosen], every_price[chosen]
 
     def _good_boxes(self, boxes: I64) -> NDArray[np.bool_]:
-        """Which boxes are good everywhere; large ones are not looked at."""
+        """Which boxes are good everywhere; of large ones this is not examined, and they count as not good."""
         good = np.zeros(len(boxes), dtype=bool)
         for out in {tuple(np.flatnonzero(row).tolist()) for row in boxes == LEFT_OUT}:
             rows = np.flatnonzero(((boxes == LEFT_OUT) == np.isin(np.arange(boxes.shape[1]), out)).all(axis=1))

@@ -17,7 +17,7 @@ from restrict.arrays import I64
 from restrict.model.program import Instance, Map
 
 MAX_IMAGE = 2**16
-"""Combinations of argument values up to which an image is computed."""
+"""An image is computed where there are at most this many combinations of argument values."""
 
 
 def combinations(sets: Sequence[Sequence[int]]) -> int:

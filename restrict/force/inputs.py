@@ -1,4 +1,4 @@
-"""Forced outputs from inputs: what the output reads on a word forces it, and deletion makes that minimal.
+"""Restrictions from inputs: the symbols that the output reads on a word force it, and deletion makes them minimal.
 
 Where everything is fixed the abstract run is exact, so every word gives an answer, at any depth and width: the tokens
 that the output reads on it (an explanation of the label, in the sense of :mod:`restrict.optimum.explain`). For
@@ -26,11 +26,12 @@ def by_inputs(task: Task) -> tuple[dict[int, int] | None, str]:
 
     Returns:
         Symbol indices by position, and why no more words were tried (``"budget"`` or ``"interrupted"``). The abstract
-        run shows that they force the label. ``None`` where the time is over, or the program is too deep for a run,
-        before one is known. Cost: a run for each token read, word and order, at most ``RUNS`` in all.
+        run shows that they force the label. ``None`` in place of the symbols where none are known when the time is
+        over, or because the program is too deep for a run. Cost: a run for each token read, word and order, about
+        ``RUNS`` in all.
 
     Raises:
-        KeyboardInterrupt: before one is known.
+        KeyboardInterrupt: Ctrl-C before a restriction is known.
     """
     runs = Looking(task.instance, task.one_position("a forced output"))
     rng, best, left = np.random.default_rng(task.seed), None, RUNS

@@ -1,8 +1,8 @@
 """Goals that recur at many positions, met together: the covering problem of Stage 3 inside the goal-directed search.
 
 To capture a row, a rare value often has to be excluded at many positions at once. Met one after the other, each goal
-takes what is cheapest for itself; here every goal first lists a few ways to be met, as cubes of tokens, and the
-covering solver (:mod:`restrict.cover.problem`) chooses one for each so that they share as many tokens as they can.
+takes what is cheapest for itself. Here every goal first lists a few ways to be met, as cubes of tokens, and the
+covering solver (:mod:`restrict.cover.problem`) chooses one for each so that they share many tokens.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from restrict.force.goal import Goal, Solver
 
 LEAST = 4
-"""From so many goals on they are met together."""
+"""Goals are met together where at least this many are open."""
 WAYS = 4
 """Ways listed for each goal."""
 SMALL, TRIES = 150, 3
-"""Literals up to which a covering problem is small, and the greedy answers tried for it."""
+"""The most literals of a small covering problem, and the number of greedy answers tried for it."""
 STEPS = 2_000
 """Steps of local search in a larger one."""
 MANY_SYMBOLS = 64
-"""A goal on a token with more allowed symbols than this lists one of those that no other goal tells apart."""
+"""A goal on a token with more allowed symbols than this lists only one of those that no other goal tells apart."""
 
 Tokens = frozenset[tuple[int, int]]
 Steps = list[tuple[object, tuple[int, ...]]]
@@ -80,9 +80,9 @@ def meet_together(solver: Solver, goals: Sequence[Goal], limit: int) -> bool:
 def _told_apart(
     wide: Sequence[tuple[int, list[int]]], ways: Sequence[Iterable[Tokens]], shift: int
 ) -> Iterator[tuple[int, list[int]]]:
-    """For goals on tokens of a large alphabet, one symbol of those that the other goals do not tell apart.
+    """For goals on tokens of a large alphabet, one symbol of each class that the other goals do not tell apart.
 
-    Every other one would be a literal of its own in the covering problem, in no other pair; so nothing is lost.
+    A second symbol of a class would be a literal with the same use as the first one, so nothing is lost without it.
     """
     named: dict[int, set[int]] = {}
     for i, a in chain.from_iterable(way for found in ways for way in found):
@@ -100,7 +100,7 @@ def _told_apart(
 
 
 def _learn(solver: Solver, steps: Steps) -> None:
-    """What a way taught holds under more tokens, too."""
+    """Learn again what was learnt on a way: it also holds when more tokens are fixed."""
     for key, values in steps:
         if not isinstance(key, int) and set(values) < set(solver.state.values(*key)):  # type: ignore[misc]
             solver.state.learn(key, values)  # type: ignore[arg-type]
@@ -129,7 +129,7 @@ def _choose(solver: Solver, ways: list[list[Tokens]]) -> Tokens | None:
 
 
 def few_tokens(ways: list[list[Tokens]], rng: np.random.Generator) -> Tokens | None:
-    """A randomised greedy cover: the rest of a way that most open goals share, per token; what is idle is dropped."""
+    """A randomised greedy cover: take what most open goals lack for a way, per token; in the end drop idle tokens."""
     chosen: dict[int, int] = {}
     left = list(ways)
     while left:

@@ -13,8 +13,8 @@ from restrict.force.state import ForcingState, Node
 
 
 class Minimiser:
-    """Works on a solved :class:`ForcingState`, of which it keeps the target's cone; ``holds`` says whether the claim
-    stands."""
+    """Works on a solved :class:`ForcingState`, of which it keeps the target's cone; ``holds`` says whether the claim is
+    still established."""
 
     def __init__(self, state: ForcingState, target: Node, holds: Callable[[], bool], fresh: bool = False) -> None:
         self.state, self.holds = state, holds
@@ -57,7 +57,7 @@ class Minimiser:
                 push(node)
 
     def release(self, i: int) -> bool:
-        """Free position ``i`` if the claim survives it."""
+        """Free position ``i`` if the claim then still holds; returns whether it does."""
         state, mark = self.state, len(self.state.trail)
         symbol = state.tokens.pop(i)
         self.propagate([("token", i)])
@@ -68,17 +68,17 @@ class Minimiser:
         return False
 
     def minimise(self, order: Iterable[int]) -> None:
-        """Try every position once, in the given order. The trail is of no further use afterwards."""
+        """Try every position once, in the given order. Afterwards the trail cannot be used any more."""
         for i in order:
             self.release(i)
         self.state.trail.clear()
         for node in sorted(self.state.facts, key=self._rank):
-            self._examine(node)  # a refused trial leaves its own notes of what was read
+            self._examine(node)  # a refused trial has left notes of what it read
 
 
 def needed_cone(state: ForcingState, target: Node) -> dict[str, tuple[int, ...]]:
-    """The examined nodes on which the target's facts rest: those it reads, and they read, that say more than their
-    domain."""
+    """The examined nodes on which the target's facts rest: those that it reads, directly or through others, and whose
+    V is smaller than their domain."""
     cone: dict[str, set[int]] = {}
     stack = [target]
     while stack:

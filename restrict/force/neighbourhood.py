@@ -4,9 +4,10 @@ An answer is a restriction with the cone that shows its claim and, for every nod
 parts are of use:
 
 - what a few random nodes rest on, or a random share of the tokens; the output's goal is then met again;
-- in a wide model, what the output rests on through **one node only**. Just that node's goal, to keep the values that it
-  has, is met again, with fewer tokens. The output of a wide model takes a hundred tokens, of which a node takes ten;
-  a new way to force the output that keeps the others' share is hardly ever found, a new way to force the node is.
+- in a wide model, what the output rests on through **one node only**. Then only that node's goal, to keep the values
+  that it has, is met again, with fewer tokens. The output of a wide model takes a hundred tokens, of which a node takes
+  ten. A new way to force the whole output that keeps the tokens of the other nodes is very rare; a new way to force the
+  one node is not.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def tokens_alone(
 
 
 def some_tokens(fixed: Mapping[int, int], cone: Cone, reads: Reads, rng: np.random.Generator) -> dict[int, int]:
-    """What stays of a restriction where a random part of it is freed.
+    """A restriction of which a random part is freed.
 
     Args:
         fixed: symbol indices by position.

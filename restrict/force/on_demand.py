@@ -1,4 +1,4 @@
-"""The abstract run on demand: only what is asked for, and what that reads: the search's own twin."""
+"""The abstract run on demand, for the search: it examines only what is asked for, and what that reads."""
 
 from __future__ import annotations
 
@@ -35,7 +35,6 @@ class OnDemandState(ForcingState):
         self._lists, self._defaults = other._lists, other._defaults
 
     def read_tokens(self, target: Node) -> set[int]:
-        """The positions whose tokens were read for the target, all that was asked for: freeing others changes
-        nothing."""
+        """The positions whose tokens were read, where only the target was asked for: freeing others changes nothing."""
         nodes = {target}.union(*self.reads.values())
         return {i for name, i in nodes if name == "token"}

@@ -1,9 +1,10 @@
-"""Trading c for free positions by a search of its own: what to fix so that the label depends on few other positions.
+"""The search that trades c for free positions: what to fix so that the label depends on few other positions.
 
-Given c, the fewest fixed positions; given a number of fixed positions, the least c. The search starts from a
-restriction that forces the output. A position that is released may join the dependency set; what would pull in more
-stays fixed. Three moves, all judged by :class:`restrict.force.dependence.DependenceState`, which looks only as far as
-the bound on the dependencies reaches, so that a look costs the same at any length:
+Given c, it looks for the fewest fixed positions; given a number of fixed positions, for the least c. It starts from a
+restriction that forces the output. A position that is released may join the dependency set; one whose release would add
+more dependencies than allowed stays fixed. There are three moves, all judged by
+:class:`restrict.force.dependence.DependenceState`, which looks only as far as the bound on the dependencies allows, so
+that a look costs the same at any length:
 
 - **release** a fixed position;
 - **exchange** one or two fixed positions for one that the last look read;
@@ -35,7 +36,7 @@ WORK, LOOKS = 400_000, 4_000
 SHORT = 400
 """Up to this length the search also starts from whole random inputs, whose label depends on nothing."""
 SAMPLE, GREEDY = 24, 100
-"""Releases that are compared before one is chosen, for the least c and for the fewest fixed."""
+"""How many releases are compared before one is chosen: for the least c, and for the fewest fixed."""
 Cube = dict[int, int]
 
 
@@ -143,7 +144,7 @@ class Release:
     # ------------------------------------------------------------ given how many may be fixed
 
     def least_depends(self, most: int) -> None:
-        """The fewest dependencies with at most ``most`` fixed positions; where no look ends, all free ones."""
+        """The fewest dependencies with at most ``most`` fixed positions; where a look is given up, all free ones."""
         everything = len(self.task.instance.unpinned)
         cube = dict(self.best)
         while len(cube) > most:
@@ -155,11 +156,11 @@ class Release:
             self.task.tell(f"releasing, c = {len(self.depends)}", len(self.best))
 
     def _free(self, cube: Cube) -> frozenset[int]:
-        """All free positions: what depends on more than can be looked at."""
+        """All free positions: the dependencies where a look is given up."""
         return frozenset(i for i in self.task.instance.unpinned if i not in cube)
 
     def _best_release(self, cube: Cube, surplus: int) -> Cube:
-        """One position less, or a share of many, chosen by the dependencies that are left."""
+        """The cube without one position, or without a share of many, chosen by the dependencies that are left."""
         everything = len(self.task.instance.unpinned)
         size = max(1, surplus // 16)
         trials: list[tuple[int, int, Cube]] = []
@@ -173,7 +174,7 @@ class Release:
         return min(trials)[2]
 
     def _improve(self) -> None:
-        """Exchange one position, or turn one, where no more is pulled in."""
+        """Exchange one position, or turn one, where that adds no dependencies."""
         out = self.order(self.best)[0]
         cube = {i: a for i, a in self.best.items() if i != out}
         pool = sorted(self.depends)
@@ -194,8 +195,8 @@ def relax(
 
     Args:
         task: the output, with the deadline of the search.
-        start: a certificate with ``c = 0``. Where Ctrl-C ended its search there is no search here: as many positions
-            as ``free`` asks for are released, in order.
+        start: a certificate with ``c = 0``. Where Ctrl-C ended its search, there is no search here: only as many
+            positions as ``free`` asks for are released, from the last one down.
         c: the most dependencies.
         free: instead, the fraction of the positions that must be free.
         like: a state of the same instance whose ordered rows may be used.
@@ -225,7 +226,8 @@ def relax(
 
 
 def _confirmed(task: Task, search: Release) -> Certificate:
-    """The certificate of the best restriction: over the nodes of the last look, and where they are few over all."""
+    """The certificate of the best restriction, over the nodes of the last look; where the program has few nodes, also
+    over all, if that gives a smaller c."""
     instance = task.instance
     search.look(search.best, len(instance.unpinned))
     found = certified(task, search.best, search.state.cone())

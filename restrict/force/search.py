@@ -47,21 +47,23 @@ DEEP, PRICED_ANSWER = 3, 12
 """From this depth on dives with priced boxes alternate with the others, while more positions than this are fixed."""
 FIRST_WORK, MORE_WORK, WORK_PER_TOKEN = 100_000, 200_000, 20_000
 """Effort (pairs walked) of an attempt while nothing is known, four times as much in each further pass; and of all later
-attempts together, some seconds."""
+attempts together (some seconds), with so much more for each token of the first answer."""
 WIDE_WORK = 8_000_000
-"""The first of these in a wide model: pricing a node takes many walks."""
+"""The effort of an attempt with priced boxes: pricing a node takes many walks."""
 FIRST_LIMITS, WIDE_SLACK = (32, 1024), 16
-"""Limits on the tokens of the first dives; in a wide model the first of them is twice the tokens that anchors alone
-take, and so many more."""
+"""Limits on the tokens of the first dives. In a wide model the first limit is twice the tokens that the anchors alone
+take, plus ``WIDE_SLACK``."""
 DIVES = 3
-"""Scores that one of the first dives in a wide model may compute, in rows as long as the longest, one for each anchor.
-An answer that takes more is found by a later dive, if nothing else is."""
+"""For each anchor, one of the first dives in a wide model may compute the scores of this many rows of the greatest
+length. An answer that takes more can be found by a later dive."""
 SCORES, WIDE_SCORES, DEEP_SCORES = 2_400_000_000, 24_000_000_000, 10_000_000_000
-"""Scores computed by the whole search, once a first answer is known; of a wide model; of a deep one."""
+"""The most scores of the whole search once a first answer is known: in general, in a wide model, and in a deep one."""
 ROW_CHARGE = 500_000
-"""What ordering one row of a wide model costs besides its scores: wide models have many rows, most of them short."""
+"""Ordering one row of a wide or deep model costs this many scores more: such models have many rows, most of them
+short."""
 FEW_NODES, FALLBACK_NODES = 5_000, 40_000
-"""Deletion examines every node: programs with few start with it, others fall back on it when the first dives fail."""
+"""Deletion examines every node. With at most ``FEW_NODES`` nodes the search starts with it; with at most
+``FALLBACK_NODES`` it is used where the first dives find nothing."""
 
 NOISE, LITTLE_NOISE = (0.2, 0.6, 1.2), (0.0, 0.03, 0.1)
 """Relative errors put on prices while an answer is improved, and in a wide model, whose prices are sums of many."""
@@ -103,8 +105,8 @@ class Best:
 class Search:
     """Anytime search for a restriction that forces the label at one position; ``best`` is valid at any moment.
 
-    ``base`` is fixed beforehand and not counted; with ``guard`` only what it accepts becomes ``best``, and what it
-    refuses goes to ``refused``; ``patience`` is the number of passes after which nothing is expected any more.
+    ``base`` is fixed beforehand and not counted. With ``guard``, only what it accepts becomes ``best``, and ``refused``
+    counts what it refuses. A search that has found nothing ends after ``patience`` passes.
     """
 
     def __init__(
@@ -282,7 +284,7 @@ class Search:
         return self.best.fixed is not None and self.state.scores > self._most_scores
 
     def _late(self) -> bool:
-        """Whether what is left of a wide model's scores should go to improving the answer."""
+        """Whether the rest of a wide model's scores should be spent on improving the answer."""
         return (
             self.wide
             and not self.timed
@@ -298,9 +300,12 @@ class Search:
                 raise OutOfBudget
 
     def _tasks(self, turn: int) -> Iterator[tuple[Goal, int]]:
-        """Labels to try with a limit on the tokens. One label may need nearly all positions where another needs one, so
-        while nothing is known all are tried with small limits first; ties are worth having in the first pass, where the
-        labels' cones differ."""
+        """Labels to try with a limit on the tokens.
+
+        One label may need nearly all positions where another needs one, so while nothing is known all are tried with
+        small limits first. In the first pass an answer as large as the best one is wanted, too, since its cone may be
+        smaller.
+        """
         for limit in self._first_limits if turn == 0 and self.best.fixed is None else ():
             for goal in self.goals:
                 if limit < self.instance.n:
@@ -345,7 +350,7 @@ class Search:
         """Minimise what the search found and offer it."""
         state = self.state
         if self.guard is not None and state.fixed > MANY:
-            # To free the many positions of a refused restriction one by one costs much and rarely helps.
+            # Freeing the many positions of a refused restriction one by one takes long and rarely helps.
             tokens = {i: v[0] for i, v in state.tokens.items() if i not in state.pinned}
             if not fresh and not self.guard.accepts(tokens):
                 self.refused += 1
@@ -368,7 +373,7 @@ class Search:
     def _follow(self, rng: np.random.Generator) -> None:
         """Follow the run on a random input: fix what the output reads there, which forces it, and free what can be.
 
-        Needs no table and always succeeds: on an input every node that is read has one value.
+        This needs no table and always succeeds: on an input every node that is read has one value.
         """
         state, symbols = self.state, len(self.state.alphabet)
         word = rng.integers(symbols, size=self.instance.n).tolist()

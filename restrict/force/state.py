@@ -21,19 +21,20 @@ from restrict.model.program import Head, Instance, Map, Variable, mentions
 Node = tuple[str, int]
 Pair = tuple[int, int]
 FIRST_PAIRS, MORE_PAIRS, COSTLY = 48, 512, 2**22
-"""Pairs of a row that are listed at first, and where listing them again would cost so many scores."""
+"""How many pairs of a row are listed at first; ``MORE_PAIRS`` where the row has at least ``COSTLY`` scores."""
 VAST, VAST_PAIRS = 2**33, 4096
-"""A row of so many scores takes seconds: so many of its pairs are listed at once, since listing more is a new scan."""
+"""A row of at least ``VAST`` scores takes seconds, and listing more of its pairs is a new scan: so ``VAST_PAIRS`` are
+listed at first."""
 MOST_LISTED, LONG_LIST = 2**20, 2**24
-"""With so many pairs of a row listed, and so many in all, a row whose floor is not reached is abstained on."""
+"""The run abstains on a row of more than ``LONG_LIST`` pairs whose floor is not among the first ``MOST_LISTED``."""
 FEW_FACTS, LONG_WALK = 64, 200
-"""With so few nodes known, a walk of so many steps is given up for the row's index; with more known, a walk soon comes
-to the floor."""
+"""Where at most ``FEW_FACTS`` tokens and nodes are known, a walk of ``LONG_WALK`` steps is given up and the row's index
+is used; where more are known, a walk soon reaches the floor."""
 PAIR_CHARGE = 50
-"""Scores that listing one pair counts as, where rows are charged."""
+"""Listing one pair counts as this many scores, where rows are charged."""
 MANY_VALUES, LONGEST_WALK = 64, 400
-"""With more key values than this a row whose floor is not reached after so many pairs is abstained on: its position
-that is completed first lies deep, and the candidates above it have nearly all values."""
+"""With more than ``MANY_VALUES`` key values, the run abstains on a row whose floor is not among its first
+``LONGEST_WALK`` pairs: then the candidates above the floor have nearly all values."""
 Box = tuple[tuple[int, ...], ...]
 """One sorted side per argument of a map, as indices into its lists of values."""
 
@@ -55,7 +56,7 @@ class RowList:
         return self.index
 
     def extend(self) -> int:
-        """Find more pairs; returns how many scores that cost."""
+        """Find more pairs; returns how many scores were computed."""
         scores = (self.row.stop - self.row.first) * self.keys.domain
         start = FIRST_PAIRS if scores < COSTLY else MORE_PAIRS if scores < VAST else VAST_PAIRS
         count = 8 * len(self.pairs) or start
@@ -67,10 +68,10 @@ class RowList:
 
 
 class RowIndex:
-    """Where things are in a row's list: what a walk over it would find, without the walk.
+    """An index of a row's list, which answers without a walk over it.
 
-    ``of(j)`` are the places of position ``j`` with their key values; ``completions`` the places at which a position
-    has had its last pair, in order.
+    ``of(j)`` are the places of position ``j`` with their key values; ``completions`` are the places at which a position
+    has its last pair, in order.
     """
 
     def __init__(self, j: I64, w: I64, keys: Values) -> None:
@@ -122,7 +123,7 @@ def depths(instance: Instance) -> dict[str, int]:
 
 
 def weights(instance: Instance) -> dict[str, float]:
-    """About the tokens that force a node of each variable, if every head takes an anchor and nothing else."""
+    """An estimate of the tokens that force a node of each variable, where every head takes only an anchor."""
     weight = {"token": 1.0, "position": 0.0}
     for variable in instance.model.variables:
         if isinstance(variable, Head):
@@ -141,7 +142,7 @@ class ForcingState:
     """
 
     def __init__(self, instance: Instance, base: Mapping[int, int] | None = None) -> None:
-        """``base``: positions with symbols that are fixed for good, like markers, and count as such here."""
+        """``base``: positions with symbols that stay fixed; here they count as markers."""
         self.instance = instance
         self.order = {v.name: t for t, v in enumerate(instance.model.variables)}
         self.depth = depths(instance)
@@ -160,8 +161,10 @@ class ForcingState:
         self._defaults: dict[str, Values] = {}
 
     def share(self, other: ForcingState) -> None:
-        """Use the rows that another state of the same instance, with the same pinned positions, has ordered, and what
-        it has tabulated; both go on adding to them."""
+        """Use the ordered rows and the tables of another state of the same instance with the same pinned positions.
+
+        Both states go on adding to them.
+        """
         self._lists, self._defaults, self._tables = other._lists, other._defaults, other._tables
         self.boxes = other.boxes
 
@@ -260,13 +263,13 @@ class ForcingState:
         return tuple(sorted(found))
 
     def extend(self, rows: RowList) -> None:
-        """List more pairs of a row, and account for it; sorting a pair takes as long as some hundred scores."""
+        """List more pairs of a row, and count the scores that this costs."""
         self.scores += rows.extend()
         if self.row_charge:
             self.scores += self.row_charge + PAIR_CHARGE * len(rows.pairs)
 
     def _too_many_rows(self, head: Head, i: int, positions: int, query: str) -> bool:
-        """Whether to abstain on a head for the rows that its query leaves open, or what one of them costs."""
+        """Whether to abstain on a head: its query leaves too many rows open, or several rows that cost too much."""
         key, queries = self.instance.key(head), len(self.values(query, i))
         domain = self.instance.domains[key] if key else 1
         return domain > MANY_VALUES and (queries > MANY_VALUES or (queries > 1 and positions * domain >= COSTLY))
@@ -300,8 +303,8 @@ class ForcingState:
     def key_values(self, head: Head, i: int, u: int, reads: set[Node] | None = None) -> set[int]:
         """The key values of the candidates of a row: R(u) where key and value are one variable.
 
-        Only positions whose key values are restricted are looked at one by one; of all others only the first to be
-        completed matters, and for each value its first place. So a row of a million equal pairs costs no walk.
+        Only positions whose key values are restricted are looked at one by one. Of the others, only the first to be
+        completed matters, and the first place of each value. So a row of a million equal pairs costs no walk.
         """
         first, stop = self.instance.visible(head, i)
         key = self.instance.key(head)
@@ -327,7 +330,7 @@ class ForcingState:
                 if len(mine) == len(apart[j]):
                     floor = min(floor, int(mine.max()))
             found = self._key_values_above(floor, index, own, apart, (first, stop), (key, reads))
-            # With the floor further down, all values seen above it are all there are: nothing more need be listed.
+            # With the floor inside the list, the values found are all of them: nothing more has to be listed.
             if floor < len(index.j) or rows.complete or len(found) == domain:
                 return found
             if domain > MANY_VALUES and len(index.j) >= LONGEST_WALK:
@@ -401,8 +404,7 @@ class ForcingState:
                 return
 
     def row_list(self, head: Head, i: int, u: int) -> RowList:
-        """The row's list; one for all positions where the score does not mention ``i`` and most of the row is
-        visible."""
+        """The row's list. Positions that see at least half of the word share one, if the score does not mention ``i``."""
         first, stop = self.instance.visible(head, i)
         shared = "i" not in mentions(head) and 2 * (stop - first) >= self.instance.n
         slot = (head.name, -1 if shared else i, u)
