@@ -75,8 +75,6 @@ def refute(
 ) -> Refutation | Immune | NoRefutation:
     """Show that the model does not recognise the language at this length, or say why this method cannot.
 
-    Cost: that of ``certify``, a few times.
-
     Args:
         model: the program.
         language: a language over the model's alphabet, or its specification (docs/languages.md).
@@ -92,7 +90,8 @@ def refute(
 
     Returns:
         A :class:`Refutation`, whose witnesses have been run and tested; or an :class:`Immune`: it is proved that there
-        is no refutation, and it says how; or a :class:`NoRefutation`: none was found, which proves nothing.
+        is no refutation, and it says how; or a :class:`NoRefutation`: none was found, which proves nothing. Cost: that
+        of ``certify``, a few times.
 
     Raises:
         UsageError: a bad argument, or a language over another alphabet.

@@ -68,8 +68,8 @@ class Mapped:
 class Attended:
     """A collapsed head: ``lists`` are the candidates under the restriction at which it was collapsed.
 
-    Where these were too many to be kept there are none, and ``captured`` (n,) says of which positions all rows were
-    seen to end at a key with one value.
+    Where these are too many to be kept, ``lists`` is ``None``, and ``captured`` (n,) is 1 at each position all of whose
+    rows end at a key with one value.
     """
 
     head: Head

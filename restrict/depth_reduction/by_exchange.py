@@ -1,9 +1,9 @@
 """Theorem 1 by exchange: every layer captured on the real objective, how many inputs each position depends on.
 
 Each layer is captured (:mod:`restrict.depth_reduction.capture`) with a part of the inputs that may be fixed, then
-collapsed. Layers below the last one are shortened for many constant and cheap activations, which are what the next
-layer's heads are captured with. How the inputs are split over the layers, and which objective each layer has, is chosen
-by measuring candidates, at a shorter length where the model is defined there.
+collapsed. In the layers below the last one the aim is many constant and cheap activations, since the next layer's heads
+are captured with these. How the inputs are split over the layers, and which objective each layer has, is chosen by
+measuring candidates, at a shorter length where the model is defined there.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from restrict.restriction import Restriction
 from restrict.task import Task
 
 DEFAULT = 4
-"""The candidate that is taken unmeasured where n is long and the model is not defined at a shorter length."""
+"""The number of the candidate that is taken without measuring, where n is large and no shorter length is defined."""
 STEPS = 9000
 """Exchange steps per search at n = 10 000 (in proportion below, never fewer than 1000)."""
 
@@ -53,7 +53,7 @@ class LayerSchedule:
 
 @dataclass(frozen=True, eq=False)
 class Exchanged:
-    """What one run of all layers came to: the restriction, per layer the inputs fixed for it, and the schedule."""
+    """The result of one run of all layers: the restriction, per layer the inputs fixed for it, and the schedule."""
 
     restriction: Restriction
     fixed: tuple[int, ...]
@@ -68,7 +68,7 @@ def by_exchange(task: Task, start: CTransformer, schedule: LayerSchedule, budget
     """Capture and collapse layer after layer.
 
     Args:
-        task: its deadline ends each layer's search, its progress is told.
+        task: its deadline ends each layer's search, and progress is reported to it.
         start: the program as a 1-transformer.
         schedule: of :func:`choose_schedule`.
         budget: how many inputs may be fixed in all.
@@ -95,7 +95,7 @@ def by_exchange(task: Task, start: CTransformer, schedule: LayerSchedule, budget
 
 
 def schedules(layers: int) -> Iterator[LayerSchedule]:
-    """Candidates: for one layer the objective is known; for more, the split and the objective below the last layer.
+    """Candidates: one for a single layer; for more layers, with several splits and objectives below the last layer.
 
     Args:
         layers: L.
@@ -114,7 +114,7 @@ def schedules(layers: int) -> Iterator[LayerSchedule]:
 
 
 def choose_schedule(task: Task, free: float) -> LayerSchedule:
-    """The schedule with the least maximum, measured at a shorter length where the model is defined at one.
+    """The schedule with the least maximum of dependencies, measured at a shorter length where one is defined.
 
     Args:
         task: its instance, seed, deadline and progress.
@@ -144,7 +144,7 @@ def choose_schedule(task: Task, free: float) -> LayerSchedule:
 
 
 def measured_schedule(trial: Trial, schedule: LayerSchedule) -> Worth:
-    """What a schedule comes to, here or in another process.
+    """The worth of a schedule, measured here or in another process.
 
     Args:
         trial: what it is measured with.

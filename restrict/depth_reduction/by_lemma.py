@@ -5,8 +5,8 @@ The theorem's formulas for k, eta and the split of C are for the worst model and
 
 - **eta**: the largest of :data:`ETAS` for which Stage 1 fixes at most a quarter of what the layer may fix;
 - **k**: the least for which Stages 2 and 3 keep to the layer's budget. The pairs are ranked once; the selections for a
-  smaller k are prefixes. A pair whose ranking ends before the k-th selection is captured for nothing, so some k up to n
-  always serves; where n <= c k the lemma's bound is trivial and the trace says so;
+  smaller k are prefixes. A pair whose ranking ends before the k-th selection is captured at no cost, so some k up to n
+  always works; where n <= c k the lemma's bound is trivial;
 - **the split of C**: the share of the inputs left that each layer below the last one may use, by running all layers
   with each of :data:`FIRST_SHARES` at a shorter length.
 
@@ -48,23 +48,23 @@ FIRST_SHARES = (0.8, 0.65, 0.5, 0.35, 0.2)
 """Shares of the inputs left that a layer below the last one may use, tried until one is worse than the one before: the
 smaller they are, the more inputs a layer keeps and the more the next one costs."""
 EFFORT = Effort(attempts=1, redraws=1, rounds=20)
-"""More is slower and hardly better: what one redraw a pair does not settle, the covering solver does."""
+"""More effort is slower and gains little: what one redraw for each pair does not settle, the covering solver does."""
 CLOSER = 0.94
 """Local search is asked for a smaller k by this factor, as long as it succeeds."""
 ROUGHLY = 8
-"""While the split is measured k is found to one part in so many, and not improved by local search."""
+"""While the split is measured, k is found to one part in this many, and not improved by local search."""
 LEAST_SHARE = Fraction(1, 1000)
 """The least share that resampling sets at random."""
 
 
 @dataclass(frozen=True, eq=False)
 class Lemma:
-    """What one run of all layers came to.
+    """The result of one run of all layers.
 
     Attributes:
         restriction: the restriction found.
         layers: per layer what its stages did.
-        shares: per layer the share of the inputs left that it might use.
+        shares: per layer the share of the inputs left that it was allowed to use.
     """
 
     restriction: Restriction
@@ -89,7 +89,7 @@ def by_lemma(task: Task, start: CTransformer, budget: int, seed: int) -> Lemma:
     """All layers removed by the lemma.
 
     Args:
-        task: its deadline ends the local searches, its progress is told.
+        task: its deadline ends the local searches, and progress is reported to it.
         start: the program as a 1-transformer.
         budget: how many inputs may be fixed in all.
         seed: same seed, same answer (where the deadline never comes).
@@ -142,7 +142,7 @@ def _split(task: Task, start: CTransformer, budget: int, seed: int) -> tuple[flo
 
 
 def measured_split(trial: Trial, shares: tuple[float, ...]) -> Worth | None:
-    """What a split of the inputs over the layers comes to, here or in another process.
+    """The worth of a split of the inputs over the layers, measured here or in another process.
 
     Args:
         trial: what it is measured with.
@@ -186,11 +186,11 @@ def remove_layer(task: Task, t: CTransformer, budget: int, *, seed: int = 0, rou
     """Lemma 4 with eta and k measured: fix at most ``budget`` inputs, and collapse the first layer.
 
     Args:
-        task: its deadline ends the local searches, its progress is told.
+        task: its deadline ends the local searches, and progress is reported to it.
         t: a c-transformer with at least one layer.
         budget: how many free inputs may be fixed.
         seed: same seed, same answer (where the deadline never comes).
-        rough: take a k that greedy covering shows to do, without local search for a smaller one.
+        rough: take a k that greedy covering shows to be enough, without local search for a smaller one.
 
     Returns:
         The reduced transformer with the records of the three stages; ``stage3.status`` is always "captured".
@@ -252,13 +252,13 @@ class Ranks:
 
 
 def _first_k(t: CTransformer, budget: int) -> int:
-    """About the k that fits: greedy covering sets a share of about 5/k of the inputs where there are two symbols."""
+    """An estimate of the k that fits: with two symbols, greedy covering sets a share of about 5/k of the inputs."""
     return min(t.n, max(8, math.ceil(3 * len(t.symbols) * t.restriction.free / max(1, budget))))
 
 
 def _least_k(task: Task, t: CTransformer, ranks: Ranks, budget: int, seed: int, rough: bool) -> int:
-    """The least k, to a thirtieth, at which greedy covering keeps to the budget; then, unless a rough answer will do,
-    less by local search."""
+    """The least k at which greedy covering keeps to the budget, to a thirtieth (where ``rough``: an eighth); then,
+    unless ``rough``, a smaller one by local search."""
     low, high = 0, min(ranks.chosen.k, t.n)
     below = None
     while (needed := _needed(t, ranks.at_most(t, high)[1])) is None or needed > budget:

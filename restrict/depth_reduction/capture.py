@@ -1,4 +1,4 @@
-"""Capturing the heads of one layer with at most B more inputs, whatever their keys take to be forced.
+"""Capturing the heads of one layer with at most B more inputs, also where forcing a key takes several inputs.
 
 Two searches, both untrusted, both measured afterwards by collapsing the layer: where every key value is forced by one
 input, the exchange of :mod:`restrict.depth_reduction.exchange`; else rounds of greedy forcing by cheap cubes
@@ -26,15 +26,16 @@ from restrict.restriction import Restriction
 from restrict.task import Task
 
 LONGEST_LIST, MOST_PAIRS = 512, 24_000_000
-"""Pairs of a row, and of a layer, that the search looks at."""
+"""The most pairs of a row, and of a layer, that the search looks at."""
 MOST_WALKS = 2_000_000_000
-"""Pairs that all steps of an exchange would walk over, about, beyond which it would be too slow."""
+"""Where the steps of an exchange would walk over more pairs than this, by an estimate, there is no exchange: a sample
+of the rows is captured instead."""
 SAMPLE_PAIRS, SAMPLE_SCORES, SHORTEST = 2_000_000, 1_000_000_000, 16
-"""Pairs and scores of the sample of rows that is taken then, and pairs of a row."""
+"""The most pairs and scores of that sample, and the most pairs of each of its rows."""
 
 
 BELOW = 8
-"""How far below the maximum of the first half the wall of the second half stands."""
+"""The wall of the second half of the steps stands this far below the maximum that the first half has reached."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def capture(
     """A refinement of ``t``'s restriction that fixes a few more inputs so that the lists of layer 1 are short.
 
     Args:
-        task: its deadline ends the search, its progress is told.
+        task: its deadline ends the search, and progress is reported to it.
         t: the c-transformer.
         budget: how many more inputs may be fixed.
         objective: what the exchange makes small.

@@ -6,8 +6,8 @@ climbing to the least fixed point: what it must be at least grows with it). Thos
 layers, come from a pattern search in floats, which decides only how good the numbers are.
 
 The paper takes ``eta1 = eta2``, ``T = s^c k H``, ``A = 1/k^2``, ``B = 1/2``, Stage 1 also in the first layer, and an
-``f`` that is larger by a factor ``s^c`` (``choices="paper"``). Nothing forces that: with ``T`` apart from ``k``, ``A``
-of the order ``1/f`` and no Stage 1 where it has nothing to do, the numbers are far smaller.
+``f`` that is larger by a factor ``s^c`` (``choices="paper"``). The proof does not need this: with a ``T`` chosen apart
+from ``k``, ``A`` of the order ``1/f`` and no Stage 1 where it has nothing to do, the numbers are far smaller.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ PLACES = 10**24
 
 B_BEST = Fraction(1, 1000)
 N0_WEIGHT = 1e-3
-"""Halving ``n0`` is worth this part of halving ``k``: it keeps ``delta`` from vanishing for no gain."""
+"""Halving ``n0`` counts as this part of halving ``k``; otherwise ``delta`` would shrink without a gain."""
 FLOAT_C = 10**100
-"""Beyond this ``c`` the parameters are constants: nothing that a float can tell depends on them."""
+"""Beyond this ``c`` the parameters are constants: they make no difference that a float can show."""
 TINY = Fraction(1, 2**20)
 
 # ---------------------------------------------------------------- one layer
@@ -219,7 +219,7 @@ def theorem_bounds(
         (:func:`restrict.depth_reduction.inequalities.verify`).
 
     Raises:
-        UsageError: arguments outside their ranges, with the nearest that is inside.
+        UsageError: an argument is outside its range; the message names the nearest value inside.
     """
     layers = _in_range("layers", layers, 1, MAX_LAYERS)
     heads = _in_range("heads", heads, 1, MAX_SIZE)
@@ -259,8 +259,8 @@ def _shares(target: Fraction, weights: list[float]) -> list[Fraction]:
 def _split(layers: int, heads: int, target: Fraction, alphabet: int) -> list[Fraction]:
     """The split of ``C`` over the layers: an estimate of the best one.
 
-    ``c`` of layer ``l`` decides nearly alone how large the one of layer ``l+1`` is. So the first layers get nearly
-    all; only the second and the third are worth a search, and later ones get a millionth each.
+    The ``c`` of layer ``l`` almost alone decides how large that of layer ``l+1`` is. So the first layers get nearly
+    all; a search is made only for the second and the third, and later ones get a millionth each.
     """
     if layers == 1:
         return _shares(target, [1.0])

@@ -73,6 +73,8 @@ class CTransformer:
             The transformer; no layer is collapsed. Cost: n^2 bits per variable.
 
         Raises:
+            UsageError: the restriction is of another length.
+            ModelError: the model is not defined at ``n``.
             ResourceLimit: n^2 bits per variable are too many.
         """
         instance = model if isinstance(model, Instance) else model.at(n if n is not None else 0)
@@ -260,6 +262,9 @@ class CTransformer:
             A c'-transformer of one layer less that equals this one on every input that agrees with the restriction; its
             ``c`` says how large c' is. Cost: one score per row and possible pair. Where the candidate lists would be
             too many to be kept they are streamed (:mod:`restrict.depth_reduction.streamed`).
+
+        Raises:
+            ResourceLimit: the candidate lists hold too many pairs.
         """
         base = dict(self.base)
         for head in self.heads:

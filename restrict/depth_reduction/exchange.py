@@ -1,9 +1,9 @@
 """Capture by exchange on the real objective: how many inputs each *position* depends on, not each pair.
 
 Stage 3 bounds the list of every pair (head, query value) by the same k. What counts is the union over the heads and
-query values of a position, so short lists may pay for long ones. The search keeps a fixed number of set inputs and
+query values of a position, so short lists can make up for long ones. The search keeps a fixed number of set inputs and
 exchanges them (:mod:`restrict.kernels.exchange`): it takes a position with many dependencies, fixes the best of a
-sample of the inputs that its lists hold, and frees the set input that is missed least. The objective is the sum over
+sample of the inputs that its lists hold, and frees the set input whose loss costs least. The objective is the sum over
 the positions of ``phi(dependencies)``; ``phi`` is exponential with scale ``tau``: with a small tau the maximum counts,
 with a large one the mean. Like the covering solvers it is untrusted: what it finds is measured by collapsing the layer.
 
@@ -29,7 +29,7 @@ TRY_PUT, TRY_DROP, TABU = 48, 128, 10
 """Literals and set inputs sampled in a step, and the steps for which an exchanged input rests (fewer for small
 budgets)."""
 LONGEST_OF = 12
-"""A step shortens the longest of so many groups, where it does not take the longest of all."""
+"""A step shortens the longest of this many groups, where it does not take the longest of all."""
 BLOCK = 250
 CLIFF = 1e200
 
@@ -169,7 +169,7 @@ class Exchange:
             phi: the objective of a group by its length, shape (longest + 2,).
             steps: how many; in blocks of :data:`BLOCK`, at least one.
             deadline: ends it after a block.
-            groups: of so many (1 .. 12) the one with the most dependencies is shortened, three times in four.
+            groups: three times in four, the group with the most dependencies of this many (1 .. 12) is shortened.
 
         Returns:
             The best assignment under ``phi``: the symbol of each input, -1 = free.

@@ -22,12 +22,12 @@ from restrict.kernels import forcing as kernels
 from restrict.kernels.rowlists import SetArrays
 
 LONGEST = 12
-"""Literals of a cube at most."""
+"""The most literals of a cube."""
 DEPTH = 10
-"""Pairs of a list that a cube may exclude."""
+"""The most pairs of a list that a cube may exclude."""
 WIDEST, FEW_ARGS, MOST_ARGS = 64, 4, 16
-"""Domains beyond which no cube is looked for; numbers of arguments up to which all boxes of a map are tried, and beyond
-which none is."""
+"""No cube is looked for where a domain has more than ``WIDEST`` values. All boxes of a map are tried up to ``FEW_ARGS``
+arguments, and none beyond ``MOST_ARGS``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +151,7 @@ def _cubes(t: CTransformer, activation: Activation, found: dict[str, Cubes]) -> 
 
 
 def _wide(t: CTransformer, activation: Activation) -> Cubes:
-    """Nothing, for a domain that is too wide: whoever reads it finds no cube through it."""
+    """No cubes, for a domain that is too wide; variables that read it find no cube through it."""
     return Cubes(np.zeros((t.n, 0, LONGEST), np.int32), np.zeros((t.n, 0), np.int64))
 
 

@@ -10,7 +10,7 @@ docs/errata.md; the numbers in brackets are the paper's equations.
 of an input and an activation it feeds; they are fixed:
 
 - *degree*: ``c <= eta1 C g``. In the first layer ``y_j`` is a function of ``x_j`` alone, so ``g = 1`` and
-  ``eta1 = 0`` will do.
+  ``eta1 = 0`` are enough.
 
 **Stage 2.** A pair ``(i, h, z)`` (``z`` one of at most ``s^c`` values of ``y_i``) selects up to ``k`` activations in
 the order of their largest score (7); each has a free input that no earlier one has, and all activations it passes over
@@ -40,8 +40,8 @@ selected ones at least ``k / (c (g-1) + 1)`` share no input. The weights of the 
   ``2 <= (1 - C) n0``.
 
 :mod:`restrict.depth_reduction.constants` finds numbers that satisfy them; :func:`verify` shares nothing with that
-search but the formulas of the left sides below, and computes with :mod:`restrict.depth_reduction.tower`, which only
-ever rounds up.
+search but the formulas of the left sides below, and computes with :mod:`restrict.depth_reduction.tower`, which always
+rounds up.
 """
 
 from __future__ import annotations

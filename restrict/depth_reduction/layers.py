@@ -1,8 +1,8 @@
 """The layers of a transformer under one restriction, removed one after the other (Hahn 2020, Figure 1).
 
-Whatever a search says of itself, this is where a certificate for all positions comes from: the program is collapsed
-afresh under the restriction, layer by layer, down to no layer left, and the dependencies of the output's labels are
-counted. :class:`LayerTrace` is one row of the figure, as measured.
+A certificate for all positions is made here, not from what a search reports: the program is collapsed afresh under the
+restriction, layer by layer, until no layer is left, and the dependencies of the output's labels are counted.
+:class:`LayerTrace` is one row of the figure, as measured.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class LayerTrace:
         heads: its heads, at all positions.
         captured: those whose lists end at a constant key for every query value.
         constant: those that have one value whatever the input.
-        mean: inputs that an activation above the layer depends on, on the mean.
-        quantile: the same, 99 % quantile.
-        most: the same, at most.
-        values: values per activation, on the mean.
+        mean: inputs that an activation above the layer depends on, the mean.
+        quantile: the same, the 99 % quantile.
+        most: the same, the maximum.
+        values: values per activation, the mean.
         fixed: inputs that were fixed for this layer.
     """
 
@@ -67,7 +67,7 @@ def collapsed(instance: Instance, restriction: Restriction) -> list[CTransformer
 
 
 def layer_traces(stages: Sequence[CTransformer], fixed: Sequence[int]) -> tuple[LayerTrace, ...]:
-    """What each layer came to.
+    """What is left of each layer, as measured.
 
     Args:
         stages: as :func:`collapsed` gives them.

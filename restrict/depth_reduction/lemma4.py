@@ -5,7 +5,7 @@ there is a refinement with at least ``C' n`` free under which it is computed by 
 ``c' <= c (s^c k H + 1)``.
 
 :func:`reduce_layer` runs Stages 1, 2 and 3 and collapses the layer. What it returns is equal to the original on every
-input that agrees, whatever the stages did: that is Theorem A, not their success.
+input that agrees, whatever the stages did: this follows from Theorem A, not from their success.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Reduction:
 
 
 def short(value: int | Fraction) -> str:
-    """A bound as people read it: a number, or a power of two above it.
+    """A bound in short: a number, or a power of two above it.
 
     Args:
         value: at least 0.

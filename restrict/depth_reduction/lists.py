@@ -23,7 +23,7 @@ from restrict.model.rules import Formula, evaluate
 from restrict.model.shipped import Shipped
 
 LEAST_SPREAD, LEAST_ROWS = 1 << 22, 64
-"""Pairs of positions from which rows are shared out to other processes, and rows of a block at least."""
+"""Pairs of positions from which rows are shared among other processes, and the fewest rows of a block."""
 MOST_PAIRS = 100_000_000
 """Pairs kept for one head; beyond, the layer is not captured well enough to be collapsed."""
 BUFFER = 1 << 21
@@ -184,7 +184,7 @@ class RowsWork:
 
 
 def _spread(instance: Instance, head: Head, row_i: I64, row_u: I64, keys: Values, limit: int) -> Parts:
-    """The lists of all rows, in blocks where somebody lends workers (:mod:`restrict.blocks`)."""
+    """The lists of all rows, in blocks where workers are lent (:mod:`restrict.blocks`)."""
     ship = Shipped(instance)
     few = len(row_i) * instance.n < LEAST_SPREAD
     if few or width() == 1 or not ship.portable:
@@ -252,7 +252,7 @@ def hash_states(instance: Instance, head: Head, row_i: I64, row_u: I64) -> I64 |
 def _hashed(
     seeds: I64, row_i: I64, row_u: I64, bounds: I64, same: bool, right: bool, limit: int, keys: Values
 ) -> Parts:
-    """All rows by the fused kernel, shared out to threads; the result does not depend on their number."""
+    """All rows by the fused kernel, shared among threads; the result does not depend on their number."""
     parts = max(1, min(threads(), len(seeds) // 64))
     cuts = [len(seeds) * p // parts for p in range(parts + 1)]
 

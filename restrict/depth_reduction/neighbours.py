@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 MOST_POSITIONS = 2000
-"""The neighbour graph is built for at most so many positions."""
+"""The neighbour graph is built for at most this many positions."""
 MOST_MEETINGS = 100_000_000
-"""Neighbours are counted where at most so many (head, input, head) have to be looked at."""
+"""Neighbours are counted where at most this many (head, input, head) have to be looked at."""
 
 
 def dependents(t: CTransformer, chosen: Selection) -> I64:

@@ -69,7 +69,7 @@ def random_ctransformer(
         coarse: scores are taken modulo this number, which makes ties; ``None`` for none.
 
     Raises:
-        UsageError: sizes below 1.
+        UsageError: a size is below 1, or ``shared`` or ``fixed`` is outside [0, 1].
     """
     if min(n, c, layers, heads, states, symbols) < 1 or not 0 <= shared <= 1 or not 0 <= fixed <= 1:
         raise UsageError("sizes must be at least 1, shared and fixed between 0 and 1")

@@ -1,9 +1,9 @@
-"""Given c: from a restriction that misses it to one that keeps to it, and back to as many free inputs as possible.
+"""Given c: turn a restriction that misses it into one that keeps to it, then free as many inputs again as possible.
 
 Fixing an input takes it out of every dependency set and adds nothing to any (Theorem A is monotone). So a restriction
 under which some labels depend on too many inputs is repaired in one go: fix inputs until every label's set is small
-enough, a multi-cover that is solved greedily, most labels with too large a set per input. Everything fixed is the last
-resort, so there always is an answer. Then inputs are freed again, in halves, where the bound survives it.
+enough, a multi-cover that is solved greedily, by the number of labels with too large a set that an input helps. Fixing
+everything is always an answer. Then inputs are freed again, in halves, where the bound still holds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from restrict.restriction import Restriction
 from restrict.task import Task
 
 CHECKS = 80
-"""Collapses that freeing may cost; with a deadline, until it."""
+"""The most collapses for freeing; with a deadline, freeing goes on until then."""
 BLOCK = 512
 """Labels whose dependency sets are unpacked at a time."""
 
@@ -62,7 +62,7 @@ def freed(task: Task, rho: Restriction, c: int) -> Restriction:
     """Free inputs again, most at once first, where every label still depends on at most ``c``.
 
     Args:
-        task: its instance and seed; with a deadline it goes on until that.
+        task: its instance and seed; with a deadline, freeing goes on until then.
         rho: a restriction under which the bound holds.
         c: the most inputs of a label.
 

@@ -25,7 +25,7 @@ from restrict.task import Task
 
 FREE = FREE_INPUT
 SHORT = 288
-"""The length at which patterns are tried: long enough for six periods, or this."""
+"""Patterns are tried at this length, or at six of the longest periods where that is longer."""
 LONGEST = 512
 """The longest period that is tried."""
 ENDS = 4
@@ -33,7 +33,7 @@ ENDS = 4
 TRIALS = 40
 """Changes tried for each period."""
 LOOKS = 8
-"""Patterns that are tried at the length asked for."""
+"""The most patterns that are tried at the length asked for."""
 Cost = tuple[int, int]
 
 
@@ -107,7 +107,7 @@ def periodic(task: Task, *, c: int | None = None, free: int | None = None) -> Re
         The pattern at ``task.instance.n``. Cost: some thousand runs at a short length and a few at n, O(n) each.
 
     Raises:
-        NotEstablished: no pattern does it.
+        NotEstablished: no pattern was found that keeps to ``c`` or ``free``.
     """
     instance, rng = task.instance, np.random.default_rng(task.seed)
     unpinned = len(task.instance.unpinned)
@@ -154,7 +154,7 @@ def _short(instance: Instance, least: int) -> Instance:
 
 
 def _starts(rng: np.random.Generator, symbols: int, spare: Fraction, c: int | None) -> Iterator[Pattern]:
-    """Where to climb from: nothing but the ends fixed, and blocks of one symbol once a period."""
+    """Patterns to climb from: only the ends fixed, and blocks of fixed symbols once in each period."""
     ends = (FREE,) * ENDS
     yield Pattern(ends, (FREE,), ends)
     for a in range(symbols):
@@ -189,8 +189,8 @@ def _climb(
 
 
 def _cost(instance: Instance, pattern: Pattern, c: int | None, spare: Fraction) -> Cost:
-    """(How far c is above what is wanted, positions fixed); with a wanted share, too many fixed positions count as
-    dependencies of all."""
+    """(How far c is above the wanted one, positions fixed). Where a free share is wanted, a pattern that fixes too many
+    positions counts as one whose labels depend on all inputs."""
     rho = pattern.restriction(instance)
     slack = len([a for a in pattern.start + pattern.end if a != FREE])  # the ends cost nothing at a great length
     repeated = Fraction(sum(a != FREE for a in pattern.period), len(pattern.period))

@@ -1,10 +1,10 @@
 """Stage 2 of the Depth Reduction Lemma (Hahn 2020, section 5.1): no activation is selected by too many heads.
 
 A *pair* is a head (i, h) with a value z of its query; it selects positions as :mod:`restrict.depth_reduction.selection`
-says. A pair is *captured* once its ranking ends, at a position whose pairs have all been passed (a constant key, for
-one), before the k-th selection: its candidates then have at most ``c k`` free inputs, and more fixing only removes
-some. A new ranking may select more often (docs/errata.md), so capture is kept by record. Each round below captures more
-than ``k H`` pairs, so there are at most ``s^c n / k`` rounds; ``s^c c / k <= eta C`` pays for them.
+says. A pair is *captured* once its ranking ends, at a position whose pairs have all been passed (such as one with a
+constant key), before the k-th selection: its candidates then have at most ``c k`` free inputs, and more fixing only
+removes some. A new ranking may select more often (docs/errata.md), so capture is kept by record. Each round below
+captures more than ``k H`` pairs, so there are at most ``s^c n / k`` rounds; ``s^c c / k <= eta C`` pays for them.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ class Stage2Record:
         captured_after: how many are.
         dependents_before: the most uncaptured heads that k-depended on one layer-0 activation.
         dependents_after: the same afterwards.
-        dependents_bound: s^c k H; ``dependents_after`` is at most that, but for activations that are ``stuck``.
+        dependents_bound: s^c k H; ``dependents_after`` is at most that, except for activations that are ``stuck``.
         neighbours_before: the most k-neighbours of an uncaptured head; ``None`` where counting them is too much work.
         neighbours_after: the same afterwards.
         neighbours_bound: s^2c c^2 k^2 H / (eta C).
         most_inputs: the most inputs that one uncaptured pair k-depends on; at most c k.
         affordable: s^c c / k <= eta C, the paper's condition that the rounds cost at most eta C n inputs.
-        stuck: activations for which no forcing cube was found.
+        stuck: activations for which no forcing cube was found, or none within the budget.
     """
 
     k: int
@@ -87,7 +87,7 @@ class Dependence(NamedTuple):
 def stage2(
     t: CTransformer, *, k: int, eta: float | Fraction, C: float | Fraction, limit: int | None = None
 ) -> tuple[Restriction, Stage2Record]:
-    """While a layer-0 activation is k-depended on by too many uncaptured heads, fix it to its commonest maximiser.
+    """While too many uncaptured heads k-depend on a layer-0 activation, fix it to its most common maximiser.
 
     Args:
         t: the c-transformer, with at least ``C n`` free inputs.
@@ -112,7 +112,7 @@ def thinned(
     t: CTransformer, made: tuple[Ranking, Selection], *, eta: Fraction, C: Fraction, limit: int | None = None,
     budget: int | None = None,
 ) -> tuple[Selection, Restriction, Stage2Record]:  # fmt: skip
-    """Stage 2 with a ranking that is already there.
+    """Stage 2 with a ranking that has already been made.
 
     Args:
         t: the c-transformer.

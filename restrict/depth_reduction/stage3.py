@@ -43,7 +43,7 @@ class Effort:
 
     Attributes:
         attempts: Moser-Tardos runs with other seeds, where X0 happened or the budget was missed.
-        redraws: of one such run, for each pair; where resampling goes on much longer, it hardly ends at all.
+        redraws: of one such run, for each pair; a run that needs many more rarely ends at all.
         rounds: of the decimation before the local search.
     """
 
@@ -53,7 +53,7 @@ class Effort:
 
 
 EFFORT = Effort()
-"""What Stage 3 does where it is run by itself."""
+"""The effort where Stage 3 is run by itself."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ class Stage3Record:
         budget: the inputs that it may set.
         pairs: the uncaptured pairs that it was given.
         status: "captured", "partial" (not all within the budget) or "impossible" (proved by ``solution.proof``).
-        method: who found the answer.
+        method: the solver that found the answer.
         spent: the inputs that it set.
         exact: every minimal cube of every selected maximiser is in the problem, so that "impossible" holds for this k
             and budget whatever is fixed; else it holds for the cubes listed.
@@ -218,7 +218,7 @@ def stage3(
 
     Raises:
         UsageError: a value is out of range, or fewer than ``C' n`` inputs are free already.
-        ResourceLimit: the rankings hold too many pairs.
+        ResourceLimit: the rankings hold too many pairs, or SAT is out of time.
     """
     check_parameters(k=k, q=q, delta=delta, eta=eta, C=C, C_next=C_next)
     budget = t.restriction.free - math.ceil(fraction(C_next) * t.n)
@@ -244,7 +244,7 @@ def settled(
     t: CTransformer, chosen: Selection, budget: int, setting: Setting, *, method: Method = "auto", seed: int = 0,
     time: float | None = None, effort: Effort = EFFORT,
 ) -> tuple[Restriction, Stage3Record]:  # fmt: skip
-    """Stage 3 with selections that are already there.
+    """Stage 3 with selections that have already been made.
 
     Args:
         t: the c-transformer.

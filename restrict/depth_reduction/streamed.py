@@ -1,9 +1,9 @@
 """Collapsed heads without lists: V and D straight from the scores, row by row, in bounded memory.
 
 The candidate lists of a head hold one pair per position and key value in the worst case, for every position and query
-value: with an alphabet of a hundred symbols that is more than memory holds, long before n^2 bits of dependencies are.
-Here a row is scanned, added to V and D of its position, and forgotten. Where everything depends on everything, a
-position is done after a few of its rows: V and D only grow, and they have all that there is.
+value. With an alphabet of a hundred symbols they exceed the memory at lengths at which the n^2 bits of the dependencies
+still fit. Here a row is scanned, added to V and D of its position, and forgotten. Where everything depends on
+everything, a position is done after a few of its rows: V and D only grow, and they are soon full.
 
 Hashed scores run in one kernel (:mod:`restrict.kernels.rowstream`), all others row by row. The result is that of
 :func:`restrict.depth_reduction.activations.attended_activation` on complete lists.
@@ -42,7 +42,7 @@ def keeps_lists(instance: Instance, head: Head, base: Mapping[str, Activation]) 
         base: the activations by name, those of the head's query and key among them.
 
     Returns:
-        Whether about :data:`KEPT` pairs are not exceeded. Cost: the scores of at most :data:`PILOTS` rows.
+        Whether there are at most about :data:`KEPT` pairs. Cost: the scores of at most :data:`PILOTS` rows.
     """
     query, key = instance.query(head), instance.key(head)
     rows, keys = rows_of(instance, head, possible_values(instance, query, base)), possible_values(instance, key, base)
@@ -116,7 +116,7 @@ def _by_kernel(
     rows: RowsOfHead, seeds: I64, keys: Values, gives: SetArrays, rules: kernels.HeadRules, sets: kernels.DependSets,
     out: kernels.Collapsed,
 ) -> None:  # fmt: skip
-    """Hashed scores; positions are shared out to threads, and the result does not depend on their number."""
+    """Hashed scores; positions are shared among threads, and the result does not depend on their number."""
     arrays = kernels.StreamRows(rows.low, rows.high, rows.row_ptr, rows.row_u, seeds)
     known = KeyValues(keys.domain, keys.positions, keys.ptr, keys.flat)
     parts = iter(list(pairwise([*range(0, len(rows.low), PART), len(rows.low)])))

@@ -43,7 +43,7 @@ METHODS: tuple[str, ...] = get_args(Method)
 DEFAULT_FREE = 0.9
 """The fraction that stays free where neither it nor c is given."""
 PARTS = 64
-"""Given c, the free share is found to one in so many."""
+"""Given c, the free share is found to one part in this many."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class Everywhere:
 
     Attributes:
         certificate: the certificate.
-        method: who found it: "lemma", "exchange" or "repeating".
+        method: the one that found it: "lemma", "exchange" or "repeating".
         how: the split of the inputs and other choices, or the pattern that repeats, as text.
         trace: per layer what is left under the restriction, as measured; empty where the restriction repeats.
         stages: by the lemma, per layer what Stages 1, 2 and 3 did, with their bounds.
@@ -73,7 +73,7 @@ class Everywhere:
 
     @property
     def worth(self) -> tuple[int, float]:
-        """What a smaller value of is better at the same free share."""
+        """The greatest and the mean number of dependencies: at the same free share, smaller is better."""
         return self.certificate.c, self.mean
 
     def __repr__(self) -> str:
@@ -82,7 +82,7 @@ class Everywhere:
 
 @dataclass
 class Best:
-    """The best answer so far, and the one that misses c by least: both survive Ctrl-C and the deadline.
+    """The best answer so far, and the one that misses c by least: both are kept after Ctrl-C and at the deadline.
 
     Attributes:
         c: the most inputs that a label may depend on, or ``None`` where the free share is given.
@@ -234,7 +234,7 @@ def _certificate(task: Task, rho: Restriction, claim: Claim, method: str, how: s
 
 
 def _at_share(task: Task, best: Best, share: float, method: Method) -> None:
-    """Turn after turn with other seeds until the deadline; one turn without one."""
+    """One run after another, each with another seed, until the deadline; a single run where there is none."""
     run = _runner(task, share, method)
     turn = 0
     while turn == 0 or (task.deadline.moment is not None and not task.deadline.passed):

@@ -1,7 +1,7 @@
-"""What candidates for a run are measured with, at a shorter length, here or in other processes.
+"""Measuring candidates for a run at a shorter length, here or in other processes.
 
-Both ways to prove Theorem 1 have choices that no formula makes well: how the inputs are split over the layers, what
-each layer's search makes small. They try them on the same model at a length where a run is cheap.
+The lemma and the exchange have choices that no formula makes well: how the inputs are split over the layers, what each
+layer's search makes small. They try candidates on the same model at a length at which a run is cheap.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from restrict.task import Task
 MEASURE_AT = 1200
 """Candidates are measured at this length, where n is longer."""
 Worth = tuple[int, float]
-"""What a candidate comes to: the greatest and the mean number of inputs that a label depends on."""
+"""The worth of a candidate: the greatest and the mean number of inputs that a label depends on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ def shortened(instance: Instance) -> Instance:
 
 
 def worth(depends: I64) -> Worth:
-    """What a run came to.
+    """The worth of a run.
 
     Args:
         depends: int64, shape (n,): on how many free inputs each label depends.

@@ -404,7 +404,7 @@ class ForcingState:
                 return
 
     def row_list(self, head: Head, i: int, u: int) -> RowList:
-        """The row's list. Positions that see at least half of the word share one, if the score does not mention ``i``."""
+        """The row's list; positions that see half of the word or more share it if the score does not mention ``i``."""
         first, stop = self.instance.visible(head, i)
         shared = "i" not in mentions(head) and 2 * (stop - first) >= self.instance.n
         slot = (head.name, -1 if shared else i, u)
