@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 import restrict
+from restrict.certificate.cases import leaves
 from restrict.certificate.certificate import Certificate, certificate_of
 from restrict.certification import force_output
 from restrict.deadline import OutOfTime
-from restrict.force.cases import confirm_over
+from restrict.force.cases import confirm_by_table
 from restrict.force.dependence import DependenceState
 from restrict.force.release import Release, relax, releases
 from restrict.model.fileformat import loads
@@ -23,6 +24,7 @@ from restrict.optimum.enumeration import all_labels, by_size, cube_of, essential
 from restrict.restriction import Restriction
 from restrict.task import Task
 from tests import random_programs
+from tests.marks import heavy_after
 
 
 @pytest.fixture(autouse=True)
@@ -123,9 +125,9 @@ def test_at_short_lengths_the_answer_is_close_to_the_exact_front() -> None:
     assert ours <= 1.05 * exact
 
 
-def test_cases_show_that_the_label_depends_on_few_positions() -> None:
-    """Under restrictions whose dependencies the plain run does not see, the cases do, and the checker agrees."""
-    confirmed = 0
+def test_cases_show_that_the_label_depends_on_what_it_does_depend_on() -> None:
+    """Under restrictions whose dependencies the plain run does not see, a tree does, and the checker agrees."""
+    confirmed = fewer = 0
     for seed in range(3):
         model = restrict.load(f"random:layers=2,heads=2,states=4,seed={seed}")
         task = Task.of(model, 9)
@@ -139,12 +141,26 @@ def test_cases_show_that_the_label_depends_on_few_positions() -> None:
             part = labels[tuple(cube.get(i, slice(None)) for i in range(9))]
             free = [i for i in range(9) if i not in cube]
             essential = [i for p, i in enumerate(free) if (part != part.take([0], axis=p)).any()]
-            found = confirm_over(task, cube, essential, 3)
-            if found is not None:
-                assert set(essential) <= set(found.claim.dependencies or ())
-                assert restrict.check(model, found).startswith("s VERIFIED")
-                confirmed += 1
-    assert confirmed >= 2
+            found = confirm_by_table(task, cube, part)
+            assert found is not None
+            assert list(found.claim.dependencies or ()) == essential
+            assert restrict.check(model, found).startswith("s VERIFIED")
+            assert restrict.check(model, found, fast=True).startswith("s VERIFIED")
+            asked = {i for path, _ in leaves(found.cases) for i in path} if found.cases is not None else set()
+            confirmed, fewer = confirmed + 1, fewer + bool(asked - set(essential))
+    assert confirmed >= 20
+    assert fewer >= 5, "no tree asks what the label does not depend on"
+
+
+@pytest.mark.parametrize("seed", heavy_after((10, 14, 9, 29), 1))
+def test_the_fewest_fixed_positions_are_those_of_the_exact_front(seed: int) -> None:
+    """They were one more where every question of a tree counted as a dependency, or only some splits were tried."""
+    model = restrict.load(f"random:layers=2,heads=2,states=4,seed={seed}")
+    labels, _ = all_labels(model.at(12), 11)
+    best = int(by_size(essential_counts(labels) <= 6)[0][0])
+    found = restrict.certify(model, 12, c=6)
+    assert (len(found.restriction.fixed), found.c <= 6) == (best, True)
+    assert restrict.check(model, found).startswith("s VERIFIED")
 
 
 def test_free_is_never_worse_than_what_the_run_sees() -> None:

@@ -180,10 +180,11 @@ def claim_under(
 def _claim_by_cases(
     instance: Instance, restriction: Restriction, cases: Iterable[tuple[dict[int, int], Cone]], target: Target
 ) -> Claim:
-    """Theorem A' of docs/trusted-base.md: the output is a function of the positions that are filled in and, in each
-    case, of what it depends on there."""
+    """Theorem A' of docs/trusted-base.md: the output is a function of the questions below which more than one label is
+    met and, in each case, of what it depends on there."""
     values: set[int] = set()
     depends: set[int] = set()
+    below: dict[tuple[tuple[int, int], ...], set[str]] = {}
     shared = Found({}, {})
     for path, cone in cases:
         under = restriction | Restriction.of(instance, dict(path))
@@ -194,9 +195,13 @@ def _claim_by_cases(
         assert found.values is not None
         assert found.dependencies is not None
         values.update(found.values)
-        depends.update(path, found.dependencies)
-    if len({instance.label(v) for v in values}) == 1:
-        depends = set()
+        depends.update(found.dependencies)
+        labels, answers = {instance.label(v) for v in found.values}, tuple(path.items())
+        for depth, (asked, _) in enumerate(answers):
+            met = below.setdefault(answers[:depth], set())
+            met |= labels
+            if len(met) > 1:
+                depends.add(asked)
     return Claim(restriction.free, len(depends), tuple(sorted(depends)), tuple(sorted(values)))
 
 

@@ -257,18 +257,21 @@ class Model:
             require(len(labels) == domain, place.key("labels"), f"expected one label for each of the {domain} values")
             names = self.label_names
             self.labels = array("q", (names.setdefault(label, len(names)) for label in labels))
-        self.single: dict[Values, bool] = {}
+        self.single: dict[Values, int | None] = {}
 
-    def one_label(self, values: Values) -> bool:
-        """Whether all of these values have the same label."""
-        if len(values) == 1 or (self.accept is None and self.labels is None):
-            return len(values) == 1
+    def label(self, values: Values) -> int | None:
+        """The number of the label that all of these values have; ``None`` where they have more than one."""
+        if self.accept is None and self.labels is None:
+            return next(iter(values)) if len(values) == 1 else None
         if values not in self.single:
-            self.meter.charge(len(values) if self.accept is None else len(self.accept))
+            small, large = sorted((values, values if self.accept is None else self.accept), key=len)
+            self.meter.charge(len(small))
             if self.labels is not None:
-                self.single[values] = len({self.labels[value] for value in values}) == 1
+                met = {self.labels[value] for value in values}
             else:
-                self.single[values] = sum(value in values for value in self.accept or ()) in (0, len(values))
+                accepted = sum(value in large for value in small)
+                met = {accepted > 0, accepted == len(values)}
+            self.single[values] = met.pop() if len(met) == 1 else None
         return self.single[values]
 
     def read_fixed(self, value: Any, place: Place) -> Fixed:

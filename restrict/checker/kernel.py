@@ -407,8 +407,8 @@ def at_least(model: Model, cone: Cone) -> int:
     return steps
 
 
-def branches(certificate: Certificate) -> Iterator[tuple[State, int]]:
-    """The output in every case, and the free positions; each case is charged before it is made."""
+def branches(certificate: Certificate) -> Iterator[tuple[State, dict[int, int]]]:
+    """The output in every case, and what was asked and answered there; each case is charged before it is made."""
     model, meter, runs = certificate.model, certificate.model.meter, len(certificate.fixed.symbols)
     each = 2 * NODE * (1 + len(model.variables)) + 12 * runs + model.n // 64
     if "cases" in certificate.fields:
@@ -424,30 +424,43 @@ def branches(certificate: Certificate) -> Iterator[tuple[State, int]]:
         for at in path:
             free ^= 1 << at
         run = (certificate.runner or Run)(model, branch_of(certificate.fixed, path), free, cone)
-        yield run.states[model.output], free
+        yield run.states[model.output], path
 
 
 def label_depends(model: Model, state: State, at: int) -> int:
     """Rule 6."""
     model.meter.charge(1 + model.n // 2048)
-    return 0 if model.one_label(state.values(at)) else state.depends((at, at + 1))
+    return state.depends((at, at + 1)) if model.label(state.values(at)) is None else 0
 
 
 def outcome(certificate: Certificate, at: int) -> Node:
-    """Values and dependencies of the output, over all cases (Theorem A')."""
+    """Values of the output over all cases, and what its label depends on (Theorem A').
+
+    A question counts as soon as two labels are met below it. Leaves come in the order of the tree, so where the answers
+    part from those of the last leaf all deeper questions are done with.
+    """
     model, meter = certificate.model, certificate.model.meter
     found, dependencies, before = set[Values](), 0, meter.held
-    for state, free in branches(certificate):
+    last, below = list[tuple[int, int]](), list[int | None]()  # its answers; the one label below each question, if one
+    for state, path in branches(certificate):
         values, more = state.values(at), label_depends(model, state, at)
         meter.charge(1 + more.bit_length() // 2048)
-        dependencies |= more | (certificate.free ^ free)
-        meter.held = before
+        dependencies |= more
+        label, answers = model.label(values), list(path.items())
+        del below[next((k for k, (now, then) in enumerate(zip(answers, last, strict=False)) if now != then), 0) + 1 :]
+        for depth, (asked, _) in enumerate(answers):
+            if depth == len(below):
+                below.append(label)
+            elif below[depth] != label:
+                below[depth] = None
+            if below[depth] is None:
+                dependencies |= 1 << asked
+        last, meter.held = answers, before
         if values not in found:
             meter.hold(100 + (0 if isinstance(values, range) else 100 * len(values)))
             before = meter.held
             found.add(values)
-    values = union(found, meter)
-    return values, 0 if model.one_label(values) else dependencies
+    return union(found, meter), dependencies
 
 
 def decide(certificate: Certificate) -> None:

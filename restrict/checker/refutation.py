@@ -238,7 +238,7 @@ class Refutation:
         symbols, free = len(self.index), certificate.claimed_free
         self.meter.place = self.top.key("errors")
         self.meter.fits(100 * len(certificate.values))
-        one = model.one_label(frozenset(certificate.values))
+        one = model.label(frozenset(certificate.values)) is not None
         each = certificate.n * symbols * len(automaton.moves) * (1 + free // 1000)
         self.meter.charge(each * symbols ** (0 if one else min(certificate.c, 64)))
         spread = [] if one else [at for run in runs_of(certificate.claimed) for at in range(*run)]

@@ -7,15 +7,15 @@ some split always shows it. The greedy choice adds the position that leaves the 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from itertools import combinations, product
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
 
 from restrict.abstract.run import Cone
-from restrict.certificate.cases import Case, Leaf, Question
+from restrict.certificate.cases import Case, Leaf, Question, leaves
 from restrict.certificate.certificate import Certificate, certified
 from restrict.certificate.outline import MAX_SPLIT
-from restrict.force.dependence import DependenceState
 from restrict.force.looking import Looking
 from restrict.model.program import Instance
 from restrict.task import Task
@@ -185,91 +185,51 @@ class _Growing:
         return OTHERS * sum(left) + (1 - OTHERS) * max(left)
 
 
-def confirm_over(task: Task, fixed: Mapping[int, int], split: Collection[int], most: int) -> Certificate | None:
-    """The certificate that the label depends on a few positions only, case by case over these.
+def confirm_by_table(
+    task: Task, fixed: Mapping[int, int], labels: npt.NDArray[np.int16], shared: Looking | None = None
+) -> Certificate | None:
+    """The certificate that the label depends on those positions only on which it does depend, by a tree of cases.
 
-    Where these are not enough, more positions are added greedily.
-
-    Cost: an abstract run on demand for each way to fill the positions, and again for each position that is tried.
-
-    Args:
-        task: the output.
-        fixed: symbol indices by position.
-        split: free positions, on which the label is known to depend.
-        most: positions in all, at most.
-
-    Returns:
-        The certificate, with at most ``most`` dependencies; ``None`` where the greedy choice finds none.
-    """
-    most = min(most, MAX_SPLIT)
-    chosen, symbols = tuple(sorted(split)), len(task.instance.model.alphabet)
-    shared = Looking(task.instance, task.one_position("a split"))
-    while len(chosen) <= most and symbols ** len(chosen) <= OVER:
-        cones: dict[str, set[int]] = {}
-        unsettled = []
-        for values in product(range(symbols), repeat=len(chosen)):
-            branch = {**fixed, **dict(zip(chosen, values, strict=True))}
-            labels, cone = _look(shared, branch)
-            if len(labels) > 1:
-                unsettled.append(branch)
-                if len(unsettled) > OPEN or len(chosen) == most:
-                    return None
-            for name, nodes in cone.items():
-                cones.setdefault(name, set()).update(nodes)
-        if not unsettled:
-            kept = {name: tuple(sorted(nodes)) for name, nodes in cones.items()}
-            found = certified(task, fixed, kept, chosen)
-            return found if found.c <= most else None
-        more = _busiest(task, unsettled)
-        if more is None:
-            return None
-        chosen = tuple(sorted({*chosen, more}))
-    return None
-
-
-def confirm_over_any(
-    task: Task, fixed: Mapping[int, int], split: Collection[int], most: int, looks: int
-) -> tuple[Certificate | None, int]:
-    """As :func:`confirm_over`, with every set of positions that includes the given ones, the smallest first.
-
-    A set that includes another one confirms whatever that one confirms. So where nothing is found and looks are left,
-    no split over ``most`` positions shows it.
+    The tree asks these until one label is left, as a table of labels says, and then what the abstract run needs to show
+    that label. Questions of the second kind are no dependencies (Theorem A'), and on full inputs the run is exact: some
+    tree always does it, if it may be large enough.
 
     Args:
         task: the output.
         fixed: symbol indices by position.
-        split: free positions, on which the label is known to depend.
-        most: positions in all, at most.
-        looks: abstract runs that this may take.
+        labels: the label of every word under the restriction: one axis for each free position, in increasing order.
+        shared: runs of the same instance at the target, whose ordered rows are used.
 
     Returns:
-        The certificate, or ``None``; and how many of the looks are left.
+        The certificate, whose dependencies are exact; ``None`` where the tree grows too large. Cost: abstract runs on
+        demand, up to about two for each leaf where the quick choice of questions does it.
+
+    Raises:
+        OutOfTime: the task's deadline has passed.
     """
-    symbols, shared = range(len(task.instance.model.alphabet)), Looking(task.instance, task.one_position("a split"))
-    others = [i for i in task.instance.unpinned if i not in fixed and i not in split]
-    most = min(most, MAX_SPLIT, len(split) + len(others))
+    shared = shared or Looking(task.instance, task.one_position("cases"))
+    left = MOST_LEAVES
 
-    def shows(chosen: Sequence[int]) -> bool:
-        nonlocal looks
-        for values in product(symbols, repeat=len(chosen)):
-            looks -= 1
-            if looks < 0 or len(shared.labels({**fixed, **dict(zip(chosen, values, strict=True))})) > 1:
-                return False
-        return True
+    def grow(fixed: dict[int, int], part: npt.NDArray[np.int16], free: list[int]) -> Case | None:
+        nonlocal left
+        # How often the label changes with a position.
+        changes = [int((part != part.take([0], axis=axis)).sum()) for axis in range(part.ndim)]
+        if not any(changes):
+            tree = find_tree(task, fixed, left, 0, shared)
+            left -= 0 if tree is None else sum(1 for _ in leaves(tree))
+            return tree
+        axis = int(np.argmax(changes))
+        rest = free[:axis] + free[axis + 1 :]
+        children: list[Case] = []
+        for a in range(part.shape[axis]):
+            child = grow(fixed | {free[axis]: a}, np.asarray(part.take(a, axis=axis)), rest)
+            if child is None:
+                return None
+            children.append(child)
+        return Question(free[axis], tuple(children))
 
-    for size in range(max(0, most - len(split)) + 1):
-        for more in combinations(others, size):
-            if looks > 0 and shows(chosen := tuple(sorted({*split, *more}))):
-                return certified(task, fixed, "all", chosen), looks
-    return None, max(0, looks)
-
-
-def _busiest(task: Task, branches: Sequence[dict[int, int]]) -> int | None:
-    """The free position that most of the branches depend on, for the abstract run."""
-    state, counts = DependenceState(task.instance, task.one_position("a split")), Counter[int]()
-    for branch in branches:
-        counts.update(state.look(branch, task.instance.n) or ())
-    return min(counts, key=lambda i: (-counts[i], i), default=None)
+    tree = grow(dict(fixed), labels, [i for i in task.instance.unpinned if i not in fixed])
+    return None if tree is None else certified(task, fixed, {}, cases=tree)
 
 
 def find_split(

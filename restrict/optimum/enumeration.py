@@ -18,7 +18,7 @@ import numpy.typing as npt
 from restrict.arrays import I64
 from restrict.certificate.certificate import Certificate, certified
 from restrict.deadline import NEVER, Deadline
-from restrict.force.cases import confirm, confirm_by_cases, confirm_by_tree, confirm_over, confirm_over_any
+from restrict.force.cases import confirm, confirm_by_cases, confirm_by_table, confirm_by_tree
 from restrict.force.dependence import DependenceState
 from restrict.force.looking import Looking
 from restrict.model.program import Instance
@@ -39,9 +39,8 @@ KEPT, SPLIT_TRIES, TREE_TRIES = 64, 3, 3
 TREES = ((16, 400, 12), (256, 8_000, 6), (4096, 40_000, 3))
 """Leaves of a tree, runs for the choice of its questions, and optimal restrictions for which it is tried: the smallest
 first, since every leaf is a run of its own for the certificate and for the checker."""
-TRIES, SPLITS, LOOKS = 400, 200, 20_000
-"""Restrictions of one size that the abstract run is asked to confirm, as they are and case by case; abstract runs for
-splits over every set of positions."""
+TRIES, TABLE_TREES = 400, 20
+"""Restrictions of one size that the abstract run is asked to confirm, as they are and by a tree of cases."""
 CHUNK = 1 << 12
 """Words that are run together."""
 MIXED = -1
@@ -385,16 +384,9 @@ def _confirmed(task: Task, index: I64, labels: Labels, c: int) -> Certificate | 
     for cube in cubes:
         if state.look(cube, c) is not None and (plain := certified(task, cube, "all")).c <= c:
             return plain
-    essential = []
-    for cube in cubes[:SPLITS]:
+    shared = Looking(task.instance, task.one_position("an optimum"))
+    for cube in cubes[:TABLE_TREES]:
         part = labels[tuple(cube.get(i, slice(None)) for i in unpinned)]
-        free = [i for i in unpinned if i not in cube]
-        essential.append([i for p, i in enumerate(free) if (part != part.take([0], axis=p)).any()])
-        if (found := confirm_over(task, cube, essential[-1], c)) is not None:
-            return found
-    looks = LOOKS
-    for cube, split in zip(cubes, essential, strict=False):
-        found, looks = confirm_over_any(task, cube, split, c, looks)
-        if found is not None:
+        if (found := confirm_by_table(task, cube, part, shared)) is not None and found.c <= c:
             return found
     return None
