@@ -1,8 +1,8 @@
 """Random claims about every length, and whether a claim is true: the oracle of the mutants of proofs.
 
-Nothing here is of the checker. The model is given by its automaton (or bimachine), which other tests compare with the
-model itself on all short words; truth is decided by walking words, pairs of states or sets of states, up to lengths at
-which the small automata of the tests have repeated.
+Nothing here is shared with the checker. The model is given by its automaton (or bimachine), which other tests compare
+with the model itself on all short words; truth is decided by walking words, pairs of states or sets of states, up to
+lengths at which the small automata of the tests have repeated.
 """
 
 from __future__ import annotations

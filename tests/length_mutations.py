@@ -204,7 +204,7 @@ def claim_of_another_language(rng: Generator, model: Document, proof: Document) 
 
 @operator
 def claim_a_longer_word(rng: Generator, model: Document, proof: Document) -> bool:
-    """A counterexample with a letter more is seldom a shortest one."""
+    """A counterexample with one more letter is rarely a shortest one."""
     claim = proof["claim"]
     if "word" not in claim:
         return False

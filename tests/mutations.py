@@ -64,7 +64,7 @@ def sealed(model: Document, certificate: Document) -> Pair:
 
 
 def original(rng: Generator, most_inputs: int = 64) -> Pair:
-    """A pair that the checker accepts: a random program and what follows at a random target; mostly not nothing."""
+    """A pair that the checker accepts: a random program and what follows at a random target; few claim nothing."""
     while True:
         model = random_programs.random_program(rng, None, 7)
         n = random_programs.random_length(rng, model)
@@ -175,7 +175,7 @@ WEIGHTS = {
     "change entries of a table": 8,
     "change the labels": 6,
 }
-"""How often an operator has its turn, where not once a round: its mutants' claims are often still true."""
+"""How often in a round an operator is used, where not once: claims of its mutants are often still true."""
 
 
 def operator(function: Operator) -> Operator:
@@ -263,7 +263,7 @@ def drop_a_dependency(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
 
 @operator
 def drop_a_cone_node(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
-    """Or, one time in four, all nodes of a variable; late variables more often, as the output rests on them."""
+    """Or, one time in four, all nodes of a variable; late variables more often, as the output depends on them."""
     names = [v["name"] for v in pair.model["variables"]]
     listed, n = pair.certificate["cone"], pair.certificate["n"]
     cone = {name: list(range(n)) if listed == "all" else spread(listed.get(name, [])) for name in names}
@@ -338,7 +338,7 @@ def change_n(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
     if isinstance(cone, dict):
         cone = {name: joined([p for p in spread(runs) if p < m]) for name, runs in cone.items()}
         cone = {name: runs for name, runs in cone.items() if runs}
-    # Beyond m, c is no mistake of the claim's, but load_certificate would refuse it.
+    # A c beyond m does not make the claim false, but load_certificate would refuse it.
     claim: Document = {"free": len(free), "c": min(certificate["claim"]["c"], m)}
     if "dependencies" in certificate["claim"]:
         kept = [p for p in depends(pair) if p in free]

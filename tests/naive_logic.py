@@ -1,4 +1,4 @@
-"""The slow, obvious oracle for temporal logic: the textbook definitions, read aloud, on nested tuples.
+"""The slow, obvious oracle for temporal logic: the textbook definitions, written out, on nested tuples.
 
 A formula is ``("symbol", "a")`` or ``(operator, operand, ...)``; what counts is ``(operator, detail, operand, ...)``.
 Nothing here is shared with the package.

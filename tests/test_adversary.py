@@ -1,4 +1,4 @@
-"""Attempts to make the trusted checker accept a lie, each by name; what survives an attack stays here as a test.
+"""Attempts to make the trusted checker accept a false claim, each by name; each attempt stays here as a test.
 
 Most attacks are a certificate or a model that must be refused. The others are well-formed but treacherous: there the
 checker's values and dependencies are compared with the oracle's, and with the truth on every input.
@@ -50,7 +50,7 @@ def model(*variables: Document, **more: Any) -> Document:
 
 
 def certificate(n: int, **more: Any) -> Document:
-    """A certificate that claims nothing much."""
+    """A certificate that claims very little."""
     claim = {"free": n, "c": 0, "dependencies": [], "values": [0]}
     fields = {"format": "restrict-certificate/1", "n": n, "target": "last", "fixed": [], "cone": "all", "claim": claim}
     return {**fields, **more}
@@ -180,7 +180,7 @@ CERTIFICATES: dict[str, tuple[Document, Document]] = {
 
 
 @pytest.mark.parametrize("name", CERTIFICATES)
-def test_a_lying_certificate(name: str) -> None:
+def test_a_certificate_that_claims_too_much_is_refused(name: str) -> None:
     refused(mutations.sealed(*CERTIFICATES[name]), 3, 4)
 
 
@@ -196,7 +196,7 @@ def test_a_digest_that_is_not_the_models(digest: Any) -> None:
     refused(mutations.Pair(COPY, {**pair.certificate, "model": bound}), 4)
 
 
-def test_a_digest_dressed_up() -> None:
+def test_a_digest_written_in_another_way_is_refused() -> None:
     pair = mutations.sealed(COPY, claiming(3, c=1, dependencies=[[2, 1]], values=[0, 1]))
     right = pair.certificate["model"]["sha256"]
     for digest in (right.upper(), right + "\n", right + " ", " " + right, right[:-1], right.translate({0x30: 0xFF10})):
@@ -217,7 +217,7 @@ def test_a_digest_dressed_up() -> None:
         ('"free": 3', '"free": "3"'),
     ],
 )
-def test_json_with_two_readings(old: str, new: str) -> None:
+def test_json_with_two_readings_is_refused(old: str, new: str) -> None:
     model_bytes, certificate_bytes = mutations.sealed(
         COPY, claiming(3, c=1, dependencies=[[2, 1]], values=[0, 1])
     ).bytes
@@ -336,7 +336,7 @@ MODELS: dict[str, Document] = {
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_model_that_is_none(name: str) -> None:
+def test_a_model_that_breaks_a_rule_is_refused(name: str) -> None:
     """Whatever is claimed: here everything is fixed, and the output is claimed to be 0."""
     refused(mutations.sealed(MODELS[name], claiming(3, {"fixed": [[0, 3, "0"]]}, free=0)), 4)
 
@@ -456,7 +456,7 @@ TREACHEROUS: dict[str, tuple[Document, int]] = {
 
 
 @pytest.mark.parametrize("name", TREACHEROUS)
-def test_a_treacherous_model(name: str) -> None:
+def test_a_treacherous_model_is_judged_as_by_the_oracle(name: str) -> None:
     """Under no restriction, with everything examined; under a random one, with half of the nodes examined."""
     document, n = TREACHEROUS[name]
     same_as_the_oracle(document, n)
@@ -470,7 +470,7 @@ def test_a_treacherous_model(name: str) -> None:
         same_as_the_oracle(document, n, fixed, {key: runs for key, runs in cone.items() if runs})
 
 
-def test_a_cone_in_any_order() -> None:
+def test_the_order_of_a_cone_does_not_matter() -> None:
     """The nodes are examined in the order of the program, not of the cone."""
     document = model(map_("a", ["token"], 2, "1 - token"), head("b", "k", key="a", value="a"), map_("c", ["b"], 2, "b"))
     cone = {"c": [[2, 1]], "b": [[1, 1], [2, 1]], "a": [[0, 3]]}
@@ -522,7 +522,7 @@ def outcome(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 @pytest.mark.parametrize("chunk", heavy_after(range(4), 2))
-def test_random_expressions(chunk: int) -> None:
+def test_random_expressions_have_the_meaning_of_the_format(chunk: int) -> None:
     """The checker's reading is Python's grammar with the format's meaning, folded or not, and within its interval."""
     rng, compared = random.Random(chunk), 0
     spans = {name: (0, value + 2) for name, value in FUZZ_NAMES.items()}
@@ -589,8 +589,10 @@ def code_of(pair: mutations.Pair, folder: Path) -> int:
         ("I64", [2**63 - 1, -(2**63)], False),
     ],
 )
-def test_the_bytes_of_a_tensor(tmp_path: Path, kind: str, numbers: list[int], true: bool) -> None:
-    """Signs and byte order: at least as good a score for a 1 forces the output; worse, it does not."""
+def test_the_bytes_of_a_tensor_are_read_with_sign_and_byte_order(
+    tmp_path: Path, kind: str, numbers: list[int], true: bool
+) -> None:
+    """Signs and byte order: a score for a 1 that is at least as good forces the output; a worse one does not."""
     code = {"I64": "q", "I32": "i", "I16": "h", "I8": "b", "U32": "I", "U16": "H", "U8": "B"}[kind]
     data = struct.pack(f"<2{code}", *numbers)
     entry = {"t": {"dtype": kind, "shape": [2], "data_offsets": [0, len(data)]}}
@@ -623,12 +625,12 @@ FILES: dict[str, bytes] = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_tensor_file_that_is_none(tmp_path: Path, name: str) -> None:
+def test_a_malformed_tensor_file_is_refused(tmp_path: Path, name: str) -> None:
     assert code_of(with_file(tmp_path, stored(GOOD, b"\0\1")), tmp_path) == 0
     assert code_of(with_file(tmp_path, FILES[name]), tmp_path) == 4
 
 
-def test_a_tensor_file_changed_or_gone(tmp_path: Path) -> None:
+def test_a_tensor_file_changed_or_gone_is_refused(tmp_path: Path) -> None:
     pair = with_file(tmp_path, stored(GOOD, b"\0\1"))
     assert code_of(pair, tmp_path) == 0
     (tmp_path / "x.safetensors").write_bytes(stored(GOOD, b"\1\0"))
@@ -649,7 +651,7 @@ def test_the_judge_sees_the_axis_dim() -> None:
 
 
 @pytest.mark.parametrize("rule", ["hash({}) % 2", "hash({}) - 1"])
-def test_a_product_of_domains_with_thousands_of_digits(rule: str) -> None:
+def test_a_product_of_domains_with_thousands_of_digits_is_a_resource_limit(rule: str) -> None:
     """A resource limit, and no traceback: 300 arguments of 2^62 values each, unexamined."""
     wide = [map_(f"a{index}", [], 2**62, "0") for index in range(300)]
     names = [variable["name"] for variable in wide]
@@ -661,7 +663,7 @@ def test_a_product_of_domains_with_thousands_of_digits(rule: str) -> None:
     assert caught.value.code == 5
 
 
-def test_a_domain_of_2_to_the_62() -> None:
+def test_an_unexamined_domain_of_2_to_the_62_is_never_written_out() -> None:
     """The whole domain of an unexamined node is never spelt out, and never claimed by accident."""
     document = model(map_("o", [], 2**62, "0"), head("h", "j", value="o"))
     for cone in ({}, {"h": [[1, 1]]}):

@@ -102,7 +102,7 @@ def test_random_programs_have_their_automaton(seed: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
-def test_thousands_of_random_programs(seed: int) -> None:
+def test_thousands_of_random_programs_have_their_automaton(seed: int) -> None:
     """Every word up to length 9, and random words of length 200; two or three letters."""
     rng = np.random.default_rng([99, seed])
     done = 0

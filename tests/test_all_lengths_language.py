@@ -56,7 +56,7 @@ def test_two_programs_for_one_language_agree() -> None:
 
 
 @pytest.mark.parametrize("spec", ["dyck:1", "dyck:2", "majority", "anbn", "palindromes:ab", "shuffle-dyck:1"])
-def test_the_machines_of_languages_that_are_not_regular(spec: str) -> None:
+def test_the_machines_of_languages_that_are_not_regular_decide_membership(spec: str) -> None:
     language = named(spec)
     machine = machine_of(language)
     for n in range(7 if len(language.alphabet) == 2 else 5):
@@ -87,8 +87,8 @@ def test_a_shortest_difference_is_shortest() -> None:
     assert short >= 15
 
 
-def test_the_exact_set_of_wrong_lengths() -> None:
-    rng = np.random.default_rng(4)
+def test_the_set_of_wrong_lengths_is_that_of_all_words() -> None:
+    rng, compared = np.random.default_rng(4), 0
     language = named("regex[ab]:(ab)*")
     assert isinstance(language, Regular)
     for _ in range(15):
@@ -101,9 +101,11 @@ def test_the_exact_set_of_wrong_lengths() -> None:
             words = list(product("ab", repeat=n - len(model.markers))) if n >= len(model.markers) else []
             said = [(automaton.moore.run(w), language.contains(w)) for w in words]
             assert (n in lengths) == any(s != "" and (s == "accept") != m for s, m in said), lengths
+        compared += 1
+    assert compared >= 10
 
 
-def test_forcing_costs_and_patterns_at_every_length() -> None:
+def test_forcing_costs_and_patterns_are_right_at_every_length() -> None:
     """Theorem 1: one of the two labels has bounded cost; both against dynamic programming at single lengths."""
     rng, patterns = np.random.default_rng(6), 0
     for _ in range(12):
@@ -222,7 +224,7 @@ def test_a_formula_comes_back_as_a_formula() -> None:
                 assert satisfies(first, word, ["a", "b"]) == satisfies(second, word, ["a", "b"])
 
 
-def test_arguments_of_verify() -> None:
+def test_wrong_arguments_of_verify_are_refused() -> None:
     model = restrict.load(INSTANCES / "brasp-ab-star.json")
     with pytest.raises(UsageError, match="one of the two"):
         restrict.verify(model)

@@ -58,7 +58,7 @@ def test_every_claim_of_every_kind_of_program_has_a_proof(programs: int) -> None
 
 
 @pytest.mark.slow
-def test_thousands_of_proofs() -> None:
+def test_thousands_of_true_claims_have_a_proof() -> None:
     assert proofs(1, 3000)["too large"] <= 100
 
 
@@ -72,7 +72,7 @@ def test_no_mutant_with_a_false_claim_is_verified(programs: int) -> None:
 
 
 @pytest.mark.slow
-def test_ten_thousand_mutants() -> None:
+def test_no_false_claim_of_ten_thousand_mutants_is_verified() -> None:
     """Every operator makes mutants that are refused, and together they make many that are accepted, and true."""
     counts = attack(np.random.default_rng(1), 250, 42)
     total: Counter[str] = sum(counts.values(), Counter())
@@ -150,7 +150,7 @@ def test_the_costs_are_exact() -> None:
 
 
 @pytest.mark.parametrize("most", [60, pytest.param(1500, marks=pytest.mark.heavy)])
-def test_forcing_costs_of_random_automata(most: int) -> None:
+def test_forcing_costs_of_random_automata_are_exact(most: int) -> None:
     """Random automata, with groups: the least costs at every length up to 7 by all restrictions one by one, further by
     sets of states; and the checker accepts what is computed, and no other function that differs at a short length."""
     rng = np.random.default_rng(most)

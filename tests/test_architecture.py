@@ -1,4 +1,4 @@
-"""The house: every import points down, no circle, no command imports another, the checker stands alone."""
+"""The structure of the package: imports point down, no circle, no command imports another, the checker is alone."""
 
 from __future__ import annotations
 

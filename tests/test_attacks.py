@@ -1,4 +1,4 @@
-"""Attacks on the resource contract: little files that once took hours, gigabytes or another verdict of the fast run.
+"""Attacks on the resource contract: small files that can take hours, gigabytes or another verdict of the fast run.
 
 Every pair gets a verdict, or exit 3, 4 or 5, within ten seconds of processor time and 1 GiB, the same from both runs.
 The limit is that of the automatic check after a search.
@@ -22,7 +22,7 @@ from tests import trusted as check
 FOLDER = Path(__file__).parent / "corpus" / "attacks"
 NAMES = sorted(path.name.removesuffix(".c.json") for path in FOLDER.glob("*.c.json"))
 HEAVY = {"A2b_union", "A3_mask_per_u", "A7_wide_expr"}
-"""Seconds of work before the answer."""
+"""These take seconds before the answer."""
 PARAMETERS = [pytest.param(n, marks=[pytest.mark.heavy] if n in HEAVY else []) for n in NAMES]
 SECONDS, MEBIBYTES = 10, 1024
 

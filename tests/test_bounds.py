@@ -54,7 +54,7 @@ def test_every_inequality_holds(grid: list[TheoremBounds]) -> None:
 
 
 @pytest.mark.heavy
-def test_random_sizes() -> None:
+def test_every_inequality_holds_at_random_sizes() -> None:
     """Any size up to 10^9 and any C: no exception, every inequality, never worse than the paper's choices."""
     rng = random.Random(0)
     for _ in range(15):
@@ -188,7 +188,7 @@ def test_the_verifier_sees_the_chain() -> None:
 # ---------------------------------------------------------------- known answers
 
 
-def test_known_numbers() -> None:
+def test_the_constants_of_known_sizes_are_as_published() -> None:
     one = theorem_bounds(1, 2, 0.9)
     # 295 and 1181; the search is in floats, whose last digits may differ between machines.
     assert of(285) < one.k < of(305)
@@ -243,14 +243,14 @@ def test_the_split_is_near_the_best() -> None:
 
 
 @pytest.mark.heavy
-def test_monotone() -> None:
+def test_c_grows_with_the_share_the_heads_the_alphabet_and_the_layers() -> None:
     assert theorem_bounds(1, 2, 0.8).c < theorem_bounds(1, 2, 0.9).c < theorem_bounds(1, 3, 0.9).c
     assert theorem_bounds(1, 2, 0.9).c < theorem_bounds(1, 2, 0.9, alphabet=3).c
     values = [theorem_bounds(layers, 2, 0.9).c for layers in (1, 2, 3, 4, 5)]
     assert values == sorted(values)
 
 
-def test_fraction_as_written() -> None:
+def test_a_fraction_is_taken_as_written() -> None:
     for written in (0.9, "0.9", Fraction(9, 10), "9e-1"):
         assert restrict.theorem_bounds(1, 2, written).fraction == Fraction(9, 10)
 
@@ -275,7 +275,7 @@ def test_fraction_as_written() -> None:
         ((2, 2, 0.9), {"choices": "worst"}, "neither 'best' nor 'paper'"),
     ],
 )
-def test_bad_arguments(arguments: tuple[int, int, float], options: dict[str, object], message: str) -> None:
+def test_bad_arguments_are_refused(arguments: tuple[int, int, float], options: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         theorem_bounds(*arguments, **options)  # type: ignore[arg-type]
 
@@ -291,7 +291,9 @@ def command(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], 
     return (stop.value.code or 0, *capfd.readouterr())
 
 
-def test_command(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_the_constants_and_checks_the_inequalities(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     code, out, err = command(monkeypatch, capfd, "-L", "2", "-H", "2", "-C", "0.9", "--inequalities")
     assert (code, err) == (0, "")
     assert "c  = 2^(11" in out
@@ -306,7 +308,7 @@ def test_command(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[s
     assert "2^2^2^2^2^2^2^2^2^2^2^(11" in out
 
 
-def test_command_json(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_json(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     code, out, err = command(monkeypatch, capfd, "-L", "3", "-H", "2", "-C", "0.9", "--alphabet", "4", "--json")
     assert (code, err) == (0, "")
     document = json.loads(out)
@@ -325,7 +327,7 @@ def test_command_json(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixt
         ("-L one -H 2 -C .9", "'one' is not a valid integer"),
     ],
 )
-def test_command_errors(
+def test_wrong_use_of_the_command_is_one_line(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], words: str, message: str
 ) -> None:
     code, out, err = command(monkeypatch, capfd, *words.split())

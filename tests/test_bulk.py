@@ -36,7 +36,7 @@ def random_restriction(rng: np.random.Generator, at: Instance) -> Restriction:
 
 
 @pytest.mark.nojit
-def test_random_programs() -> None:
+def test_random_programs_get_the_same_from_both_runs() -> None:
     rng = np.random.default_rng(11)
     done = heads = 0
     while done < 400:
@@ -56,8 +56,10 @@ def test_random_programs() -> None:
 @pytest.mark.nojit
 @pytest.mark.parametrize("ties", ["left", "right"])
 @pytest.mark.parametrize("mask", ["none", "past", "strict_past", "future", "strict_future"])
-def test_longer_words_in_small_blocks_with_little_room(mask: str, ties: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sweeps that stop for want of levels, runs and room, and at every block, give the same answer."""
+def test_longer_words_get_the_same_in_small_blocks_with_little_room(
+    mask: str, ties: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sweeps that stop for lack of levels, runs or room, and at every block, give the same answer."""
     monkeypatch.setattr(bulk, "BLOCK", 16)
     make = bulk._Work.__init__
     monkeypatch.setattr(bulk._Work, "__init__", lambda self, n, domain: make(self, n, domain, slots=2, capacity=1))
@@ -73,7 +75,7 @@ def test_longer_words_in_small_blocks_with_little_room(mask: str, ties: str, mon
 
 @pytest.mark.parametrize("ties", ["left", "right"])
 @pytest.mark.parametrize("mask", ["none", "past", "strict_past", "future", "strict_future"])
-def test_scores_at_both_ends_of_64_bits(mask: str, ties: str) -> None:
+def test_scores_at_both_ends_of_64_bits_get_the_same(mask: str, ties: str) -> None:
     """No score has a neighbour outside 64 bits that is computed."""
     rng = np.random.default_rng(7)
     for scores in ("9223372036854775807 - k % 2", "-9223372036854775807 - k % 2", "9223372036854775807 * (2 * k - 1)"):

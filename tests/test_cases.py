@@ -1,4 +1,4 @@
-"""Trees of cases: the checker, its fast twin and brute force agree; a small tree proves what the plain run cannot."""
+"""Trees of cases: the checker, its fast run and brute force agree; a small tree proves what the plain run cannot."""
 
 from __future__ import annotations
 

@@ -178,7 +178,7 @@ def test_the_work_of_the_checker_may_be_limited() -> None:
         lambda: claim(example(), values=(1, 2)),
     ],
 )
-def test_what_the_checker_calls_malformed_its_fast_twin_does_too(made: Callable[[], Certificate]) -> None:
+def test_what_the_checker_calls_malformed_the_fast_run_does_too(made: Callable[[], Certificate]) -> None:
     for fast in (False, True):
         with pytest.raises(ModelError):
             restrict.check(restrict.load("contains-one"), made(), fast=fast)

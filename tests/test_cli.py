@@ -49,7 +49,7 @@ class Shell:
         return Result(stop.value.code or 0, *self.capfd.readouterr())
 
     def good(self, *words: object) -> str:
-        """The output of a command that succeeds without a word on standard error."""
+        """The output of a command that succeeds with nothing on standard error."""
         result = self(*words)
         assert (result.code, result.err) == (0, ""), result
         return result.out
@@ -146,7 +146,7 @@ def test_a_word_may_be_one_argument_or_several(shell: Shell) -> None:
         (("new", "--list"), "tribes:width=8"),
     ],
 )
-def test_what_a_command_says(shell: Shell, words: tuple[str, ...], expected: str) -> None:
+def test_a_command_says_what_is_expected(shell: Shell, words: tuple[str, ...], expected: str) -> None:
     assert expected in shell.good(*words)
 
 
@@ -410,7 +410,7 @@ def test_a_process_certifies_and_the_checker_alone_verifies(tmp_path: Path) -> N
 
 
 def test_ctrl_c_writes_the_best_certificate_so_far(tmp_path: Path) -> None:
-    """Nobody outside can see that something has been found: on a slow machine, try again with more patience."""
+    """From outside nothing shows whether something has been found: on a slow machine, try again after a longer wait."""
     patience = 3.0
     code, out, err = interrupted(tmp_path, patience)
     while err == "restrict: interrupted\n" and patience < 60:
@@ -428,7 +428,7 @@ def test_ctrl_c_writes_the_best_certificate_so_far(tmp_path: Path) -> None:
 
 
 def test_an_interrupt_inside_evaluated_text_ends_the_process_with_its_code(tmp_path: Path) -> None:
-    """Dataclasses are made of text while they are imported; Python would kill itself by the signal at its end."""
+    """Dataclasses run ``exec`` when they are imported; after an interrupt in it Python would end by the signal."""
     script = """if True:
         from restrict.cli import entry, main
 

@@ -48,7 +48,9 @@ CASES = [
 
 
 @pytest.mark.parametrize(("words", "code", "error", "out"), CASES)
-def test_commands(words: list[str], code: int, error: str, out: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_command_has_its_exit_code_and_words(
+    words: list[str], code: int, error: str, out: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert _run(words) == code
     said = capsys.readouterr()
     assert error in said.err
@@ -56,7 +58,9 @@ def test_commands(words: list[str], code: int, error: str, out: str, capsys: pyt
     assert said.err.count("\n") == (code != 0)
 
 
-def test_the_way_there_and_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_language_becomes_a_model_and_the_model_its_language_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     model, proof, dfa = (str(tmp_path / name) for name in ("model.json", "proof.json", "dfa.json"))
     assert _run(["compile", "--language", "regex[ab]:(ab)*", "-o", model]) == 0
     assert _run(["automaton", model, "-o", dfa, "--json"]) == 0

@@ -17,7 +17,7 @@ def shell(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) ->
     return Shell(monkeypatch, capfd)
 
 
-def test_compile_and_use(shell: Shell, tmp_path: Path) -> None:
+def test_a_compiled_model_is_equal_to_its_formula_and_can_be_used(shell: Shell, tmp_path: Path) -> None:
     file = tmp_path / "model.json"
     out = shell.good("compile", "once (1 and previous 1)", "--alphabet", "0,1", "-o", file, "--verify", 8)
     assert "2 heads in 2 layers, 2 maps (2 different temporal subformulas)" in out
@@ -38,7 +38,7 @@ def test_compile_prints_the_model(shell: Shell, tmp_path: Path) -> None:
     assert every["output"]["position"] == "every"
 
 
-def test_alphabets(shell: Shell, tmp_path: Path) -> None:
+def test_an_alphabet_may_hold_commas_brackets_and_operator_names(shell: Shell, tmp_path: Path) -> None:
     file = tmp_path / "model.json"
     shell.good("compile", "historically ('(' or ',')", "--alphabet", "( ) ,", "-o", file)
     assert json.loads(file.read_text())["alphabet"] == ["(", ")", ","]
@@ -46,7 +46,9 @@ def test_alphabets(shell: Shell, tmp_path: Path) -> None:
     assert document["name"] == "'since' since w0"
 
 
-def test_standard_input_and_json(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_formula_may_come_from_standard_input_and_the_summary_be_json(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "model.json"
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"0 since 1\n")))
     found = json.loads(shell.good("compile", "-", "--alphabet", "0,1", "-o", file, "--json", "--verify", 5))

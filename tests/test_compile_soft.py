@@ -76,7 +76,7 @@ def compiled_at_random(seed: int, count: int) -> list[Compiled]:
     return found
 
 
-def test_random_formulas_of_each_logic_in_all_ways() -> None:
+def test_random_formulas_of_each_logic_are_exact_in_all_ways() -> None:
     for compiled in compiled_at_random(7, 6):
         for n in (1, 2, 3, 6):
             words = all_words(2, n)
@@ -86,7 +86,7 @@ def test_random_formulas_of_each_logic_in_all_ways() -> None:
 
 
 @pytest.mark.heavy
-def test_more_random_formulas_and_longer_words() -> None:
+def test_more_random_formulas_are_exact_on_longer_words() -> None:
     rng = np.random.default_rng(70)
     for compiled in compiled_at_random(8, 12):
         for n in (4, 7, 60):
@@ -98,7 +98,7 @@ def test_more_random_formulas_and_longer_words() -> None:
 
 
 @pytest.mark.parametrize("how", ["temperature", "positions"])
-def test_parity_and_majority_at_length_300(how: str) -> None:
+def test_formulas_such_as_parity_and_majority_are_exact_at_length_300(how: str) -> None:
     words = np.random.default_rng(3).integers(0, 2, (4, 300))
     for text in ("odd(#past 1)", "2 * #all 1 > length", "previous 1", "1 since 0"):
         compiled = compile_soft(text, AB, how=how, at="every")  # type: ignore[arg-type]
@@ -107,7 +107,7 @@ def test_parity_and_majority_at_length_300(how: str) -> None:
             assert not measure(compiled, words, kind).wrong.any()
 
 
-def test_float32_at_lengths_beyond_a_thousand() -> None:
+def test_float32_is_exact_at_lengths_beyond_a_thousand() -> None:
     """Ties broken by ``1/(j+1)`` at scales of a million, and counts compared, in float32."""
     n = 1200
     words = np.random.default_rng(4).integers(0, 2, (2, n))
@@ -185,7 +185,7 @@ def test_parameters_do_not_depend_on_the_length_and_decoders_not_on_n() -> None:
         ("once odd(#past 1)", "temperature", True, "Corollary 23"),
     ],
 )
-def test_theorems_by_name(text: str, how: str, decoder: bool, name: str) -> None:
+def test_each_way_follows_the_theorem_that_it_names(text: str, how: str, decoder: bool, name: str) -> None:
     compiled = compile_soft(text, AB, how=how, decoder=decoder, at="every")  # type: ignore[arg-type]
     assert compiled.budget.theorem == name
     assert name in compiled.model.description
@@ -208,7 +208,7 @@ def test_what_a_decoder_cannot_do_names_the_theorem(text: str, how: str, reason:
         compile_soft(text, AB, how=how, decoder=True)  # type: ignore[arg-type]
 
 
-def test_bad_arguments() -> None:
+def test_bad_arguments_are_refused() -> None:
     for arguments, reason in (
         ({"formula": "1", "alphabet": "01"}, "is one string"),
         ({"formula": "1", "alphabet": ["1", "1"]}, "each once"),
@@ -221,7 +221,7 @@ def test_bad_arguments() -> None:
         compile_soft("previous " * 300 + "1", AB)
 
 
-def test_where_the_truth_is_read() -> None:
+def test_the_truth_is_read_where_it_was_asked_for() -> None:
     words = all_words(2, 5)
     for text, at in (("eventually (1 and next 1)", "first"), ("once (1 and previous 1)", "last")):
         model = compile_soft(text, AB, at=at).model  # type: ignore[arg-type]
@@ -232,7 +232,7 @@ def test_where_the_truth_is_read() -> None:
         assert counterexample(compile_soft(text, AB, at="every"), 5)[0] is None
 
 
-def test_predicates_as_terms() -> None:
+def test_predicates_written_as_terms_keep_their_truth() -> None:
     for text in ("x % 3 == 1", "min(x, 4) * 2 > n // 2", "abs(x - 3) < 2 and not x == 3", "x - n", "1 if x > 2 else n"):
         for n in (1, 6):
             term = Term(predicate_term(text, "(i+1)"))
@@ -278,7 +278,7 @@ def test_bounds_hold_against_direct_sums() -> None:
             assert row == sorted(row)
 
 
-def test_the_command(shell: Shell, tmp_path: Path) -> None:
+def test_the_command_compiles_verifies_and_runs(shell: Shell, tmp_path: Path) -> None:
     file = tmp_path / "parity.safetensors"
     out = shell.good(
         "compile", "odd(#past 1)", "--alphabet", "0,1", "--to", "soft", "-o", file, "--verify", 6, "-n", 40
@@ -339,7 +339,7 @@ def test_the_road_from_a_language_to_float32(shell: Shell, tmp_path: Path) -> No
     assert "abab: accept" in shell.good("soft", "run", soft, "abab", "--float32")
 
 
-def test_fragments_of_the_ways() -> None:
+def test_a_symbol_alone_is_in_the_first_fragment() -> None:
     assert fragment(compile_soft("1", AB).formula).name == "previous-next"
 
 

@@ -39,7 +39,7 @@ def agrees(instance: Instance, position: int, run: CompiledRun, fixed: dict[int,
 
 
 @pytest.mark.nojit
-def test_random_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_random_programs_run_alike_on_kernels_and_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where tables are not kept and pairs come two at a time."""
     rng, count = np.random.default_rng(3), 0
     while count < 200:
@@ -63,7 +63,7 @@ def test_random_programs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("model", ["random:layers=2,heads=2,states=4,seed=3", "dyck1-depth3", "flip-flop", "anbn"])
-def test_longer_models(model: str) -> None:
+def test_longer_models_run_alike_on_kernels_and_in_python(model: str) -> None:
     at = restrict.load(model).at(150)
     rng, run = np.random.default_rng(1), CompiledRun(at, 149)
     for share in (0.0, 0.05, 0.2, 0.9, 1.0):

@@ -221,7 +221,7 @@ def check_case(seed: int, most_inputs: int = 256) -> None:
 
 
 @pytest.mark.parametrize("chunk", heavy_after(range(CHUNKS), 1))
-def test_random_programs(chunk: int) -> None:
+def test_checker_kernels_oracle_and_truth_agree_on_random_programs(chunk: int) -> None:
     """The seeds ``chunk, chunk + CHUNKS, ...`` below ``PROGRAMS``."""
     for seed in range(chunk, PROGRAMS, CHUNKS):
         try:
@@ -233,7 +233,7 @@ def test_random_programs(chunk: int) -> None:
 
 @pytest.mark.nojit
 @pytest.mark.parametrize("chunk", heavy_after(range(3), int(config.DISABLE_JIT)))
-def test_random_programs_without_compilation(chunk: int) -> None:
+def test_checker_kernels_oracle_and_truth_agree_without_compilation(chunk: int) -> None:
     """A few more seeds, for the plain Python bodies of the kernels."""
     for seed in range(PROGRAMS + chunk, PROGRAMS + NOJIT, 3):
         try:

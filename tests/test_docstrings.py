@@ -148,7 +148,7 @@ def test_docstrings_of_public_functions_have_one_form() -> None:
 
 
 CODE = re.compile("^>>>| = |  ")
-"""In lines that are no prose."""
+"""In lines that are not prose."""
 
 
 def broken(lines: list[str], width: int = 100) -> Iterator[int]:

@@ -40,7 +40,7 @@ def check(document: naive.Model, model: Model, n: int) -> Exact:
 
 
 @pytest.mark.parametrize("block", heavy_after(range(4), 1))
-def test_random_programs(block: int) -> None:
+def test_the_optimum_of_random_programs_is_that_of_brute_force(block: int) -> None:
     for seed in range(block, 120, 4):
         rng = np.random.default_rng(1000 + seed)
         document = random_programs.random_program(rng)
@@ -49,7 +49,7 @@ def test_random_programs(block: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_random_two_layer_models(seed: int) -> None:
+def test_the_optimum_of_random_two_layer_models_is_that_of_brute_force(seed: int) -> None:
     model = load(f"random:layers=2,heads=2,states=4,seed={seed}")
     assert model.content is not None
     check(naive.load(json.loads(model.content)), model, 8)
@@ -62,18 +62,18 @@ def test_random_two_layer_models(seed: int) -> None:
         *[("or-of-ands", 9), ("flip-flop", 4), ("induction-head", 4), ("dyck1-depth2", 8), ("dyck1-depth3", 7)],
     ],
 )
-def test_instances(name: str, n: int) -> None:
+def test_the_optimum_of_instances_is_that_of_brute_force(name: str, n: int) -> None:
     check(BUILTINS[name](), load(name), n)
 
 
 @pytest.mark.parametrize(("name", "n", "optimum"), [("and-of-ors", 36, 6), ("or-of-ands", 25, 5), ("tribes", 24, 3)])
-def test_known_optima_beyond_brute_force(name: str, n: int, optimum: int) -> None:
+def test_known_optima_beyond_brute_force_are_found(name: str, n: int, optimum: int) -> None:
     found = exact(load(name), n)
     assert (found.lower, found.upper, found.confirmed) == (optimum, optimum, True)
     assert recheck(load(name), found)
 
 
-def test_bounds_when_stopped_early() -> None:
+def test_a_search_that_is_stopped_early_gives_valid_bounds() -> None:
     model = load("random:layers=2,seed=0")
     found = exact(model, 60, time=0.0)
     assert found.lower <= found.upper == len(found.restriction.fixed)
@@ -102,7 +102,7 @@ def test_recheck_refuses_what_does_not_prove_the_bound() -> None:
     assert not recheck(model, replace(found, witnesses=wrong))
 
 
-def test_least_hitting_set_by_enumeration() -> None:
+def test_the_least_hitting_set_is_that_of_enumeration() -> None:
     rng = np.random.default_rng(0)
     for _ in range(60):
         n, symbols = 4, 3
@@ -140,7 +140,7 @@ def minimum_for(document: naive.Model, n: int, c: int) -> int:
     return best
 
 
-def test_given_c_by_brute_force() -> None:
+def test_the_optimum_for_a_given_c_is_that_of_brute_force() -> None:
     for seed in range(12):
         rng = np.random.default_rng(2000 + seed)
         document = random_programs.random_program(rng)

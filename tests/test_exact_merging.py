@@ -77,13 +77,13 @@ def test_a_wrong_merge_is_seen_and_another_hash_is_tried(monkeypatch: pytest.Mon
     assert wrong > 20
 
 
-def test_giving_up_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_giving_up_is_not_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(refinement, "refine", lambda *_: (np.zeros(3, dtype=np.int32), -1))
     with pytest.raises(NotEstablished, match="merged wrongly with 16 hash functions"):
         machines.merged(np.zeros((3, 1), dtype=np.int32), np.zeros(3, dtype=np.int64))
 
 
-def test_summaries_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_summaries_are_compared_and_not_only_hashed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Partition refinement of triples with a weak hash: exact, or it says that it is not."""
     asked: list[Any] = []
     real = refinement.refine_cells

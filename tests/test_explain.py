@@ -89,7 +89,7 @@ def test_minimal_explanations_suffice_and_have_certificates() -> None:
     assert exact_too > len(CASES) // 2
 
 
-def test_minimal_for_the_abstract_run() -> None:
+def test_explanations_are_minimal_for_the_abstract_run() -> None:
     """No position can be left out without the abstract run losing the label."""
     for case in CASES[::3]:
         (found,) = explain(case[1], word(case))
@@ -109,7 +109,7 @@ def test_minimum_explanations_are_the_lightest() -> None:
 
 
 @pytest.mark.heavy
-def test_weights() -> None:
+def test_the_lightest_explanation_by_weights_is_found() -> None:
     for seed, case in enumerate(CASES[::2]):
         rng = np.random.default_rng(seed)
         weights = {i: int(rng.integers(1, 6)) for i in naive.letters(case[0], naive.length(case[0], case[2]))}
@@ -173,14 +173,14 @@ def test_enumeration_by_the_abstract_run_finds_all_that_it_confirms() -> None:
     assert several >= 3
 
 
-def test_all_sixteen_of_and_of_ors() -> None:
+def test_all_sixteen_explanations_of_and_of_ors_are_found() -> None:
     for exact in (False, True):
         found = explain(load("and-of-ors"), "1100" * 4, all=100, exact=exact)
         assert len({e.positions for e in found}) == 16
         assert all(e.weight == 4 and e.minimal for e in found)
 
 
-def test_a_long_input() -> None:
+def test_a_long_input_has_a_short_explanation() -> None:
     model = load("random:layers=2,seed=1")
     x = [str(a) for a in np.random.default_rng(0).integers(0, 2, 3_000)]
     (found,) = explain(model, x)
@@ -199,7 +199,7 @@ def test_out_of_time_gives_bounds() -> None:
     assert not found.minimum
 
 
-def test_wrong_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_arguments_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     model = load("and-of-ors")
     for arguments, reason in (
         ({"all": 0}, "all = 0"),

@@ -51,7 +51,7 @@ def test_out_of_time_the_faces_are_bounds() -> None:
 
 
 def test_a_tree_of_cases_confirms_whatever_is_forced(tmp_path: Path) -> None:
-    """Every optimal restriction of random programs; the trusted checker and its twin agree."""
+    """Every optimal restriction of random programs; the trusted checker and its fast run agree."""
     rng, trees = np.random.default_rng(5), 0
     documents = [
         json.dumps(random_programs.random_program(np.random.default_rng(seed), 5)).encode() for seed in range(25)

@@ -1,4 +1,4 @@
-"""The fuzzer of the checker: a short seeded run finds nothing, and it does find what is there to be found."""
+"""The fuzzer of the checker: a short seeded run finds nothing, and a fault that is put in is found."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -104,7 +105,7 @@ def test_examples_recognise_their_languages(name: str, right: object, longest: i
             assert bool(answer) == right(word), word
 
 
-def test_flip_flop_at_every_position() -> None:
+def test_the_flip_flop_is_right_at_every_position() -> None:
     model = import_brasp(INSTANCES / "brasp-flip-flop.txt").model
     for n in range(1, 6):
         for word in itertools.product(model.alphabet, repeat=n):
@@ -123,19 +124,30 @@ def test_syntax_variants_mean_the_same(tmp_path: Path) -> None:
     assert import_brasp(one).model.variables[-1].map.text == import_brasp(two).model.variables[-1].map.text
 
 
-def test_precedence(tmp_path: Path) -> None:
-    """! binds most, then &, ^, |, -> (to the right), <->."""
-    path = tmp_path / "p.txt"
-    atoms = ["Q_a(i)", "Q_b(i)", "Q_c(i)"]
-    path.write_text(
-        f"alphabet: a b c\nY(i) = {atoms[0]} | !{atoms[1]} & {atoms[2]} ^ {atoms[0]} -> 0 -> 1 <-> {atoms[1]}\n"
-    )
-    for symbol in "abc":
-        a, b, c = (symbol == s for s in "abc")
-        assert evaluate(parse(path), symbol)["Y"] == [((not (a or ((not b and c) != a))) or True) == b]
+def test_operators_bind_as_documented(tmp_path: Path) -> None:
+    """! binds most, then &, ^, |, -> (to the right), <->: on all values of three vectors."""
+    path, word = tmp_path / "p.txt", "01234567"
+    bits = "".join(f"{v}(i) = " + " | ".join(f"Q_{k}(i)" for k in word if int(k) & 4 >> at) + "\n"
+                   for at, v in enumerate("ABC"))  # fmt: skip
+    meanings: dict[str, Callable[[bool, bool, bool], bool]] = {
+        "!A(i) | B(i)": lambda a, b, _: not a or b,
+        "A(i) | B(i) & C(i)": lambda a, b, c: a or (b and c),
+        "A(i) ^ B(i) & C(i)": lambda a, b, c: a != (b and c),
+        "A(i) & B(i) ^ C(i)": lambda a, b, c: (a and b) != c,
+        "A(i) | B(i) ^ C(i)": lambda a, b, c: a or b != c,
+        "A(i) ^ B(i) | C(i)": lambda a, b, c: a != b or c,
+        "A(i) | B(i) -> C(i)": lambda a, b, c: not (a or b) or c,
+        "A(i) -> B(i) -> C(i)": lambda a, b, c: not a or not b or c,
+        "A(i) <-> B(i) -> C(i)": lambda a, b, c: a == (not b or c),
+        "A(i) -> B(i) <-> C(i)": lambda a, b, c: (not a or b) == c,
+    }
+    for text, meaning in meanings.items():
+        path.write_text(f"alphabet: {' '.join(word)}\n{bits}Y(i) = {text}\n")
+        expected = [meaning(bool(k & 4), bool(k & 2), bool(k & 1)) for k in range(8)]
+        assert evaluate(parse(path), word)["Y"] == expected, text
 
 
-def test_certificates_of_imported_models() -> None:
+def test_imported_models_are_certified() -> None:
     model = restrict.load(INSTANCES / "brasp-dyck1-depth2.json")
     certificate = restrict.certify(model, 200)
     assert (certificate.c, len(certificate.restriction.fixed)) == (0, 1)
@@ -196,7 +208,7 @@ def test_bad_text_is_refused_in_one_line(text: str, message: str, tmp_path: Path
     assert "\n" not in str(error.value)
 
 
-def test_an_attention_that_reads_too_much(tmp_path: Path) -> None:
+def test_an_attention_that_reads_too_much_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "wide.txt"
     vectors = "".join(f"P{t}(i) = Q_a(i)\n" for t in range(13))
     everything = " & ".join(f"P{t}(j)" for t in range(13))
@@ -205,7 +217,7 @@ def test_an_attention_that_reads_too_much(tmp_path: Path) -> None:
         import_brasp(path)
 
 
-def test_not_text(tmp_path: Path) -> None:
+def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "p.txt"
     path.write_bytes(b"alphabet: a\xff\n")
     with pytest.raises(ModelError, match="not UTF-8 text: byte 11"):

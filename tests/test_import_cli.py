@@ -47,7 +47,7 @@ def test_import_writes_a_model_that_other_commands_read(shell: Shell, kind: str,
     assert document["notes"]
 
 
-def test_the_summary_of_a_transformer_program(shell: Shell, tmp_path: Path) -> None:
+def test_the_summary_of_a_transformer_program_has_its_rule_and_examples(shell: Shell, tmp_path: Path) -> None:
     out = tmp_path / "m.json"
     lines = shell.good("import", "transformer-program", SOURCES["transformer-program"], "-o", out).splitlines()
     assert lines[0] == f"{out}: tp-same-as-first, 2 symbols, 38 variables, defined for n <= 8"
@@ -90,7 +90,7 @@ def test_wrong_use_is_one_line(shell: Shell, tmp_path: Path) -> None:
     assert ":1: the first line must be `alphabet" in shell.bad(4, "import", "b-rasp", SOURCES["transformer-program"])
 
 
-def test_import_from_python(tmp_path: Path) -> None:
+def test_the_importers_work_from_python(tmp_path: Path) -> None:
     found = restrict.import_brasp(SOURCES["b-rasp"])
     assert repr(found) == "Imported(Model('brasp-ab-star', 2 symbols, 9 variables), 1 notes)"
     found.save(tmp_path / "m.json")
@@ -108,7 +108,7 @@ OPTIMA = {
 
 
 @pytest.mark.parametrize("name", OPTIMA)
-def test_the_stated_optimum(name: str) -> None:
+def test_the_stated_optimum_is_that_of_brute_force(name: str) -> None:
     """What instances/README.md says, by brute force over restrictions."""
     model = naive.load(INSTANCES / f"{name}.json")
     for n, optimum in OPTIMA[name].items():

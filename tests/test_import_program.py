@@ -72,7 +72,7 @@ def test_random_programs_equal_themselves_when_run(part: int, tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_five_hundred_random_programs(tmp_path: Path) -> None:
+def test_five_hundred_random_programs_equal_themselves_when_run(tmp_path: Path) -> None:
     for seed in range(1000, 1500):
         rng = np.random.default_rng(seed)
         path, weights = write_program(
@@ -204,7 +204,7 @@ TABLES = [
 
 
 @pytest.mark.parametrize(("old", "new", "message"), TABLES)
-def test_bad_tables_of_embeddings(old: str, new: str, message: str, tmp_path: Path) -> None:
+def test_bad_tables_of_embeddings_are_refused(old: str, new: str, message: str, tmp_path: Path) -> None:
     path, table = embedded(tmp_path)
     assert old in table.read_text()
     table.write_text(table.read_text().replace(old, new))
@@ -418,7 +418,7 @@ def test_counting_heads_are_declined_by_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "x = (", "def f(:\n", "\0", "(" * 5000, "examples = [1]\n", "x" * 100_000])
-def test_files_that_are_no_programs(text: str, tmp_path: Path) -> None:
+def test_files_that_are_not_programs_are_refused(text: str, tmp_path: Path) -> None:
     path = tmp_path / "p.py"
     path.write_text(text)
     with pytest.raises(ModelError) as error:
@@ -443,7 +443,7 @@ CSV = [
 
 
 @pytest.mark.parametrize(("old", "new", "message"), CSV)
-def test_bad_weights(old: str, new: str, message: str, tmp_path: Path) -> None:
+def test_bad_weights_are_refused(old: str, new: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "w.csv"
     assert old in WEIGHTS.read_text()
     path.write_text(WEIGHTS.read_text().replace(old, new))
@@ -480,7 +480,7 @@ def test_constants_of_other_types_do_not_match(tmp_path: Path) -> None:
     assert set(heads[0].wanted.values()) == {0, "1"}
 
 
-def test_wrong_options() -> None:
+def test_wrong_options_are_refused() -> None:
     with pytest.raises(UsageError, match="one of trained, printed, not 'other'"):
         import_transformer_program(EXAMPLE, self_rule="other")
     with pytest.raises(UsageError, match="output must be every or last, not 'first'"):

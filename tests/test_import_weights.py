@@ -49,15 +49,17 @@ def test_random_transformers_equal_exact_arithmetic(part: int, tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_five_hundred_random_transformers(tmp_path: Path) -> None:
-    path = tmp_path / "w.safetensors"
+def test_five_hundred_random_transformers_equal_exact_arithmetic(tmp_path: Path) -> None:
+    path, limited = tmp_path / "w.safetensors", 0
     for seed in range(1000, 1500):
         random_weights(path, np.random.default_rng(seed))
         try:
             import_weights(path, limit=2**11)
         except ResourceLimit:
+            limited += 1
             continue
         agree(path, 5)
+    assert limited < 50
 
 
 @pytest.mark.heavy
@@ -84,7 +86,7 @@ def changed(tmp_path: Path, tensors: dict[str, Any] | None = None, **config: Any
     return path
 
 
-def test_the_example() -> None:
+def test_the_example_accepts_a_last_b_after_an_a() -> None:
     model = import_weights(EXAMPLE).model
     for n in range(1, 7):
         for word in itertools.product("abc", repeat=n):
@@ -134,7 +136,7 @@ def test_halves_as_floats_and_as_denominators_are_the_same(tmp_path: Path) -> No
     assert one.content == two.content.replace(b"from weights-a-before-b.", b"from changed.")
 
 
-def test_certify_an_imported_transformer() -> None:
+def test_an_imported_transformer_is_certified() -> None:
     model = restrict.load(INSTANCES / "weights-a-before-b.json")
     certificate = restrict.certify(model, 300)
     assert (certificate.c, len(certificate.restriction.fixed)) == (0, 1)
@@ -198,7 +200,7 @@ def test_bad_files_are_refused_in_one_line(
         (save({"embed": np.zeros((1, 1))}, metadata={"restrict": '{"a": 1, "a": 2}'}), "occurs twice"),
     ],
 )
-def test_other_files(content: bytes, message: str, tmp_path: Path) -> None:
+def test_files_of_another_kind_are_refused(content: bytes, message: str, tmp_path: Path) -> None:
     path = tmp_path / "f.safetensors"
     path.write_bytes(content)
     with pytest.raises(ModelError, match=message):

@@ -165,7 +165,7 @@ def test_every_instance_is_verified_here() -> None:
 
 
 @pytest.mark.parametrize("name", DEFINITIONS)
-def test_all_short_inputs(name: str) -> None:
+def test_instances_are_right_on_all_short_inputs(name: str) -> None:
     definition, lengths = DEFINITIONS[name]
     model = on_disk(name)
     for n in lengths:
@@ -222,7 +222,7 @@ def test_parity_attempt_is_exact_up_to_its_layers_and_no_further(layers: int) ->
 
 
 @pytest.mark.parametrize("width", [1, 2, 4])
-def test_parity_of_a_prefix(width: int) -> None:
+def test_parity8_is_the_parity_of_its_prefix(width: int) -> None:
     model = BUILTINS["parity8"](width=width)
     assert not naive.defined(model, width - 1)
     check(model, accepts(lambda w: odd(w[:width])), width + 2, words_of(model, width + 2))
@@ -230,7 +230,7 @@ def test_parity_of_a_prefix(width: int) -> None:
 
 
 @pytest.mark.parametrize("name", OPTIMA)
-def test_the_stated_optimum(name: str) -> None:
+def test_the_stated_optimum_is_that_of_brute_force(name: str) -> None:
     model = on_disk(name)
     for n, optimum in OPTIMA[name].items():
         assert known_optimum(load(INSTANCES / f"{name}.json"), n) == optimum
@@ -249,7 +249,7 @@ def test_known_optima_of_trees_with_options() -> None:
     assert known_optimum(load("random:seed=1"), 8) is None
 
 
-def test_lengths_that_are_not_meant() -> None:
+def test_instances_are_defined_at_their_lengths_only() -> None:
     lengths = {name: [n for n in range(1, 17) if naive.defined(on_disk(name), n)] for name in BUILTINS}
     assert lengths["and-of-ors"] == lengths["or-of-ands"] == [1, 4, 9, 16]
     assert lengths["tribes"] == [8, 16]

@@ -92,7 +92,7 @@ def test_the_library_agrees_with_enumeration() -> None:
         assert _by_library(dfa, 0).aperiodic == star_free(dfa).aperiodic
 
 
-def test_known_star_freeness() -> None:
+def test_star_freeness_of_known_languages_is_decided() -> None:
     for spec, aperiodic, circuits in (
         ("parity", False, False),
         ("(aa)*", False, True),
@@ -200,7 +200,7 @@ def verdicts(spec: str) -> list[tuple[str, str]]:
     return [(c.theorem.split(",")[0], c.verdict) for c in consequences(facts(language(spec), 20))]
 
 
-def test_what_follows() -> None:
+def test_the_consequences_for_known_languages_are_those_of_the_theorems() -> None:
     hahn, yang, hao = "Hahn 2020", "Yang", "Hao"
     assert verdicts("parity") == [(hahn, "excluded"), (yang, "excluded"), (hao, "excluded")]
     assert verdicts("1*") == [(hahn, "open"), (yang, "possible")]
@@ -236,7 +236,7 @@ def test_a_predicate_gets_what_is_known_and_no_more() -> None:
 # ------------------------------------------------------------ the command
 
 
-def test_language_command(shell: Shell) -> None:
+def test_the_language_command_prints_costs_and_consequences(shell: Shell) -> None:
     out = shell.good("language", "parity", "-n", 100_000)
     assert "force into L" in out
     assert out.count("100000 fixed symbols (exact minimum") == 2
@@ -253,7 +253,7 @@ def test_language_command(shell: Shell) -> None:
     assert "impossible (exact: there is no such word)" in out
 
 
-def test_language_command_prints_json(shell: Shell) -> None:
+def test_the_language_command_prints_json(shell: Shell) -> None:
     found = json.loads(shell.good("language", "1*", "-n", 6, "--json"))
     assert found["forcing"]["in"]["cost"] == 6
     assert found["forcing"]["out"]["restriction"] == [[5, 1, "0"]]
@@ -268,13 +268,13 @@ def test_language_command_prints_json(shell: Shell) -> None:
     assert {c["verdict"] for c in found["consequences"]} == {"open", "possible"}
 
 
-def test_language_command_lists(shell: Shell) -> None:
+def test_the_language_command_lists_every_form(shell: Shell) -> None:
     out = shell.good("language", "--list")
     assert "dyck:2 or dyck:2,depth=3" in out
     assert out.count("\n") >= 13
 
 
-def test_language_command_says_why_it_does_not_know(shell: Shell) -> None:
+def test_the_language_command_says_why_it_does_not_know(shell: Shell) -> None:
     Path("g.cfg").write_text("S -> a S b S | b S a S |\n")
     result = shell("language", "cfg:g.cfg", "-n", 60)
     assert result.code == 5
@@ -297,11 +297,11 @@ def test_language_command_says_why_it_does_not_know(shell: Shell) -> None:
         (("parity", "-n", "4", "--pre", "0:1", "--pre", "0***"), "fix position 0 to"),
     ],
 )
-def test_language_command_errors(shell: Shell, words: tuple[str, ...], message: str) -> None:
+def test_wrong_use_of_the_language_command_is_refused(shell: Shell, words: tuple[str, ...], message: str) -> None:
     assert message in shell.bad(2, "language", *words)
 
 
-def test_pre_restrictions_as_text() -> None:
+def test_pre_restrictions_are_read_from_text() -> None:
     found = language("flip-flop")
     rho = read_pre(found, 6, ["w0 * * r * *", "4-5:i"])
     assert rho is not None

@@ -175,7 +175,7 @@ def test_forcing_cost_of_random_automata_up_to_length_8() -> None:
             assert (None if cost is None else cost.cost) == naive_cost(found, member, (None,) * 8)
 
 
-def test_known_forcing_costs() -> None:
+def test_forcing_costs_of_known_languages_are_exact() -> None:
     def cost(spec: str, n: int, member: bool) -> int:
         found = language(spec).forcing_cost(n, member)
         assert found is not None
@@ -283,7 +283,7 @@ def test_dyck_counts_over_all_words() -> None:
     assert _splits(2, 40) == _two_types(40)
 
 
-def test_completions_of_long_patterns() -> None:
+def test_completions_of_long_patterns_agree_with_them() -> None:
     rng = random.Random(4)
     for spec in ("dyck:1", "dyck:2", "shuffle-dyck:2"):
         found = language(spec)
@@ -386,7 +386,7 @@ def test_words_leave_out_the_markers() -> None:
         ({9: "1"}, "out of range"),
     ],
 )
-def test_bad_values(values: dict[int, str], message: str) -> None:
+def test_values_that_do_not_fit_are_refused(values: dict[int, str], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         parity().complete(Restriction(6, {2: "1"}, frozenset({0})), values, True)
 
@@ -406,7 +406,7 @@ def test_alphabets_must_agree() -> None:
 # ------------------------------------------------------------ specifications
 
 
-def test_specifications(tmp_path: Path) -> None:
+def test_specifications_may_name_files(tmp_path: Path) -> None:
     import json
 
     path = tmp_path / "even.json"
@@ -424,7 +424,7 @@ def test_specifications(tmp_path: Path) -> None:
     assert [form for form, _ in listing()][:2] == ["parity", "majority"]
 
 
-def test_regular_expressions() -> None:
+def test_regular_expressions_are_read() -> None:
     pytest.importorskip("automata")
     assert language("regex:(0|1)*1(0|1)*").contains("00100")
     assert not language("regex[abc]:a.*").contains("b")
@@ -432,7 +432,7 @@ def test_regular_expressions() -> None:
     assert language("regex[abc]:a|b").alphabet == ("a", "b", "c")
 
 
-def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extra_only_what_needs_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
     from restrict.languages import monoid
@@ -470,7 +470,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("spec", "kind", "message"), BAD)
-def test_bad_specifications(spec: str, kind: type[Exception], message: str) -> None:
+def test_bad_specifications_are_refused(spec: str, kind: type[Exception], message: str) -> None:
     with pytest.raises(kind, match=message):
         language(spec)
 
@@ -493,7 +493,7 @@ def test_bad_specifications(spec: str, kind: type[Exception], message: str) -> N
         ("regex:" + "(" * 60 + "a" + ")" * 60, "nested more than 50 deep"),
     ],
 )
-def test_bad_expressions(spec: str, message: str) -> None:
+def test_bad_expressions_are_refused(spec: str, message: str) -> None:
     pytest.importorskip("automata")
     with pytest.raises(UsageError, match=message):
         language(spec)
@@ -516,7 +516,7 @@ def test_bad_expressions(spec: str, message: str) -> None:
         ({"extra": 1}, "unknown key 'extra'"),
     ],
 )
-def test_bad_automata(tmp_path: Path, change: dict[str, object], message: str) -> None:
+def test_bad_automata_are_refused(tmp_path: Path, change: dict[str, object], message: str) -> None:
     import json
 
     path = tmp_path / "x.json"
@@ -537,7 +537,7 @@ def test_bad_automata(tmp_path: Path, change: dict[str, object], message: str) -
         ("S -> a S | b # end", "line 1: a comment has a line of its own"),
     ],
 )
-def test_bad_grammars(text: str, message: str) -> None:
+def test_bad_grammars_are_refused(text: str, message: str) -> None:
     with pytest.raises(ModelError, match=message):
         read_grammar(text, "cfg:x")
 

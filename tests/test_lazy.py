@@ -11,7 +11,7 @@ from restrict.model.trace import run_batch
 from tests import mutations, random_programs
 
 
-def test_every_node_of_random_programs() -> None:
+def test_every_node_of_random_programs_has_the_value_of_the_batch() -> None:
     rng = np.random.default_rng(5)
     nodes = 0
     for _ in range(400):
@@ -32,7 +32,7 @@ def test_every_node_of_random_programs() -> None:
 @pytest.mark.parametrize(
     "model", ["random:layers=3,heads=2,states=5,seed=3", "parity-attempt:layers=9", "dyck1-depth3"]
 )
-def test_longer_words(model: str) -> None:
+def test_longer_words_have_the_output_of_the_batch(model: str) -> None:
     at = restrict.load(model).at(150)
     rng = np.random.default_rng(1)
     words = rng.integers(0, 2, (5, at.n - len(at.pinned)))

@@ -328,7 +328,7 @@ def test_stage2_brings_the_neighbours_below_a_bound_that_was_exceeded() -> None:
     assert record.rounds <= record.rounds_bound
 
 
-def test_neighbours_by_definition_and_as_a_graph() -> None:
+def test_neighbours_by_definition_are_those_of_the_graph() -> None:
     for seed in range(60):
         t = small(seed)
         k = 1 + seed % 3
@@ -362,7 +362,7 @@ def fewest(t: CTransformer, k: int) -> int | None:
     return None
 
 
-def test_stage3_against_enumeration() -> None:
+def test_stage3_is_exact_by_enumeration() -> None:
     """MaxSAT finds the optimum, SAT refutes one less with a proof, Moser-Tardos ends only where everything is
     captured."""
     refuted = 0
@@ -401,7 +401,7 @@ def check_captured(t: CTransformer, rho: Restriction, k: int) -> None:
             assert any(after.base["token"].possible(j) == (w,) for j, w in found.of(int(p)))
 
 
-def test_resampling_statistics_against_the_bound() -> None:
+def test_resampling_stays_below_its_bound() -> None:
     """Where the asymmetric condition holds, the mean number of redraws stays below the lemma's bound."""
     rng = np.random.default_rng(3)
     t = random_ctransformer(rng, 60, 1, heads=1, states=2, shared=0.0)
@@ -503,7 +503,7 @@ def test_iterating_removes_all_layers() -> None:
         ),
     ],
 )
-def test_parameters_out_of_range(arguments: dict[str, Any], message: str) -> None:
+def test_parameters_out_of_range_are_refused(arguments: dict[str, Any], message: str) -> None:
     t = random_ctransformer(np.random.default_rng(0), 10, 1)
     with pytest.raises(UsageError) as raised:
         reduce_layer(t, **({"C_next": 0.2, "k": 2} | arguments))
@@ -521,7 +521,7 @@ def test_a_budget_that_cannot_be_met_names_the_nearest_one() -> None:
     assert reduce_layer(t, C_next=nearest, k=3).restriction.free >= nearest * 40
 
 
-def test_too_few_free_inputs_and_no_layer() -> None:
+def test_too_few_free_inputs_or_no_layer_is_refused() -> None:
     t = random_ctransformer(np.random.default_rng(0), 10, 1, fixed=0.5)
     with pytest.raises(UsageError, match="take C <= 0"):
         reduce_layer(t, C=1, C_next=0.1, k=2)
@@ -529,7 +529,7 @@ def test_too_few_free_inputs_and_no_layer() -> None:
         reduce_layer(t.collapse(), C_next=0.1, k=2)
 
 
-def test_truth_tables_that_do_not_fit() -> None:
+def test_truth_tables_that_do_not_fit_are_refused() -> None:
     t = random_ctransformer(np.random.default_rng(0), 3, 1)
     for functions, message in (
         ([((0,), (0, 1))] * 2, "for 2 positions, not 3"),

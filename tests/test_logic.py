@@ -76,7 +76,7 @@ def test_the_mirror_image_reads_the_word_backwards() -> None:
     assert {MIRROR[MIRROR[op]] == op for op in MIRROR} == {True}
 
 
-def test_satisfies_and_words() -> None:
+def test_words_are_read_and_checked_and_satisfies_looks_at_one_end() -> None:
     assert satisfies("1", "01")
     assert not satisfies("1", "01", at="first")
     assert satisfies("always 1", "111", at="first")
@@ -141,7 +141,7 @@ def test_every_operator_compiles_exactly_on_independent_operands() -> None:
             assert counterexample(model, formula, 3, at="every") == (None, 4 + 16 + 64), str(formula)
 
 
-def test_one_letter_alphabet() -> None:
+def test_formulas_over_one_letter_compile_exactly() -> None:
     for seed in range(60):
         formula = random_formula(np.random.default_rng(seed), ["a"], 6, constants=0.4)
         assert counterexample(compile_formula(formula, ["a"]), formula, 9) == (None, 9)
@@ -226,7 +226,7 @@ def test_certificates_of_compiled_formulas_are_verified() -> None:
 # ---------------------------------------------------------------- size
 
 
-def test_five_hundred_operators() -> None:
+def test_five_hundred_operators_compile_exactly() -> None:
     formula = random_formula(np.random.default_rng(1), BITS, 500)
     model = compile_formula(formula, BITS, at="every")
     tokens = np.random.default_rng(2).integers(0, 2, (20, 30))
@@ -235,7 +235,7 @@ def test_five_hundred_operators() -> None:
 
 
 @pytest.mark.heavy
-def test_five_hundred_nested_heads() -> None:
+def test_five_hundred_nested_heads_compile_exactly() -> None:
     formula = atom("1")
     for level in range(500):
         formula = apply("strict since", atom("01"[level % 2]), formula) if level % 3 else apply("previous", formula)
@@ -258,7 +258,7 @@ def test_deep_nesting_is_read_and_written() -> None:
         parse("a" + ")" * deep)
 
 
-def test_limits() -> None:
+def test_what_is_beyond_a_limit_is_refused() -> None:
     with pytest.raises(ResourceLimit, match="the formula has 4000001 characters; the limit is 4000000"):
         parse(" " * 4_000_001)
     formula = atom("a")
@@ -312,7 +312,7 @@ def test_printing_and_parsing_are_inverse() -> None:
         ("((a))", "a"),
     ],
 )
-def test_text_forms(text: str, printed: str) -> None:
+def test_formulas_are_printed_in_one_form(text: str, printed: str) -> None:
     assert str(parse(text)) == printed
     assert parse(printed) == parse(text)
 
@@ -354,7 +354,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("text", "message"), FAULTS)
-def test_malformed_formulas(text: str, message: str) -> None:
+def test_malformed_formulas_are_refused_in_one_line(text: str, message: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse(text, ["a", "b", "c", "F", "true", "since"])
     assert message in str(caught.value)
@@ -397,7 +397,7 @@ def test_random_texts_never_crash() -> None:
     assert read > 100
 
 
-def test_malformed_calls() -> None:
+def test_malformed_calls_are_refused() -> None:
     with pytest.raises(UsageError, match="'sinec' is not an operator; operators are true, false"):
         apply("sinec", atom("a"), atom("b"))
     with pytest.raises(UsageError, match="'since' takes 2 operands, not 1"):

@@ -73,7 +73,7 @@ def test_random_formulas_stay_in_their_fragment() -> None:
         ("odd(#future 1) since last", "temporal-counting", "#future"),
     ],
 )
-def test_fragments(text: str, name: str, future: str) -> None:
+def test_each_formula_has_its_least_fragment(text: str, name: str, future: str) -> None:
     found = fragment(parse(text, AB))
     assert (found.name, found.future) == (name, future)
 
@@ -98,7 +98,7 @@ def test_fragments(text: str, name: str, future: str) -> None:
         ("even(#all ('0' and previous 1))", "1010", [1, 1, 1, 1]),
     ],
 )
-def test_examples(text: str, word: str, truth: list[int]) -> None:
+def test_examples_have_the_truth_counted_by_hand(text: str, word: str, truth: list[int]) -> None:
     assert evaluate(text, word, AB).astype(int).tolist() == truth
 
 

@@ -344,7 +344,7 @@ def test_no_mutant_that_claims_too_much_is_accepted(seed: int) -> None:
 # ---------------------------------------------------------------- the commands
 
 
-def test_the_commands(tmp_path: Path) -> None:
+def test_the_commands_prove_check_and_show_a_bound(tmp_path: Path) -> None:
     runner, spec = CliRunner(), "random:layers=2,heads=2,states=4,seed=1"
     bound = str(tmp_path / "b.json")
     shown = runner.invoke(cli, ["lower-bound", spec, "-n", "40", "-k", "1", "-o", bound])

@@ -23,7 +23,7 @@ CORPUS = Path(__file__).parent / "corpus" / "malformed"
 CASES = sorted(
     path.name.removesuffix(".cert.json") for path in CORPUS.glob("*.cert.json") if not path.name.startswith("good")
 )
-# Too large for the corpus; tested below with a file made for the occasion.
+# Too large for the corpus; tested below with a file made for that test.
 EXEMPT = {"larger than 64 MiB"}
 REFUSALS = ("malformed", "require")
 TABLES = ("MODEL", "OUTPUT", "MAP", "HEAD", "CERTIFICATE", "CLAIM", "CLAIM_ALL", "LEAF", "CASE", "INLINE", "STORED")
@@ -247,7 +247,7 @@ def test_a_mutated_certificate_never_crashes(case: str) -> None:
 
 
 def test_a_mutated_model_never_crashes() -> None:
-    """The digest is mended, so that the mutation reaches the model's reader and not only the digest's comparison."""
+    """The digest is put right, so that the mutation reaches the model's reader and not only the digest's comparison."""
     model, certificate = (path.read_bytes() for path in files("good"))
     digest = hashlib.sha256(model).hexdigest().encode()
     codes = set()

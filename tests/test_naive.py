@@ -94,7 +94,7 @@ def test_hash_of_two_numbers_step_by_step() -> None:
         ("9223372036854775807", 2**63 - 1),
     ],
 )
-def test_expressions(text: str, value: int) -> None:
+def test_expressions_have_the_value_worked_out_by_hand(text: str, value: int) -> None:
     assert naive.evaluate(text, {}) == value
 
 
@@ -149,7 +149,7 @@ def test_the_certificate_of_the_formats_page() -> None:
         ("strict_future", "right", [3, 3, 3, None]),
     ],
 )
-def test_masks_and_ties(mask: str, ties: str, trace: list[int | None]) -> None:
+def test_masks_and_ties_choose_as_worked_out_by_hand(mask: str, ties: str, trace: list[int | None]) -> None:
     model = program(head(mask=mask, ties=ties, value="position", domain="n + 3", default=5))
     run = naive.run(model, "0101")
     assert run.trace["h"] == trace
@@ -176,7 +176,7 @@ def test_maps_read_their_own_position() -> None:
     assert naive.output(model, "0110") == [4, 2, 3, 2]
 
 
-def test_tables_and_dot_products() -> None:
+def test_tables_and_dot_products_score_by_their_entries() -> None:
     table = {"table": {"axes": ["k", "i"], "values": [[0, 1, 0], [1, 0, 2]]}}
     assert naive.run(program(head(score=table)), "010").trace["h"] == [1, 0, 1]
     dot = {
@@ -193,7 +193,7 @@ def test_tables_and_dot_products() -> None:
 
 
 @pytest.mark.parametrize(("dtype", "code"), [("I8", "b"), ("I16", "h"), ("I32", "i"), ("I64", "q"), ("U8", "B")])
-def test_tensors_of_a_file(tmp_path: Path, dtype: str, code: str) -> None:
+def test_tensors_of_a_file_are_read(tmp_path: Path, dtype: str, code: str) -> None:
     values = [0, 1, 0, 1, 0, 2]
     data = b"xy" + struct.pack(f"<6{code}", *values)
     entry = {"dtype": dtype, "shape": [2, 3], "data_offsets": [2, len(data)]}
@@ -206,7 +206,7 @@ def test_tensors_of_a_file(tmp_path: Path, dtype: str, code: str) -> None:
     assert naive.run(model, "010").trace["h"] == [1, 0, 1]
 
 
-def test_labels() -> None:
+def test_labels_name_the_values_of_the_output() -> None:
     model = program(head())
     assert naive.label(model, 1) == 1
     assert naive.label({**model, "output": {"variable": "h", "position": "last", "accept": [1]}}, 0) == "reject"
@@ -217,7 +217,7 @@ def test_labels() -> None:
 # --- the truth under a restriction ---
 
 
-def test_true_values_and_dependencies() -> None:
+def test_true_values_and_dependencies_are_as_worked_out_by_hand() -> None:
     model = program(head(mask="past"), alphabet="01")
     fixed = {1: "1"}
     assert list(naive.consistent_inputs(model, 3, fixed)) == [(0, 1, 0), (0, 1, 1), (1, 1, 0), (1, 1, 1)]
@@ -230,7 +230,7 @@ def test_true_values_and_dependencies() -> None:
     assert not naive.is_function_of(model, 3, {}, ("h", 2), [0, 1])
 
 
-def test_minimum_forcing() -> None:
+def test_minimum_forcing_finds_the_fewest_positions() -> None:
     model = program(head(mask="past"))
     assert naive.minimum_forcing(model, 4) == (1, {0: "1"})
     assert naive.minimum_forcing(model, 4, position=0) == (1, {0: "0"})

@@ -242,7 +242,7 @@ def test_every_kind_of_file_has_a_report(shell: Shell, refutation: Path, tmp_pat
 
 
 @pytest.mark.heavy
-def test_stages_of_the_lemma(shell: Shell, tmp_path: Path) -> None:
+def test_a_report_shows_the_stages_of_the_lemma(shell: Shell, tmp_path: Path) -> None:
     model = "random:layers=1,heads=1,states=2,seed=1,every=1"
     shell.good(
         "certify", model, "-n", 60, "--target", "all", "--free", "0.5", "--method", "lemma", "-o", tmp_path / "c.json"
@@ -299,7 +299,7 @@ def test_what_report_refuses(shell: Shell, refutation: Path, tmp_path: Path) -> 
         read_certificate(Node(parse(refutation.read_bytes(), "r"), "top level"))
 
 
-def test_rows_of_a_sweep(shell: Shell, tmp_path: Path) -> None:
+def test_the_rows_of_a_sweep_have_a_report(shell: Shell, tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [
         {
             "id": f"{k}",

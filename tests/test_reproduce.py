@@ -48,7 +48,7 @@ def test_figures_are_compared_byte_by_byte(tmp_path: Path) -> None:
     assert reproduce.compared(tmp_path)[0] == 1
 
 
-def test_names_and_the_list(capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_entries_are_listed_and_other_names_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert reproduce.main(["no-such"]) == 2
     assert "no such entry: no-such" in capsys.readouterr().err
     assert reproduce.main(["--list"]) == 0

@@ -52,7 +52,7 @@ def test_and_of_ors_is_tight() -> None:
     assert sensitivity(model, "1" * 16).lower == 4
 
 
-def test_long_inputs() -> None:
+def test_blocks_of_long_inputs_are_disjoint_and_the_same_each_time() -> None:
     model = load("random:layers=2,seed=1")
     x = [str(a) for a in np.random.default_rng(0).integers(0, 2, 3000)]
     found = sensitivity(model, x)
@@ -68,7 +68,7 @@ def test_a_constant_label_has_no_blocks() -> None:
     assert (found.lower, found.exhausted) == (0, True)
 
 
-def test_time_and_wrong_arguments() -> None:
+def test_time_ends_the_search_and_wrong_arguments_are_refused() -> None:
     model = load("random:layers=2,seed=1")
     assert not sensitivity(model, "01" * 30, time=0.0).exhausted
     with pytest.raises(UsageError, match="target all"):

@@ -67,7 +67,7 @@ def test_softmax_is_its_definition_and_tends_to_the_average_law() -> None:
 
 @pytest.mark.parametrize("law", laws.LAWS)
 @pytest.mark.parametrize("mask", MASKS)
-def test_masks(law: laws.Law, mask: str) -> None:
+def test_masked_positions_get_no_weight_under_any_law(law: laws.Law, mask: str) -> None:
     n, values = 6, RNG.normal(size=(6, 3))
     scores, seen = RNG.normal(size=(6, 6)), visible(mask, np.arange(6), 6)  # type: ignore[arg-type]
     found = laws.attend(scores, values, law, seen=seen, scale=2.0)
@@ -100,7 +100,7 @@ def test_bad_scores_laws_and_scales_are_refused() -> None:
         laws.run(random(), np.zeros((1, 5), dtype=np.int64), "average")
 
 
-def test_a_row_of_nothing() -> None:
+def test_a_row_without_positions_has_no_weights() -> None:
     assert laws.weights(np.zeros((2, 0)), "average").shape == (2, 0)
     assert laws.weights(np.zeros((2, 0)), "softmax").shape == (2, 0)
 

@@ -62,7 +62,7 @@ def test_the_safe_length_is_the_last_one() -> None:
             assert safe_length(compiled, "float64") > safe
 
 
-def test_one_length_only() -> None:
+def test_a_model_for_one_length_is_certified_at_that_length_only() -> None:
     compiled = compile_program(load("tribes"), 16)
     assert safe_length(compiled, "float32") == 16
     with pytest.raises(UsageError):

@@ -136,7 +136,7 @@ def test_dyck_by_softmax_on_long_words(k: int, length: int) -> None:
 @pytest.mark.parametrize(
     "hops", [1, pytest.param(2, marks=pytest.mark.heavy), pytest.param(3, marks=pytest.mark.heavy)]
 )
-def test_induction_heads(hops: int) -> None:
+def test_induction_heads_follow_their_definition(hops: int) -> None:
     program = parse(induction(hops, "abc", "b"))
     for word in itertools.product("abc", repeat=5):
         at: int | None = len(word) - 1
@@ -148,7 +148,7 @@ def test_induction_heads(hops: int) -> None:
     hard_agrees(program, rng.integers(0, 3, (3, 5)))
 
 
-def test_flip_flop() -> None:
+def test_the_flip_flop_follows_its_definition() -> None:
     program = parse(flip_flop())
     for word in itertools.product(program.alphabet, repeat=4):
         writes = [s for s in word if s != "x"]
@@ -176,7 +176,7 @@ OTHERS = [pytest.param(name, marks=pytest.mark.heavy) for name in PROGRAMS if na
 
 
 @pytest.mark.parametrize("name", [*CHEAP, *OTHERS])
-def test_programs_three_ways(name: str) -> None:
+def test_programs_agree_three_ways(name: str) -> None:
     program = parse(f"alphabet: 0 1\n{PROGRAMS[name]}\noutput: out")
     hard_agrees(program, every_word(program, 4))
     for length in (1, 5):
@@ -248,7 +248,7 @@ def test_rounding_is_within_its_bound(kind: str) -> None:
     assert budget.deviation(safe + 1, sharp.scale, UNITS["float32"]) >= 0.25
 
 
-def test_the_command(tmp_path: Path) -> None:
+def test_the_command_simulates_a_program(tmp_path: Path) -> None:
     file = tmp_path / "p.srasp"
     file.write_text(dyck(1), encoding="utf-8")
     found = CliRunner().invoke(cli, ["simulate", str(file), "-n", "6", "-o", str(tmp_path / "m.safetensors")])
@@ -322,7 +322,7 @@ def test_errors_point_at_the_column(line: str, column: int, reason: str) -> None
         ("alphabet: a\nx(i) = Q_a(i)\nx(i) = Q_a(i)\noutput: x", "defined already"),
     ],
 )
-def test_programs_that_are_none(text: str, reason: str) -> None:
+def test_malformed_programs_are_refused(text: str, reason: str) -> None:
     with pytest.raises(ModelError, match=reason):
         parse(text)
 
@@ -342,7 +342,7 @@ def test_what_does_not_compile_is_named(body: str, reason: str) -> None:
         compile_program(parse(f"alphabet: 0 1\n{body}\noutput: x"))
 
 
-def test_lemma_27() -> None:
+def test_the_rounding_width_is_the_least_of_lemma_27() -> None:
     for bits in (1, 4, 10):
         for layers in (1, 2, 5):
             width = rounding_width(bits, layers)
@@ -388,7 +388,7 @@ def random_program(rng: np.random.Generator) -> Program:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("count", [20])
-def test_random_programs_three_ways(count: int) -> None:
+def test_random_programs_agree_three_ways(count: int) -> None:
     rng = np.random.default_rng(count)
     for _ in range(count):
         program = random_program(rng)

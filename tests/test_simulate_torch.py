@@ -116,7 +116,7 @@ def test_the_command_exports_any_model(tmp_path: Path) -> None:
             assert opened.get_tensor("position").dtype == (np.float64 if flags else np.float32)
 
 
-def test_the_command_writes_it(tmp_path: Path) -> None:
+def test_the_simulate_command_writes_the_module(tmp_path: Path) -> None:
     for model in ("flip-flop", "srasp:flip-flop"):
         file = tmp_path / "t.safetensors"
         assert CliRunner().invoke(cli, ["simulate", model, "-n", "5", "--torch", str(file)]).exit_code == 0

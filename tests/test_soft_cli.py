@@ -29,7 +29,7 @@ def ok(*arguments: object) -> str:
     return result.output
 
 
-def test_influence() -> None:
+def test_influence_prints_bounds_in_their_order() -> None:
     text = ok("influence", "parity", "-n", "4,8", "--samples", "50")
     assert "(a) closed" in text
     assert "fit (estimate): sets ~" in text
@@ -39,14 +39,14 @@ def test_influence() -> None:
     assert "row: position changed" in ok("influence", "first", "-n", "4", "--matrix")
 
 
-def test_cross_entropy() -> None:
+def test_cross_entropy_prints_a_floor_below_the_measured_value() -> None:
     text = ok("cross-entropy", "parity", "--language", "parity", "-n", "3,20", "--samples", "20")
     assert "1.000000" in text
     row = json.loads(ok("cross-entropy", "parity", "--language", "parity", "-n", "4", "--json"))["rows"][0]
     assert row["floor"] <= row["measured"]
 
 
-def test_certify_and_check(tmp_path: Path) -> None:
+def test_what_certify_writes_is_checked(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
     text = ok("certify", "first:log=1", "-n", "30", "--epsilon", "0.01", "-o", path)
     assert "fixed 1, free 28" in text
@@ -63,7 +63,7 @@ def test_certify_and_check(tmp_path: Path) -> None:
     assert isinstance(run("check", "parity", path).exception, ModelError)
 
 
-def test_run_and_write(tmp_path: Path) -> None:
+def test_run_and_write_take_built_in_models_and_files(tmp_path: Path) -> None:
     assert ok("run", "parity", "0110", "111").splitlines()[0].startswith("0110: even (even 0.50")
     assert "111: odd" in ok("run", "parity", "111", "--float32")
     path = tmp_path / "m.safetensors"
@@ -138,7 +138,7 @@ def test_hard_commands_name_the_soft_ones(tmp_path: Path) -> None:
         assert "use the soft commands" in str(result.exception)
 
 
-def test_figures(tmp_path: Path) -> None:
+def test_figures_are_written_and_the_same_each_time(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     for name in ("a.svg", "b.svg"):
         ok("influence", "first", "-n", "4,8", "--samples", "20", "--figure", tmp_path / name)
@@ -188,7 +188,7 @@ def gpt2_by_hand(a: dict[str, Any], tokens: list[int], heads: int) -> Any:
 
 
 @pytest.mark.parametrize("prefix", ["transformer.", ""])
-def test_gpt2_weights(prefix: str, tmp_path: Path) -> None:
+def test_gpt2_weights_are_the_same_function(prefix: str, tmp_path: Path) -> None:
     from safetensors.numpy import save_file
 
     arrays = gpt2_arrays(np.random.default_rng(8), prefix)

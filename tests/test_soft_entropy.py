@@ -139,7 +139,7 @@ def test_the_floor_tends_to_chance() -> None:
     assert row.floor == pytest.approx(row.optimum + extra, abs=1e-3)
 
 
-def test_membership_in_parity() -> None:
+def test_the_floor_for_membership_in_parity_is_below_the_measured_value() -> None:
     rows = [cross_entropy(parity(), n, "parity", samples=100) for n in (3, 9, 101)]
     for row in rows:
         assert row.floor <= row.measured <= 1

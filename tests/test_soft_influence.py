@@ -239,7 +239,7 @@ def test_weights_lie_in_their_range() -> None:
             assert (weights <= most * (1 + 1e-12) + 1e-300).all()
 
 
-def test_the_matrix_of_pairs() -> None:
+def test_the_matrix_bounds_every_pair_of_positions() -> None:
     model = load("random:layers=2,width=6,percent=50,causal=1")
     found = influence_matrix(model, 5)
     assert np.tril(found, -1).max() < 1e-200  # the past does not see the future
@@ -260,7 +260,7 @@ def test_masks_see_what_they_say() -> None:
 # ---------------------------------------------------------------- what is claimed of known models
 
 
-def test_chiang_and_cholak_parity() -> None:
+def test_the_parity_transformer_is_right_and_moves_as_computed() -> None:
     model, rng = parity(), np.random.default_rng(6)
     for n in (2, 3, 17, 100, 257):
         words = rng.integers(0, 2, (100, n - 1))

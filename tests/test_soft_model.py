@@ -69,7 +69,7 @@ def test_evaluator_is_the_formula(model: SoftModel) -> None:
 
 
 @pytest.mark.parametrize("model", [*VARIANTS, concatenated()])
-def test_file_round_trip(model: SoftModel, tmp_path: Path) -> None:
+def test_a_model_is_read_back_from_its_file(model: SoftModel, tmp_path: Path) -> None:
     model.save(tmp_path / "m.safetensors")
     again = load(tmp_path / "m.safetensors")
     assert dumps(again) == dumps(model) == (tmp_path / "m.safetensors").read_bytes()
@@ -176,12 +176,12 @@ BAD_TENSORS = [
 
 
 @pytest.mark.parametrize(("path", "value", "message"), BAD_DOCUMENTS)
-def test_malformed_description(path: str, value: Any, message: str) -> None:
+def test_a_malformed_description_is_refused(path: str, value: Any, message: str) -> None:
     refused(file(change(DOCUMENT, path, value), TENSORS), message)
 
 
 @pytest.mark.parametrize(("name", "array", "message"), BAD_TENSORS)
-def test_malformed_tensor(name: str, array: Any, message: str) -> None:
+def test_a_malformed_tensor_is_refused(name: str, array: Any, message: str) -> None:
     tensors = {k: v for k, v in TENSORS.items() if k != name} | ({} if array is None else {name: array})
     refused(file(DOCUMENT, tensors), message)
 
@@ -195,7 +195,7 @@ def test_malformed_tensor(name: str, array: Any, message: str) -> None:
         (dumps(VARIANTS[0])[:-8], "not a safetensors file"),
     ],
 )
-def test_malformed_container(content: bytes, message: str) -> None:
+def test_a_malformed_container_is_refused(content: bytes, message: str) -> None:
     refused(content, message)
 
 
@@ -210,13 +210,13 @@ def refused(content: bytes, message: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_length_beyond_the_table() -> None:
+def test_a_length_beyond_the_table_is_refused() -> None:
     model = concatenated()
     with pytest.raises(ModelError, match="n = 11 is beyond the position table, which has 10 rows"):
         evaluate.logits(model, model.encode(np.zeros((1, 11), dtype=np.int64)))
 
 
-def test_wrong_words() -> None:
+def test_wrong_words_are_refused() -> None:
     with pytest.raises(UsageError, match="'2' is not in the alphabet"):
         parity().encode([["2"]])
     with pytest.raises(UsageError, match="one length"):
@@ -319,7 +319,7 @@ def test_terms_enclose_their_value() -> None:
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32])
-def test_words_by_their_prefixes(kind: type) -> None:
+def test_words_run_by_their_prefixes_have_the_same_logits(kind: type) -> None:
     """Every prefix run once gives the logits of whole words at every position."""
     model = random(layers=2, causal=1, symbols=2, seed=3)
     n, words = 4, np.indices((2,) * 4).reshape(4, -1).T

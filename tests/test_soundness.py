@@ -1,4 +1,4 @@
-"""No lie is accepted: mutants of models and certificates, judged by the checker and by exhaustive evaluation.
+"""No false claim is accepted: mutants of models and certificates, judged by the checker and by exhaustive evaluation.
 
 The same at ten times the size is scripts/soundness_sweep.py; its figures are in docs/soundness.md.
 """
@@ -21,7 +21,7 @@ CHUNKS, EACH, REJECTED = 7, 1200, 8
 @pytest.mark.heavy
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_no_mutant_is_accepted_with_a_false_claim(chunk: int) -> None:
-    """8400 mutants in all; of each operator's at least 56 are rejected, so that no operator is toothless."""
+    """8400 mutants in all; at least 56 of each operator are rejected, so that every operator makes wrong ones."""
     outcome = mutations.sweep(chunk, EACH)
     assert not outcome.faults, outcome.faults[0]
     assert sum(row.mutants for row in outcome.rows.values()) == EACH
@@ -70,7 +70,7 @@ def test_the_judge_is_right() -> None:
 
 @pytest.mark.heavy
 def test_a_false_claim_would_be_found() -> None:
-    """The sweep reports a checker that accepts a lie."""
+    """The sweep reports a checker that accepts a false claim."""
     outcome = mutations.Outcome()
     for _, mutant in mutations.mutants(2000, 200):
         if mutations.verdict(mutant) == 3 and not mutations.is_true(mutant):

@@ -1,4 +1,4 @@
-"""Certificates by cases: the checker, its fast twin and brute force agree; small programs get their true optimum."""
+"""Certificates by cases: the checker, its fast run and brute force agree; small programs get their true optimum."""
 
 import itertools
 import json

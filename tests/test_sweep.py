@@ -379,7 +379,7 @@ n = [20, 40]
 
 @pytest.mark.heavy
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks at /proc")
-def test_kill_and_resume(tmp_path: Path) -> None:
+def test_a_killed_sweep_resumes_with_the_same_rows(tmp_path: Path) -> None:
     """SIGKILL in the middle: the workers end, every row is there once, the same rows as without a kill."""
     path, out = spec(tmp_path, MANY), tmp_path / "sweep.jsonl"
     for at in (1, 10):

@@ -49,7 +49,9 @@ OTHERS: dict[str, Callable[[Any], object]] = {
 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("given", ["m.json", 5, None])
-def test_a_model_that_is_none_is_a_usage_error_that_says_so(call: Callable[[Any], object], given: Any) -> None:
+def test_another_object_in_place_of_a_model_is_a_usage_error_that_says_so(
+    call: Callable[[Any], object], given: Any
+) -> None:
     with pytest.raises(UsageError, match="expected a Model first") as caught:
         call(given)
     assert ("restrict.load('m.json')" in str(caught.value)) == (given == "m.json")
@@ -116,12 +118,12 @@ def test_for_every_position_c_0_means_0_and_no_c_means_nine_tenths_free() -> Non
     [(0.9, 10, 9), (0.1, 10, 1), (0.3, 10, 3), ("0.29", 100, 29), (Fraction(1, 3), 3, 1), (0.7, 10**8, 7 * 10**7)],
 )
 def test_a_fraction_is_the_decimal_as_written(written: Any, positions: int, needed: int) -> None:
-    """In binary 0.1 + 0.2 and 0.29 * 100 are not what they seem."""
+    """In binary 0.1 + 0.2 and 0.29 * 100 have other values than in decimals."""
     assert least_free(positions, written) == needed
 
 
 @pytest.mark.parametrize("text", ["1e999999999", "1e-999999999", "inf", "nan", "1/2", "", "9" * 5000])
-def test_a_fraction_that_is_no_number_of_this_world_is_refused_at_once(text: str) -> None:
+def test_a_fraction_that_is_not_a_usable_number_is_refused_at_once(text: str) -> None:
     started = time.perf_counter()
     with pytest.raises(UsageError):
         as_written(text)
@@ -155,7 +157,7 @@ def test_refute_takes_the_time_that_it_is_given_and_says_that_the_exact_part_did
             task.deadline.check()
             time.sleep(0.01)
 
-    restrict.refute(restrict.load(MODEL), "parity", 4)  # what is compiled is no part of the time
+    restrict.refute(restrict.load(MODEL), "parity", 4)  # compiling is not part of the time
     model = restrict.load("random:layers=2,heads=2,states=4,seed=1")
     monkeypatch.setattr("restrict.corollary2.exact.by_sat", endless)
     started = time.perf_counter()

@@ -208,7 +208,7 @@ def test_capturing_keeps_to_its_budget() -> None:
 # --- errors and the command line ---
 
 
-def test_refusals() -> None:
+def test_what_cannot_be_certified_is_refused() -> None:
     with pytest.raises(UsageError, match="its output at the last position only"):
         certify_all(restrict.load("contains-one"), 5)
     with pytest.raises(ResourceLimit, match="take n <= "):
@@ -231,7 +231,7 @@ def test_lists_are_immutable_data() -> None:
         ("certify", "shared-hubs", "-n", "50", "--target", "all", "--json"),
     ],
 )
-def test_commands_as_a_newcomer_types_them(words: tuple[str, ...], tmp_path: Path) -> None:
+def test_the_commands_certify_every_position_and_check_it(words: tuple[str, ...], tmp_path: Path) -> None:
     target = tmp_path / "c.json"
     result = CliRunner().invoke(cli, [*words, "-o", str(target)])
     assert result.exit_code == 0, result.output

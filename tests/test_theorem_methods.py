@@ -94,7 +94,7 @@ def test_selections_for_a_smaller_k_are_prefixes() -> None:
             assert np.all(sizes[short.captured == 0] == k)
 
 
-def test_less_to_fix_never_fails_at_all() -> None:
+def test_with_nothing_to_fix_the_lemma_still_removes_all_layers() -> None:
     """With nothing to spend, k grows until every ranking ends: the trivial bound, and the run goes on to the end."""
     task = Task.of(restrict.load(TWO), 40, target="all")
     found = by_lemma(task, CTransformer.of_model(task.instance), 0, 0)

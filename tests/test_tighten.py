@@ -1,4 +1,4 @@
-"""Tightening removes only what never matters, with proofs; the proof checker refuses what is no proof."""
+"""Tightening removes only what never matters, with proofs; the proof checker refuses what is not a proof."""
 
 from __future__ import annotations
 
@@ -160,5 +160,5 @@ def test_lemmas_are_checked_one_by_one() -> None:
     assert outcomes == {(True, False), (False, False), (False, True)}
 
 
-def test_dimacs() -> None:
+def test_formulas_are_written_as_dimacs() -> None:
     assert dimacs([[1, -2], []], 2) == "p cnf 2 2\n1 -2 0\n0\n"

@@ -69,7 +69,7 @@ def normal(x: Tower) -> bool:
     return 0 <= x.top < limit if x.height == 0 else tower.LIMIT <= x.top < limit and x.top.denominator == 1
 
 
-def test_order_sum_and_product(small: list[Tower]) -> None:
+def test_order_is_exact_and_sums_and_products_are_upper_bounds(small: list[Tower]) -> None:
     for a in small:
         for b in small:
             assert (a < b) == (value(a) < value(b))
@@ -83,7 +83,7 @@ def test_order_sum_and_product(small: list[Tower]) -> None:
                     assert value(found) <= 4 * max(truth, value(a), value(b))
 
 
-def test_exponential_logarithm_power(small: list[Tower]) -> None:
+def test_exponentials_logarithms_and_powers_are_upper_bounds(small: list[Tower]) -> None:
     rng = random.Random(1)
     for a in small:
         if a.height <= 1:

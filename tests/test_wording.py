@@ -29,7 +29,7 @@ SINGULAR = re.compile(
         ("branch", "branches"),
     ],
 )
-def test_regular_plurals(noun: str, plural: str) -> None:
+def test_nouns_get_their_regular_plural(noun: str, plural: str) -> None:
     assert several(noun) == plural
     assert [counted(k, noun) for k in (0, 1, 2)] == [f"0 {plural}", f"1 {noun}", f"2 {plural}"]
 

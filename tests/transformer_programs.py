@@ -277,7 +277,7 @@ def write_program(
 
 
 def number(rng: Generator, digits: int) -> str:
-    """A decimal number, now and then in exponent form; few digits make ties."""
+    """A decimal number, sometimes in exponent form; few digits make ties."""
     if digits == 0:
         return str(int(rng.integers(-2, 3)))
     if rng.integers(6) == 0:
