@@ -1,7 +1,7 @@
 """The structure of the package from its imports: who imports whom, the order of the rooms, and their drawing.
 
     python scripts/architecture.py           # print every arrow between rooms, and what breaks the order
-    python scripts/architecture.py --draw    # write docs/architecture.svg anew
+    python scripts/architecture.py --draw    # write docs/architecture.svg again
 
 A *room* is a folder of ``restrict/``, or a file beside them. Imports are read from the syntax trees, those inside
 functions included; only what is under ``if TYPE_CHECKING:`` does not count, since it never runs. The drawing is that of

@@ -1,11 +1,11 @@
 """Same input, same certificate: 60 command lines whose certificates a refactoring must not change.
 
     python scripts/golden_certificates.py            # compare with tests/golden.json, say which lines differ
-    python scripts/golden_certificates.py --record   # write tests/golden.json anew (with --match: these lines of it)
+    python scripts/golden_certificates.py --record   # write tests/golden.json again (with --match: these lines of it)
 
 A line is what follows ``restrict``; ``-o`` is added. What is kept is the exit code and the SHA-256 of the certificate
 without its provenance, which says how it was found. A change of the engine that finds better restrictions records them
-anew, in a commit that says so.
+again, in a commit that says so.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def outcome(line: str, folder: Path) -> dict[str, object]:
 def main() -> int:
     """Record or compare; exit 1 where a line differs."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--record", action="store_true", help="write tests/golden.json anew")
+    parser.add_argument("--record", action="store_true", help="write tests/golden.json again")
     parser.add_argument("--match", default="", help="only lines that contain this text")
     arguments = parser.parse_args()
     chosen = [line for line in lines() if arguments.match in line]

@@ -214,7 +214,7 @@ def depends(pair: Pair) -> list[int]:
 
 @operator
 def free_a_fixed_position(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
-    """With the number of free positions put right, but for one in five; the new one is sometimes a dependency."""
+    """With the number of free positions put right, except one time in five; the new one is sometimes a dependency."""
     fixed, claim = singles(pair.certificate), pair.certificate["claim"]
     if not fixed:
         return None

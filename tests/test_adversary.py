@@ -664,7 +664,7 @@ def test_a_product_of_domains_with_thousands_of_digits_is_a_resource_limit(rule:
 
 
 def test_an_unexamined_domain_of_2_to_the_62_is_never_written_out() -> None:
-    """The whole domain of an unexamined node is never spelt out, and never claimed by accident."""
+    """The whole domain of an unexamined node is never written out, and never claimed by accident."""
     document = model(map_("o", [], 2**62, "0"), head("h", "j", value="o"))
     for cone in ({}, {"h": [[1, 1]]}):
         with pytest.raises(check.Reject) as caught:

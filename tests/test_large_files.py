@@ -18,7 +18,7 @@ from scripts import bench_files
 from tests.test_cli import Shell
 
 SIZE = 300_000
-"""Bytes. Reading that is quadratic in them takes minutes (a set of 30 000 keys was made anew for every key)."""
+"""Bytes. Reading that is quadratic in them takes minutes (a set of 30 000 keys was made again for every key)."""
 SHAPES = dict(bench_files.shapes(SIZE))
 
 

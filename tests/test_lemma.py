@@ -81,7 +81,7 @@ def test_collapsing_gives_the_abstract_run(block: int) -> None:
 
 @pytest.mark.parametrize("block", heavy_after(range(6), 1))
 def test_streamed_heads_are_those_with_lists(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """V, D and the trace do not depend on whether lists are kept; refining streams anew."""
+    """V, D and the trace do not depend on whether lists are kept; refining streams again."""
     for seed in range(6 * block, 6 * block + 6):
         rng = np.random.default_rng(seed)
         symbols = (2, 5, 30)[seed // 3 % 3]  # the kernel scores positions of many key values in another way

@@ -42,7 +42,7 @@ Entry = tuple[int, str]
 
 
 def rejection_sites() -> set[Site]:
-    """The calls of ``malformed`` and ``require`` by file and line, but for the exempt ones."""
+    """The calls of ``malformed`` and ``require`` by file and line, except the exempt ones."""
     found = []
     for path in check.FILES:
         calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]

@@ -249,7 +249,7 @@ def test_a_report_shows_the_stages_of_the_lemma(shell: Shell, tmp_path: Path) ->
     )
     shell.good("report", tmp_path / "c.json", "--stages", "-o", tmp_path / "c.html")
     text = (tmp_path / "c.html").read_text().replace("&#39;", "'")
-    assert "The lemma was run afresh at this length, free share and seed; its restriction is the certificate's." in text
+    assert "The lemma was run again at this length, free share and seed; its restriction is the certificate's." in text
     assert text.count('data-role="strip"') == 3
 
 
@@ -257,7 +257,7 @@ def test_a_report_shows_the_stages_of_the_lemma(shell: Shell, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("n", "asked"), [(60, {"free": 0.5}), (60, {"free": 0.7}), (41, {"free": "1/3"}), (40, {"c": 9})]
 )
-def test_the_lemma_run_afresh_gives_the_certificate_s_restriction(n: int, asked: dict[str, Any]) -> None:
+def test_the_lemma_run_again_gives_the_certificate_s_restriction(n: int, asked: dict[str, Any]) -> None:
     model = restrict.load("random:layers=1,heads=1,states=2,seed=1,every=1")
     for seed in (0, 3, 2**63 - 1):
         given = {name: Fraction(value) if isinstance(value, str) else value for name, value in asked.items()}

@@ -220,7 +220,7 @@ def behaviours(m: Meeting, rights: int, pairs: I64, label: I32, mirror: bool) ->
     cell = 0
     for x in range(letters):
         for b in range(opposite):
-            # Vectors of other letters and states opposite are never compared with these: the table starts afresh.
+            # Vectors of other letters and states opposite are never compared with these: the table starts empty again.
             fresh = number
             for s in range(len(kept.slots)):
                 kept.slots[s] = -1

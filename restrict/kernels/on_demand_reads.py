@@ -1,4 +1,4 @@
-"""What a run on demand rests on: the nodes of its certificate, and the tokens that leave most open.
+"""What a run on demand depends on: the nodes of its certificate, and the tokens that leave most open.
 
 After :func:`restrict.kernels.on_demand.run_on_demand` has finished, walks are repeated with everything known. The
 values that a walk has found so far are kept at ``offset[TOKEN]``, where no V is.

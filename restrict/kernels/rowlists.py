@@ -1,4 +1,4 @@
-"""Kernels of ranked candidate lists: many rows in one call, their cuts, and what a collapsed head comes to.
+"""Kernels of ranked candidate lists: many rows in one call, their cuts, and the result of a collapsed head.
 
 A *row* is one head at one position with one query value; its list holds its pairs (attended position, key value), best
 first, down to the floor (docs/trusted-base.md, rule 4). Possible values of a variable at position ``j`` are

@@ -1,4 +1,4 @@
-"""What the facts about a language imply for transformers, each statement with the theorem it rests on.
+"""What the facts about a language imply for transformers, each statement with the theorem behind it.
 
 The theorems speak about different machines; the statements say which:
 

@@ -80,7 +80,7 @@ def regular_sensitivity(dfa: Dfa, n: int) -> int:
             np.maximum.at(after.T, pre, (best[successor] + pivotal).T)
         best, t = np.where(after > NEVER // 2, after, NEVER).astype(np.int32), t + 1
         shift = None if jumped else _shift(saved, best)
-        if shift is not None:  # the step commutes with adding a constant, so this goes on for ever
+        if shift is not None:  # the step commutes with adding a constant, so this repeats without end
             rounds = (n - t) // (t - saved_at)
             best = np.where(best > NEVER, best + np.int32(shift * rounds), NEVER).astype(np.int32)
             t, jumped = t + rounds * (t - saved_at), True

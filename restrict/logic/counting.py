@@ -186,7 +186,7 @@ def parsed(text: str) -> Expr:
     """A predicate's expression.
 
     Args:
-        text: an expression in ``x`` and ``n`` with the operators of docs/format.md, but for ``hash`` and ``isqrt``.
+        text: an expression in ``x`` and ``n`` with the operators of docs/format.md, except ``hash`` and ``isqrt``.
 
     Returns:
         Its tree.

@@ -207,7 +207,7 @@ def _restriction(outline: Outline) -> Section:
 
 
 def _cases(model: Model, found: Certificate) -> Section:
-    """What the output comes to in each case."""
+    """The output in each case."""
     assert found.cases is not None
     instance, alphabet = model.at(found.n), model.alphabet
     rho = Restriction.of(instance, found.restriction.fixed)

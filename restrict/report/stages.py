@@ -49,7 +49,7 @@ def stages_section(model: Model, outline: Outline) -> Section:
     share, seed = asked(model, outline)
     found = certify_all(model, outline.n, free=share, method="lemma", seed=seed)
     same = tuple(map(tuple, found.certificate.restriction.to_json())) == outline.fixed
-    words = ["The lemma was run afresh at this length, free share and seed; " + (
+    words = ["The lemma was run again at this length, free share and seed; " + (
         "its restriction is the certificate's." if same else "its restriction is another one than the certificate's."
     )]  # fmt: skip
     return draw_stages(found.stages, outline.n, words)

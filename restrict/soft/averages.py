@@ -86,7 +86,7 @@ def weighted(most: Floats, v: Enclosure) -> tuple[Floats, Floats]:
 def _cut(x: Enclosure, outer: Enclosure) -> Enclosure:
     """``x`` (..., d) cut to another set (d,) that also contains what is meant."""
     low, high = np.maximum(x.low, outer.low), np.minimum(x.high, outer.high)
-    # Both contain the exact value, so low <= high but for rounding that they already allow for.
+    # Both contain the exact value, so low <= high, up to rounding that they already allow for.
     high = np.maximum(low, high)
     return _between(x, low, high, outer)
 

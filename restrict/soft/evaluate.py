@@ -176,7 +176,7 @@ def _seen(mask: str, rows: npt.NDArray[np.int64], n: int) -> slice:
 def averaged(scores: Real, v: Real) -> Real:
     """Values weighted by softmax; ``scores`` (batch, r, n) is overwritten. Zero where every score is minus infinity.
 
-    The division comes after the sum, so a uniform head that counts is exact but for one rounding.
+    The division comes after the sum, so a uniform head that counts is exact except for one rounding.
     """
     top = scores.max(axis=-1, keepdims=True)
     scores -= np.where(np.isfinite(top), top, 0)

@@ -118,7 +118,7 @@ def recheck(claim: Claim) -> str | None:
     """The reason why a row's certificate does not hold; ``None`` where it does.
 
     Args:
-        claim: what a row says; the files are read anew.
+        claim: what a row says; the files are read again.
 
     Returns:
         The reason, one line.

@@ -88,7 +88,7 @@ def fall(x: float) -> float:
     """``exp(-x)``, rounded up.
 
     Args:
-        x: at least 0 but for rounding.
+        x: at least 0, up to rounding.
 
     Returns:
         The bound.
@@ -127,7 +127,7 @@ class Exists(Bound):
 
     If the key holds at ``k >= 1`` positions, at most ``n - 1`` others share ``1 / (6n - 5)`` each, against ``k``; if it
     holds nowhere, the value is 0 everywhere. A decoder has ``i + 1`` in place of ``n``, which gives less. The odds
-    ``(n - 1) / (6n - 5)`` stay below 1/6. The scores are exact but for the scale: an error of ``8 v log(6n)``.
+    ``(n - 1) / (6n - 5)`` stay below 1/6. The scores are exact except for the scale: an error of ``8 v log(6n)``.
     """
 
     def _odds(self, n: int, unit: float) -> float:
@@ -148,7 +148,7 @@ class Nearest(Bound):
 
     ``stride`` is the distance between positions with the key, 2 for the parity trick of ``previous``. ``beyond`` bounds
     the sum over the positions without the key, at every length. In floating point the term of a position with the key
-    is exact but for its embedding and the product with the scale, ``v`` each. *share* (``j/n`` at the scale ``2n``):
+    is exact except for its embedding and the product with the scale, ``v`` each. *share* (``j/n`` at the scale ``2n``):
     two terms err by ``8 n v``; positions without the key, at most 3 in absolute value before scaling, by ``32 n v``
     with all else. *harmonic* (``-1/(j+1)`` at the scale ``S = 2n(n-1)``): the two terms err by ``2 v S (1/(j+1) +
     1/(w+1))``, and this is at most ``4 n v`` times their difference ``S (w-j) / ((j+1)(w+1))``, since ``j + w + 2 <= 2n

@@ -20,7 +20,7 @@ from restrict.soft.model import SoftModel
 class HeadRecord:
     """A head: its place, its pattern, the subformulas that it serves, its coordinate, and its bound.
 
-    An average has no bound of its own: it is exact but for rounding, and the bound of the head that reads it has that.
+    An average has no bound of its own: it is exact up to rounding, which is in the bound of the head that reads it.
     """
 
     layer: int
