@@ -1,4 +1,4 @@
-"""Narrow models, this package beside another version of it in the same run: fixed positions and seconds.
+"""Narrow models, this package compared with another version of it in the same run: fixed positions and seconds.
 
     python scripts/bench_against.py FOLDER [--quick] [--seeds 5] [--n 1000 10000 100000 1000000]
 

@@ -1,4 +1,4 @@
-"""What `restrict certify` says of imported Transformer Programs, beside the exact optimum.
+"""What `restrict certify` says of imported Transformer Programs, compared with the exact optimum.
 
     python scripts/bench_importers.py [FILE.py ...] [--random 6] [-n 8 12 16] [--targets 2]
 

@@ -16,7 +16,7 @@ CONFLICTS = 20_000
 
 @dataclass(eq=False)
 class Budget:
-    """Conflicts that the SAT calls of one search may still take; a count of work, so the same search ends alike."""
+    """Conflicts that the SAT calls of one search may still take: a count of work, so the same search ends the same."""
 
     conflicts: int
 
@@ -25,7 +25,7 @@ def ask(solver: Any, assumptions: Sequence[int], deadline: Deadline, budget: Bud
     """Whether the clauses are satisfiable under the assumptions.
 
     Args:
-        solver: a PySAT solver with a conflict budget (Glucose, MiniSat and their kin).
+        solver: a PySAT solver with a conflict budget (Glucose, MiniSat and similar ones).
         assumptions: literals.
         deadline: looked at every ``CONFLICTS`` conflicts.
         budget: what the calls may take together; ``None``: any number.

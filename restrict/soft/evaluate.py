@@ -71,6 +71,10 @@ def logits(
 
     Returns:
         Shape (batch, positions read, rows of ``unembed``).
+
+    Raises:
+        UsageError: as :func:`activations`.
+        ModelError: as :func:`activations`.
     """
     n = words.shape[1]
     if at is None:

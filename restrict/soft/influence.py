@@ -131,6 +131,10 @@ def influence_matrix(model: SoftModel, n: int) -> Floats:
     Returns:
         Shape (n, n), rows the changed position; the diagonal holds the bound at the changed position itself, rows of
         markers are 0. Cost: ``n`` runs of :func:`restrict.soft.exchange.run_exchange`.
+
+    Raises:
+        ModelError: where the model is not defined at ``n``.
+        ResourceLimit: where a score is beyond what doubles can bound, or a LayerNorm may divide by zero.
     """
     parts = prepare(model, n)
     tokens = allowed_tokens(parts)

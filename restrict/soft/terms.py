@@ -109,6 +109,9 @@ class Term:
 
         Returns:
             Shape (n,), float64. Cost: one exact evaluation per position (about 2 microseconds per operation).
+
+        Raises:
+            ModelError: where the term has no value at a position.
         """
         return _columns(self, n)[0]
 

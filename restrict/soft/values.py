@@ -87,6 +87,9 @@ def run_values(parts: Parts, tokens: Rows, *, at: Sequence[int] | None = None) -
     Returns:
         Sets of shape (r, d), the cases of a position merged. Cost: per layer and head ``K^2 n^2`` scores of ``dk``
         products, three times; the last layer only for the positions read.
+
+    Raises:
+        ResourceLimit: a score beyond what doubles can bound, or a LayerNorm that may divide by zero.
     """
     state = start(parts, tokens)
     rows = np.arange(parts.n)
