@@ -66,7 +66,7 @@ def measure(seed: int, n: int, k: int | None, seconds: float, trusted: bool) -> 
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """Markdown, a row a model."""
+    """Markdown, a row per model."""
     keys = [key for key in rows[0] if key not in ("n", "bytes")]
     lines = ["| " + " | ".join(keys) + " |", "|" + " ---: |" * len(keys)]
     lines += [

@@ -32,7 +32,7 @@ def encoded(document: dict[str, object]) -> bytes:
 
 
 def test_known_keys_of_an_enormous_domain_are_scanned_by_both_runs() -> None:
-    """Found by the fuzzer: kernels refuse a row of so many pairs, of which the certificate leaves one a position."""
+    """Found by the fuzzer: kernels refuse a row of so many pairs, of which the certificate leaves one per position."""
     n, wide = 5000, 1 << 62
     key = {"name": "a", "kind": "head", "value": "position", "score": "0", "mask": "strict_future", "domain": wide}
     out = {"name": "b", "kind": "head", "value": "a", "key": "a", "query": "position", "score": "q != k"}

@@ -167,7 +167,7 @@ def test_wide_models_are_forced_by_few_positions(spec: str, n: int, most: int) -
 
 @pytest.mark.heavy
 def test_rows_of_many_symbols_leave_an_answer() -> None:
-    """A thousand million scores a row: a search that drops boxes too early fixes 202 positions, in a minute."""
+    """A thousand million scores per row: a search that drops boxes too early fixes 202 positions, in a minute."""
     model = restrict.load("random:layers=2,heads=2,states=64,symbols=1000,seed=3")
     found = restrict.certify(model, 1_000_000)
     assert len(found.restriction.fixed) <= 30

@@ -89,7 +89,7 @@ class Member(str):
 
 
 class Rows(list[list[Fraction]]):
-    """A frame of weights, one row a position."""
+    """A frame of weights, one row per position."""
 
     def mul(self, numbers: list[int], axis: int) -> Rows:
         """Row by row."""

@@ -83,8 +83,8 @@ def argmax(features: Sequence[Feature], bias: Sequence[Fraction], prefix: str, r
     """Maps that compute the first class of greatest ``bias + sum of weights``; their names start with ``prefix``.
 
     Args:
-        features: per feature its weights, one row a value, one column a class.
-        bias: one number a class.
+        features: per feature its weights, one row per value, one column per class.
+        bias: one number per class.
         prefix: what the names of the maps start with.
         room: how many maps may be made; the base of the sums is chosen accordingly.
 

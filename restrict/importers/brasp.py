@@ -31,7 +31,7 @@ Text = tuple[str, int, frozenset[str]]
 def import_brasp(path: str | Path) -> Imported:
     """A B-RASP program (text, docs/importers.md) as a model that equals it on every word of length at least 1.
 
-    Cost: two or three variables a vector.
+    Cost: two or three variables per vector.
 
     Args:
         path: the file.

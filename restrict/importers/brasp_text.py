@@ -422,7 +422,7 @@ def word_of(program: Program, text: str | Sequence[str]) -> list[str]:
 
     Args:
         program: the program.
-        text: a string, one character a symbol, or a sequence of symbols.
+        text: a string, one character per symbol, or a sequence of symbols.
 
     Returns:
         The symbols, in order.

@@ -133,7 +133,7 @@ def _tree(name: str, values: Sequence[int], starts: list[int]) -> str:
 
 
 def table_map(name: str, args: Sequence[str], domain: int, nested: Any) -> Variable:
-    """A map given by a table with one axis an argument.
+    """A map given by a table with one axis per argument.
 
     Args:
         name: the name of the new variable.

@@ -116,7 +116,7 @@ def read_weights(path: Path) -> OutputWeights:
 
 
 def read_embeddings(path: Path, columns: Mapping[str, tuple[str, str]]) -> dict[str, dict[str, str]]:
-    """Read the CSV of embeddings: ``word,COLUMN,...``, one row a word, whole numbers in the columns.
+    """Read the CSV of embeddings: ``word,COLUMN,...``, one row per word, whole numbers in the columns.
 
     Args:
         path: the CSV file.

@@ -275,7 +275,7 @@ def exchange(a: RowArrays, s: Search, phi: F64, limits: Limits, random: I64, bes
     """Steps of the search: shorten a long group by the best of a sample of literals, free the cheapest of a sample.
 
     ``values`` is (objective, best objective); ``best`` (inputs,) the inputs' symbols there, -1 = free. ``random`` holds
-    ``2 + try_put`` numbers a step.
+    ``2 + try_put`` numbers per step.
     """
     width, pool = 2 + limits.try_put, np.empty(ROOM, np.int64)
     s.state[REACH] = np.max(s.rows[CUT]) if s.rows.shape[1] > 0 else 0

@@ -111,7 +111,7 @@ class _Syntax(Cursor):
 
 
 def from_regex(pattern: str, alphabet: str | None = None) -> Regular:
-    """The language of a regular expression, one character a symbol.
+    """The language of a regular expression, one character per symbol.
 
     Args:
         pattern: over the symbols and ``| * + ? ( ) { } . & ^`` (see the module).

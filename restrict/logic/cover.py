@@ -18,8 +18,8 @@ def expression(table: Bits, args: list[str]) -> str | dict[str, Any]:
     """A map that is 1 exactly where a table holds.
 
     Args:
-        table: bool, one axis an argument: of size 2, or of the number of symbols for ``token``.
-        args: the arguments' names, one an axis.
+        table: bool, one axis per argument: of size 2, or of the number of symbols for ``token``.
+        args: the arguments' names, one per axis.
 
     Returns:
         The text of an expression, or a ``table`` object of docs/format.md where the text would be long.

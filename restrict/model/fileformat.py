@@ -295,7 +295,7 @@ def _dump_table(table: Table, name: str) -> dict[str, Any]:
 
 
 def dumps(document: dict[str, Any]) -> bytes:
-    """The bytes of a model file: one variable a line, the same bytes for the same model.
+    """The bytes of a model file: one variable per line, the same bytes for the same model.
 
     Args:
         document: as :func:`to_document` gives it.

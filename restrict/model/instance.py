@@ -183,7 +183,7 @@ class Instance:
             values: for every argument, in order, the values that it may take.
 
         Returns:
-            int64, one axis an argument, of the lengths of ``values``. The map is compiled once for all positions.
+            int64, one axis per argument, of the lengths of ``values``. The map is compiled once for all positions.
 
         Raises:
             ResourceLimit: more than 2^24 points.
@@ -245,7 +245,7 @@ class Instance:
             i: 0 .. n-1.
 
         Returns:
-            int64, one axis an argument, of the sizes of their domains.
+            int64, one axis per argument, of the sizes of their domains.
 
         Raises:
             ResourceLimit: more than 2^24 points.

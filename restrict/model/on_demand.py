@@ -1,9 +1,9 @@
 """Evaluation of single nodes on one input, computing only what they read.
 
-:func:`restrict.model.trace.run_batch` computes every variable everywhere, n^2 scores a head. The output at one position
-usually reads few nodes: of a head, the query, then the keys of the best-scoring positions in order until no other can
-win, then one value. This is not the abstract run. Everything is exact: it is the definition in docs/format.md, read
-from the output backwards.
+:func:`restrict.model.trace.run_batch` computes every variable everywhere, n^2 scores per head. The output at one
+position usually reads few nodes: of a head, the query, then the keys of the best-scoring positions in order until no
+other can win, then one value. This is not the abstract run. Everything is exact: it is the definition in
+docs/format.md, read from the output backwards.
 """
 
 from __future__ import annotations

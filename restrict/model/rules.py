@@ -309,7 +309,7 @@ def tabulate(code: Code, i: int, axes: Mapping[str, I64]) -> I64:
         axes: for every argument, in order, the values that it may take, int64, shape (any,).
 
     Returns:
-        int64, one axis an argument.
+        int64, one axis per argument.
 
     Raises:
         ResourceLimit: more than 2^24 points.
@@ -345,7 +345,7 @@ def tabulate_callback(rule: Callback, known: Mapping[str, int], axes: Mapping[st
         axes: as for :func:`tabulate`.
 
     Returns:
-        int64, one axis an argument.
+        int64, one axis per argument.
 
     Raises:
         ResourceLimit: more than 2^24 points.

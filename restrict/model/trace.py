@@ -132,7 +132,7 @@ def run_batch(instance: Instance, words: I64, target: int | None = None) -> Batc
 
     Returns:
         The values and the attended positions (exact). Cost per head: one score per position pair and key value for each
-        query value, plus n^2 comparisons an input; memory (inputs, n) per variable.
+        query value, plus n^2 comparisons per input; memory (inputs, n) per variable.
 
     Raises:
         UsageError: inputs of another shape, or a symbol index out of range.

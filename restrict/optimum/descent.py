@@ -56,7 +56,7 @@ def descends(instance: Instance) -> bool:
 def descend(task: Task, known: Mapping[int, int]) -> Descent:
     """Look for fewer positions that force the output than are known to.
 
-    Cost: an encoding of the cone, at most ``ROUNDS`` SAT proposals a label, and some ten SAT calls for each.
+    Cost: an encoding of the cone, at most ``ROUNDS`` SAT proposals per label, and some ten SAT calls for each.
 
     Args:
         task: the output at one position.

@@ -358,7 +358,7 @@ def recheck(model: Model, found: Exact) -> bool:
         found: the result of :func:`exact` with ``c = 0``.
 
     Returns:
-        Whether the bound is proved. Cost: one SAT call a cube, and one RC2 call a label.
+        Whether the bound is proved. Cost: one SAT call per cube, and one RC2 call per label.
 
     Raises:
         UsageError: the target ``all``.

@@ -255,7 +255,7 @@ def shrink(test: Test, cube: Cube, order: Iterable[int]) -> Cube:
         order: the positions, in the order in which the test is tried without them.
 
     Returns:
-        The part that is left. Cost: one test a position.
+        The part that is left. Cost: one test per position.
     """
     for i in order:
         if i in cube and (rest := test({j: a for j, a in cube.items() if j != i})) is not None:

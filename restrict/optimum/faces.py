@@ -4,7 +4,7 @@ A *face* is a set of free positions with symbols for the others. A label that is
 face within it, so the sets of free positions that have a good face are searched depth first: a set without one is not
 extended, and neither is a set that cannot grow beyond the best one found. At a set of ``f`` free positions the table
 has ``s ** (m - f)`` entries, one for every way to fix the others: the label, or ``MIXED``. So no table over all
-``(s + 1) ** m`` restrictions is needed, and where few sets are good the cost is little more than one pass a position.
+``(s + 1) ** m`` restrictions is needed, and where few sets are good the cost is little more than one pass per position.
 
 With *kinds*, one bit for members and one for others, only faces with both are answers (Corollary 2: membership stays
 open); a face without both may lie in one that has both, so those are extended, too.

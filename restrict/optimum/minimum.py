@@ -90,7 +90,7 @@ class Blocks:
             read: the positions to try, with their symbols.
 
         Yields:
-            The positions. Cost: one evaluation a position and symbol.
+            The positions. Cost: one evaluation per position and symbol.
         """
         for i in sorted(read):
             self.task.deadline.check()

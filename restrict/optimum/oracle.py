@@ -101,7 +101,7 @@ class Oracle:
     def shrink(self, cube: Cube, selector: int, order: Iterable[int]) -> Cube:
         """A subset-minimal part of the cube under which nothing is selected.
 
-        Cost: one SAT call a position of the first core.
+        Cost: one SAT call per position of the first core.
 
         Args:
             cube: symbol indices by position, under which nothing is selected.

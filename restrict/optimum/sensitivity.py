@@ -117,7 +117,7 @@ def label_on(full: OnDemandState, position: int, changes: Mapping[int, int]) -> 
 def sensitive_block(oracle: Oracle, x: Cube, agreed: Collection[int], other: int) -> Cube | None:
     """The changes of a subset-minimal block of positions that flips the label.
 
-    Cost: one SAT call a position of the first input found.
+    Cost: one SAT call per position of the first input found.
 
     Args:
         oracle: SAT on the cone of the target.

@@ -106,7 +106,7 @@ def tighten(
 ) -> Tightened:
     """Remove every claimed dependency that SAT shows not to exist.
 
-    Cost: one SAT call a dependency.
+    Cost: one SAT call per dependency.
 
     Args:
         model: the program.

@@ -1,4 +1,4 @@
-"""What a certificate's drawing shows, as data: one row a variable, one spot a node, or a cell of many at large ``n``.
+"""What a certificate's drawing shows, as data: one row per variable, one spot per node, or per cell at large ``n``.
 
 The facts are those of the abstract run over the certificate's cone (docs/trusted-base.md, rules 1-6), once under the
 restriction and once with nothing fixed, so that attention can be shown before and after.

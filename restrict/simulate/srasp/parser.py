@@ -1,4 +1,4 @@
-"""Reading S-RASP programs: one statement a line, errors with line and column. For example::
+"""Reading S-RASP programs: one statement per line, errors with line and column. For example::
 
     alphabet: ( )
     left(i) = psum [j <= i] Q_"("(j)
@@ -34,7 +34,7 @@ def parse(text: str, name: str = "program") -> Program:
     """Read a program.
 
     Args:
-        text: one statement a line, in any order in which each vector is defined before it is used.
+        text: one statement per line, in any order in which each vector is defined before it is used.
         name: for people and messages.
 
     Returns:
