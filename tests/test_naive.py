@@ -156,7 +156,7 @@ def test_masks_and_ties_choose_as_worked_out_by_hand(mask: str, ties: str, trace
     assert run.values["h"] == [5 if j is None else j for j in trace]
 
 
-def test_the_default_default_and_ties() -> None:
+def test_a_head_that_names_neither_has_default_0_and_ties_to_the_left() -> None:
     assert naive.run(program(head(mask="strict_past")), "11").values["h"] == [0, 1]
     assert naive.run(program(head(value="position")), "011").values["h"] == [1, 1, 1]
 
