@@ -39,5 +39,7 @@ def test_the_look_at_the_python_says_nothing_here() -> None:
 
 
 def test_links_lead_somewhere() -> None:
-    for target in re.findall(r"\]\(([^)#:]+)\)", README):
+    targets = re.findall(r"\]\(([^)#:]+)\)", README)
+    assert len(targets) > 10
+    for target in targets:
         assert (ROOT / target).exists(), target
