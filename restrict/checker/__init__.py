@@ -12,5 +12,9 @@ docs/format.md.
 ``formats``     the model at one length, and the certificate
 ``kernel``      Theorems A and A': the abstract run, and the comparison with the claim
 ``refutation``  Corollary 2: a certificate with two words, of which one is in a language
-``__main__``    the command line, and which module verifies which format
+``lower_bound`` Theorem C: no few fixed positions force a label
+``all_lengths`` Theorem B: claims about every length, with ``claims``, ``costs``, ``equations``, ``labelling``,
+                ``lengths``, ``machines``, ``positions``, ``program``, ``rows`` and ``window``
+``main``        which module verifies which format; from Python, ``main.verify`` on bytes
+``__main__``    the command line
 """

@@ -1,6 +1,6 @@
 """The command line of the checker: ``python -m restrict.checker MODEL CERTIFICATE``, or ``python -I FOLDER ...``.
 
-``verify`` is the same from Python, on bytes. ``PROOFS`` says which module verifies which format.
+``main.verify`` is the same from Python, on bytes. ``main.PROOFS`` says which module verifies which format.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def brackets(depth: int, only: int) -> Stack:
 
 
 def surplus(control: int, top: Top, a: int) -> Move:
-    """The stack holds the symbols that are more."""
+    """The stack holds as many of the more frequent symbol as it is ahead by."""
     return (control, POP, None) if top == (1 - a, 0) else (control, PUSH, (a, 0))
 
 

@@ -37,7 +37,7 @@ BOUND = {
 }
 BOX = {"only": anything, "never": Maybe(anything), "cone": thing}
 KEPT = 1024
-"""Positions of a row that are kept at least, in case another box needs them."""
+"""At least this many positions of a row are kept, in case another box needs them."""
 PAIR = 250
 """Bytes of a pair with its rank."""
 VALUES = 4096

@@ -59,7 +59,7 @@ class Parser:
         self.expect("")
 
     def take(self) -> str:
-        """The next token, which is then behind us; the last one is empty."""
+        """Take the next token and go past it; the last one is empty."""
         self.at += 1
         return self.tokens[self.at - 1]
 
