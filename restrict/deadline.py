@@ -23,7 +23,7 @@ class Deadline:
 
     @staticmethod
     def after(seconds: float | None) -> Deadline:
-        """So many seconds from now; never for ``None``."""
+        """The deadline ``seconds`` from now; for ``None``, the one that never comes."""
         return Deadline(None if seconds is None else time.monotonic() + seconds)
 
     def __reduce__(self) -> tuple[Any, ...]:

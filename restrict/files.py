@@ -55,7 +55,7 @@ def naming(path: str | Path) -> Iterator[None]:
         Nothing.
 
     Raises:
-        ModelError: one from inside, with the name before it where it does not begin with it.
+        ModelError: the one raised inside, with the file's name put in front unless it begins with it.
     """
     try:
         yield

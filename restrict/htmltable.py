@@ -43,7 +43,7 @@ def grid_table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]
 
 
 def shortened(word: Sequence[str], most: int = 120) -> str:
-    """A word as people read it, cut where it is long.
+    """A word as text, cut where it is long.
 
     Args:
         word: its symbols.

@@ -101,7 +101,7 @@ class Row:
     def block_registers(self, positions: int, domain: int, size: int) -> tuple[Code, I64]:
         """Code and registers for blocks of ``size`` pairs.
 
-        Folding and compiling a row pays when the row is long; short rows share the head's code, with ``i`` and ``q``
+        Folding and compiling is worth it only for a long row; short rows share the head's code, with ``i`` and ``q``
         as further inputs.
 
         Args:

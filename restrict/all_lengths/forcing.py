@@ -144,7 +144,7 @@ def cheapest_restriction(automaton: Moore, label: str, symbols: int) -> tuple[st
         A symbol or ``*`` (free) for each position without a marker; ``None`` where no restriction forces the label.
 
     Raises:
-        ResourceLimit: too many sets of states, or too much memory for so many symbols.
+        ResourceLimit: too many sets of states, or too much memory for this many symbols.
     """
     sets = Sets(automaton, label)
     if len(sets.explore()) * symbols > MAX_CELLS:

@@ -40,7 +40,7 @@ class Pattern:
         return sum(a != FREE for a in (*self.start, *self.end))
 
     def text(self) -> str:
-        """As a person writes it."""
+        """The pattern as text."""
         middle = "*...*" if self.middle == (FREE,) else f"({' '.join(self.middle)})..."
         return " ".join([*self.start, middle, *self.end])
 

@@ -18,7 +18,7 @@ Holds = Callable[[Any, int], bool]
 
 
 def wrong_word(wrong: Wrong, first: int, turn: int, length: int) -> list[int] | None:
-    """The letters of a word of so many symbols on which model and language differ.
+    """The letters of a word of ``length`` symbols on which model and language differ.
 
     Args:
         wrong: the equations, whose sets repeat with the period ``turn`` from ``first`` on.

@@ -87,9 +87,9 @@ def compile_command(
 ) -> None:
     """Compile FORMULA of temporal logic with past and future to a hard-attention program, one head per operator.
 
-    Symbols of the alphabet are atoms; a symbol that is an operator's name, or is no word, is put in quotes. Operators:
+    Symbols of the alphabet are atoms; a symbol that is an operator's name, or not a word, is put in quotes. Operators:
     not, and, or, implies, iff, xor; previous, once, historically, since, trigger look left and next, eventually,
-    always, until, release look right, the current position included unless `strict` stands before; weak and strong
+    always, until, release look right, the current position included unless `strict` precedes them; weak and strong
     variants, and first, last, true, false. The usual signs and letters work too: ! & | -> Y O H S X F G U R.
     FORMULA `-` is read from standard input.
 

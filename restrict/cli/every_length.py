@@ -188,7 +188,7 @@ def refute_everywhere(
 
 
 def shown(word: tuple[str, ...]) -> str:
-    """A word as a person writes it."""
+    """A word as text; the empty word is named."""
     if not word:
         return "the empty word"
     return ("" if all(len(a) == 1 for a in word) else " ").join(word)

@@ -179,7 +179,7 @@ def _system(error: OSError) -> int:
 
 
 def _bug(error: Exception) -> int:
-    """What nobody expected: one line that says where, for a report. Libraries that lack memory say so in many ways."""
+    """An unexpected error: one line that says where, for a report. Libraries without memory say so in many ways."""
     if any(word in str(error) for word in MEMORY_WORDS):
         return say(OUT_OF_MEMORY.format("memory"), 5)
     if os.environ.get("RESTRICT_TRACEBACK"):

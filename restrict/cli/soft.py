@@ -213,7 +213,7 @@ def _entropy_table(rows: Sequence[CrossEntropy]) -> str:
     help="Where the output is read, for models that have it everywhere.",
 )
 @click.option(
-    "--time", "seconds", type=Seconds(), default=30.0, show_default=True, help="Stop improving after so many seconds."
+    "--time", "seconds", type=Seconds(), default=30.0, show_default=True, help="Stop improving after this many seconds."
 )
 @click.option(
     "--no-recheck", is_flag=True, help="Leave out the re-check in exact arithmetic: a bound, not called certified."

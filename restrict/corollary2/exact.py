@@ -40,7 +40,7 @@ Found = tuple[Certificate, int, bool]
 class Unfinished(OutOfTime):
     """There is no certificate yet; no restriction of the kind wanted has more than ``most`` free positions.
 
-    ``exact``: there is one with so many, but no certificate of it is within the limits; else the time was over.
+    ``exact``: there is one with exactly ``most``, but no certificate of it within the limits; else the time was over.
     """
 
     def __init__(self, most: int, exact: bool = False) -> None:

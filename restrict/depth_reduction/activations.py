@@ -158,7 +158,7 @@ def one_value(domain: int, n: int) -> Values:
 
 
 def check_truth(truth: Truth, n: int, symbols: int, domain: int) -> None:
-    """Refuse truth tables that are no functions of inputs to values.
+    """Refuse truth tables that are not functions from inputs to values.
 
     Args:
         truth: the tables.

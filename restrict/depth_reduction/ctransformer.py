@@ -243,7 +243,7 @@ class CTransformer:
 
         Args:
             head: one of :attr:`heads`.
-            limit: keep at most so many pairs of a row (0: down to the floor).
+            limit: keep at most this many pairs of a row (0: down to the floor).
 
         Returns:
             The lists (:func:`restrict.depth_reduction.lists.candidate_lists`).

@@ -3,7 +3,7 @@
 One application of the Depth Reduction Lemma (Lemma 4) takes a c-transformer with at least ``C n`` free positions to a
 c'-transformer with one layer less and at least ``C' n`` free positions, for every ``n >= n0``. With ``s`` symbols,
 ``H`` heads and ``phi = (1 - eta1 - eta2) C``, the numbers ``eta1, eta2, q, delta, B`` (rationals), ``g, r, T, f, F, k``
-(integers) do it if they satisfy the inequalities below. The proof is the one of the paper with the repairs of
+(integers) are enough if they satisfy the inequalities below. The proof is that of the paper with the repairs of
 docs/errata.md; the numbers in brackets are the paper's equations.
 
 **Stage 1.** At most ``eta1 C n`` inputs feed more than ``g`` layer-0 activations, since there are at most ``c n`` pairs

@@ -146,7 +146,7 @@ def candidate_lists(instance: Instance, head: Head, queries: Values, keys: Value
         head: the head.
         queries, keys: possible values of its query and key at all n positions (``Values`` with ``positions`` 0..n-1;
             one value 0 where the head reads none).
-        limit: keep at most so many pairs of a row (0: down to the floor).
+        limit: keep at most this many pairs of a row (0: down to the floor).
 
     Raises:
         ResourceLimit: more than :data:`MOST_PAIRS` pairs.

@@ -15,7 +15,7 @@ from restrict.wording import counted
 
 
 def fraction(value: float | Fraction) -> Fraction:
-    """The number a person means: 0.1 is one tenth.
+    """The number as it is written: 0.1 is one tenth.
 
     Args:
         value: a fraction, or a float as it was written.

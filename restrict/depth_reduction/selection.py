@@ -22,7 +22,7 @@ from restrict.depth_reduction.parameters import check_parameters
 from restrict.kernels import lemma as kernels
 
 WORDS = 1 << 20
-"""Bit sets are unpacked so many words at a time."""
+"""Bit sets are unpacked this many words at a time."""
 OPEN, CAPTURED, CUT_OFF = range(3)
 """How the walk down a list ended: after the k-th selection, at its floor before that, or where it was truncated."""
 
@@ -110,7 +110,7 @@ class Ranking:
 
         Args:
             t: the c-transformer.
-            limit: keep at most so many pairs of a row (0: down to the floor).
+            limit: keep at most this many pairs of a row (0: down to the floor).
 
         Returns:
             The ranking. Cost: one score per pair, position and key value.

@@ -27,7 +27,7 @@ class Stage1Record:
         C: the fraction of the positions that was free.
         c: the most inputs of a layer-0 activation.
         fixed: the inputs that it fixed, in order.
-        fixed_bound: eta C n; at most so many are fixed.
+        fixed_bound: eta C n; at most this many are fixed.
         degree_before: the most layer-0 activations that a free input fed.
         degree_after: the same afterwards.
         degree_bound: c / (eta C); ``degree_after`` is at most that.

@@ -120,7 +120,7 @@ def thinned(
         eta: as for :func:`stage2`.
         C: as for :func:`stage2`.
         limit: as for :func:`stage2`.
-        budget: fix at most so many inputs, then leave the other activations as they are.
+        budget: fix at most this many inputs, then leave the other activations as they are.
 
     Returns:
         The selections of all pairs in the end, the refined restriction, and the record.

@@ -33,7 +33,7 @@ from restrict.errors import UsageError
 from restrict.restriction import Restriction
 
 LEMMA_PAIRS = 5_000
-"""The local lemma is checked on instances of at most so many uncaptured pairs (each round visits all neighbours)."""
+"""The local lemma is checked on instances of at most this many uncaptured pairs (each round visits all neighbours)."""
 Method = Literal["auto", "resample", "greedy", "local", "sat", "maxsat"]
 
 
@@ -206,7 +206,7 @@ def stage3(
         delta: the tolerance of X0, in (0, 1].
         eta: in (0, 1/2); for the paper's condition.
         C: in (0, 1]; for the paper's condition.
-        C_next: C', below ``C``: so many of the n positions stay free.
+        C_next: C', below ``C``: the fraction of the n positions that stays free.
         method: "auto": Moser-Tardos at ``q``; where it does not end, X0 happens or the budget is missed, the covering
             solver (local search, bounds, SAT with a proof). Otherwise one solver of
             :func:`restrict.cover.solve.solve`.

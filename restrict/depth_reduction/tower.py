@@ -152,7 +152,7 @@ def short(x: Tower, bits: int = BITS) -> Tower:
 
 
 def text(x: Tower) -> str:
-    """The number for people, rounded up: ``1441``, ``2^(13402.7)``, ``2^2^(1.84e6)``."""
+    """The number as short text, rounded up: ``1441``, ``2^(13402.7)``, ``2^2^(1.84e6)``."""
     height, top = x.height, x.top
     if height == 0 and top < 10**9:
         return str(_ceil(top)) if top == _ceil(top) else _decimal(top)

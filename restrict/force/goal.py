@@ -10,7 +10,7 @@ A goal is that the value set of a node lies within a given set. It is met
 
 This is an AND/OR search with shared costs: a goal that the tokens fixed so far already meet is free. Alternatives are
 tried, measured by the tokens they fix, undone, and the cheapest is replayed; ``widths`` bound how many are tried, by
-the depth of the goal's variable: trying more near the tokens is cheap and pays at every goal above.
+the depth of the goal's variable: trying more near the tokens is cheap and helps every goal above.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ DEEP, PRICED_ANSWER = 3, 12
 """From this depth on dives with priced boxes alternate with the others, while more positions than this are fixed."""
 FIRST_WORK, MORE_WORK, WORK_PER_TOKEN = 100_000, 200_000, 20_000
 """Effort (pairs walked) of an attempt while nothing is known, four times as much in each further pass; and of all later
-attempts together (some seconds), with so much more for each token of the first answer."""
+attempts together (some seconds), with ``WORK_PER_TOKEN`` more for each token of the first answer."""
 WIDE_WORK = 8_000_000
 """The effort of an attempt with priced boxes: pricing a node takes many walks."""
 FIRST_LIMITS, WIDE_SLACK = (32, 1024), 16
