@@ -28,7 +28,8 @@ def certify_all_lengths(
 
     Raises:
         UsageError: no value of the output has this label.
-        NotEstablished: not order-only, or no pattern of the form ``start * ... * end`` forces a label.
+        NotEstablished: not order-only, or no pattern with a middle of up to four cells forces a label.
+        ModelError: the model is not defined at any length.
         ResourceLimit: too large.
     """
     found = automaton(model, states=states, progress=progress, keep=True)
@@ -65,6 +66,7 @@ def certify_costs(
     Raises:
         UsageError: no value of the output has this label.
         NotEstablished: not order-only.
+        ModelError: the model is not defined at any length.
         ResourceLimit: too large.
     """
     found = automaton(model, states=states, progress=progress, keep=True)

@@ -42,6 +42,7 @@ def verify(
     Raises:
         UsageError: neither or both of language and equals; other symbols; no ``accept``.
         NotEstablished: a model is not order-only.
+        ModelError: a model is not defined at any length, or the file in ``model:FILE`` is malformed.
         ResourceLimit: too large; or the comparison was not decided within its limit.
     """
     if (language is None) == (equals is None):

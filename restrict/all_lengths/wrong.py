@@ -178,6 +178,7 @@ def wrong_lengths(
     Raises:
         UsageError: other symbols; no ``accept``.
         NotEstablished: the model is not order-only.
+        ModelError: the model is not defined at any length.
         ResourceLimit: too large; or the set is not computed for this language. :func:`verify` then still gives a
             shortest word.
     """

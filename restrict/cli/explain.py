@@ -38,7 +38,7 @@ MOST = 1_000_000
     "--pin",
     multiple=True,
     type=common.Whole(0, common.LONGEST - 1),
-    help="This position is fixed anyway and costs nothing (repeatable).",
+    help="This position is fixed beforehand and costs nothing (repeatable).",
 )
 @click.option("--weight", multiple=True, metavar="POSITION=COST", help="Cost of a position, 1 by default (repeatable).")
 @common.TIME

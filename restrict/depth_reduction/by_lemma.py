@@ -99,7 +99,7 @@ def by_lemma(task: Task, start: CTransformer, budget: int, seed: int) -> Lemma:
         the covering problems for some values of k.
 
     Raises:
-        ResourceLimit: the rankings or the candidate lists hold too many pairs.
+        ResourceLimit: the rankings or the candidate lists hold too many pairs, or SAT is out of time.
     """
     shares = _split(task, start, budget, seed)
     return _run(task, start, budget, shares, seed)
@@ -153,7 +153,7 @@ def measured_split(trial: Trial, shares: tuple[float, ...]) -> Worth | None:
         Cost: one rough run of all layers.
 
     Raises:
-        ResourceLimit: the rankings or the candidate lists hold too many pairs.
+        ResourceLimit: the rankings or the candidate lists hold too many pairs, or SAT is out of time.
     """
     task = trial.task()
     try:
@@ -196,7 +196,7 @@ def remove_layer(task: Task, t: CTransformer, budget: int, *, seed: int = 0, rou
         The reduced transformer with the records of the three stages; ``stage3.status`` is always "captured".
 
     Raises:
-        ResourceLimit: the rankings or the candidate lists hold too many pairs.
+        ResourceLimit: the rankings or the candidate lists hold too many pairs, or SAT is out of time.
     """
     rho1, first = _stage1(t, budget)
     t1 = t.restrict(rho1) if first.fixed else t

@@ -116,7 +116,7 @@ def reduce_layer(
     Raises:
         UsageError: a value is out of range (C' >= C, n <= c k, no layer).
         NotEstablished: the budget cannot be met; the message has the nearest value that can.
-        ResourceLimit: the rankings or the candidate lists hold too many pairs.
+        ResourceLimit: the rankings or the candidate lists hold too many pairs, or SAT is out of time.
     """
     if t.layers == 0:
         raise UsageError("the transformer has no attention layer left to remove")
