@@ -153,7 +153,7 @@ def measured_split(trial: Trial, shares: tuple[float, ...]) -> Worth | None:
         Cost: one rough run of all layers.
 
     Raises:
-        ResourceLimit: the rankings or the candidate lists hold too many pairs, or SAT is out of time.
+        ResourceLimit: the rankings or the candidate lists hold too many pairs.
     """
     task = trial.task()
     try:

@@ -136,7 +136,7 @@ def certify_all(
         UsageError: a bad argument, or ``method="repeating"`` for a model that it is not for.
         NotEstablished: no restriction that repeats was found (``method="repeating"``), or none at all in the time.
         ModelError: the model is not defined at this length.
-        ResourceLimit: n^2 bits per variable, or the candidate lists, are too many.
+        ResourceLimit: n^2 bits per variable, or the candidate lists, are too many; or SAT is out of time.
     """
     task = Task.of(model, n, target="all", seed=seed, time=time, progress=progress)
     return everywhere(task, free=free, c=c, method=method)
