@@ -437,7 +437,7 @@ def outcome(certificate: Certificate, at: int) -> Node:
     """Values of the output over all cases, and what its label depends on (Theorem A').
 
     A question counts as soon as two labels are met below it. Leaves come in the order of the tree, so where the answers
-    part from those of the last leaf all deeper questions are done with.
+    first differ from those of the leaf before, all deeper questions are finished.
     """
     model, meter = certificate.model, certificate.model.meter
     found, dependencies, before = set[Values](), 0, meter.held

@@ -188,11 +188,11 @@ class _Growing:
 def confirm_by_table(
     task: Task, fixed: Mapping[int, int], labels: npt.NDArray[np.int16], shared: Looking | None = None
 ) -> Certificate | None:
-    """The certificate that the label depends on those positions only on which it does depend, by a tree of cases.
+    """The certificate whose dependencies are exactly the positions on which the label depends, by a tree of cases.
 
-    The tree asks these until one label is left, as a table of labels says, and then what the abstract run needs to show
-    that label. Questions of the second kind are no dependencies (Theorem A'), and on full inputs the run is exact: some
-    tree always does it, if it may be large enough.
+    The tree asks these positions until the table of labels has one label left, and then what the abstract run needs to
+    show that label. Questions of the second kind are not dependencies (Theorem A'). On full inputs the run is exact, so
+    a tree that is large enough always shows it.
 
     Args:
         task: the output.
@@ -202,7 +202,7 @@ def confirm_by_table(
 
     Returns:
         The certificate, whose dependencies are exact; ``None`` where the tree grows too large. Cost: abstract runs on
-        demand, up to about two for each leaf where the quick choice of questions does it.
+        demand, up to about two for each leaf where the quick choice of questions is enough.
 
     Raises:
         OutOfTime: the task's deadline has passed.
