@@ -77,7 +77,7 @@ def certify(
     Raises:
         NotEstablished: nothing was found within the budget.
         UsageError: a bad argument.
-        ModelError: the model is not defined at this length.
+        ModelError: the model is not defined at this length, or the trusted checker calls it malformed.
         ResourceLimit: the model is too deep for the search, or a map's range cannot be checked at this length.
     """
     task = Task.of(model, n, target=target, seed=seed, time=time, progress=progress)
@@ -151,6 +151,7 @@ def force_output(task: Task) -> Certificate:
 
     Raises:
         NotEstablished: nothing was found within the budget.
+        ModelError: the trusted checker calls the model malformed.
         ResourceLimit: the model is too deep for the search.
         InternalError: the abstract run does not confirm what the search found.
     """

@@ -72,7 +72,7 @@ def pareto(
     Raises:
         UsageError: a bad argument, or the target ``all``.
         NotEstablished: nothing was found that forces the output.
-        ModelError: the model is not defined at this length.
+        ModelError: the model is not defined at this length, or the trusted checker calls it malformed.
         ResourceLimit: the model is too deep for the search, or a map's range cannot be checked at this length.
     """
     task = Task.of(model, n, target=target, seed=seed, time=time, progress=progress)

@@ -373,6 +373,9 @@ def all_but_wide(instance: Instance, restriction: Restriction) -> Cone:
 
     Returns:
         The positions by variable; ``"all"`` where no map is wide, which makes certificates smaller.
+
+    Raises:
+        ResourceLimit: a row has too many pairs.
     """
     domains = instance.domains
     wide = {

@@ -103,7 +103,14 @@ def _same_labels(one: Model, two: Model, first: int, states: int, progress: Prog
 
 
 def named(language: Language | str) -> Language:
-    """A language from its specification, ``model:FILE`` included."""
+    """A language from its specification, ``model:FILE`` included.
+
+    Raises:
+        UsageError: the specification is wrong, or a file cannot be read, or the model in it has no ``accept``.
+        ModelError: a file is malformed, or the model in it is not defined at any length.
+        NotEstablished: the model in the file is not order-only.
+        ResourceLimit: the language, or the automaton of the model, is too large.
+    """
     if isinstance(language, str) and language.startswith("model:"):
         from restrict.model.source import load
 
@@ -117,6 +124,7 @@ def language_of_model(model: Model, *, states: int = DEFAULT_STATES) -> Regular:
     Raises:
         NotEstablished: the model is not order-only.
         UsageError: it has no ``accept`` at the last position.
+        ModelError: it is not defined at any length.
         ResourceLimit: its automaton is too large.
     """
     found = automaton(model, states=states)

@@ -75,6 +75,7 @@ def wrong_about_automaton(automaton: Moore, dfa: Dfa, markers: int) -> Lengths:
     """The lengths ``n``, markers counted, at which some word is labelled wrongly: exactly.
 
     Raises:
+        UsageError: the model has no ``accept``.
         ResourceLimit: the sets of pairs have too long a period.
     """
     needs_accept(automaton)

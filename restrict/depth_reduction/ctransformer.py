@@ -207,6 +207,7 @@ class CTransformer:
 
         Raises:
             UsageError: it does not refine the present one.
+            ResourceLimit: a row has too many pairs.
         """
         if not restriction.refines(self.restriction):
             raise UsageError("the new restriction does not refine the present one")
@@ -304,6 +305,9 @@ class CTransformer:
 
         Returns:
             For each input its n labels.
+
+        Raises:
+            UsageError: an input does not agree with the restriction.
         """
         values = self.evaluate(inputs)[self.instance.model.output.variable]
         return [[self.instance.label(int(v)) for v in row] for row in values]

@@ -142,6 +142,7 @@ def neighbour_graph(t: CTransformer, k: int) -> nx.Graph[tuple[int, int]]:
 
     Raises:
         UsageError: more than 2000 positions: the graph has up to (n H)^2 edges.
+        ResourceLimit: the rankings hold too many pairs.
     """
     import networkx as nx
 

@@ -124,6 +124,9 @@ def thinned(
 
     Returns:
         The selections of all pairs in the end, the refined restriction, and the record.
+
+    Raises:
+        ResourceLimit: a new ranking holds too many pairs.
     """
     ranking, first = made
     c, s, H, k = t.c, len(t.symbols), len(t.heads), first.k

@@ -219,6 +219,7 @@ def stage3(
     Raises:
         UsageError: a value is out of range, or fewer than ``C' n`` inputs are free already.
         ResourceLimit: the rankings hold too many pairs, or SAT is out of time.
+        NotEstablished: the proof that a budget is impossible does not check.
     """
     check_parameters(k=k, q=q, delta=delta, eta=eta, C=C, C_next=C_next)
     budget = t.restriction.free - math.ceil(fraction(C_next) * t.n)
@@ -258,6 +259,10 @@ def settled(
 
     Returns:
         As :func:`stage3`.
+
+    Raises:
+        ResourceLimit: SAT is out of time.
+        NotEstablished: the proof that a budget is impossible does not check.
     """
     problem, exact = cover_problem(t, chosen)
     q, delta = setting.q, setting.delta

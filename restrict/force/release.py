@@ -203,6 +203,9 @@ def relax(
 
     Returns:
         A certificate that meets the wish; with ``free`` its c may be as large as the number of free positions.
+
+    Raises:
+        ResourceLimit: the output has too many values to list, or a row is too long.
     """
     instance = task.instance
     noted = task.noting(**{k: v for k, v in start.provenance.items() if k in ("strategy", "stopped")})
