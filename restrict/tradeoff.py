@@ -63,7 +63,7 @@ def pareto(
         n: its length, markers included.
         target: ``"last"`` or a position.
         seed: the same seed gives the same front (without ``time``).
-        time: seconds for the first point; the searches for the other points stop at the same deadline.
+        time: seconds for all of it: half of them for the first point, and of what is left a quarter for each next one.
         progress: called with (what is being done, best number of fixed positions so far).
 
     Returns:
@@ -77,7 +77,7 @@ def pareto(
     """
     task = Task.of(model, n, target=target, seed=seed, time=time, progress=progress)
     task.one_position("a front")
-    start = force_output(task)
+    start = force_output(task.until(task.deadline.share(0.5)))
     noted = task.noting(strategy="goal, then releases")
     found = [start, *_searched(noted, start)]
     if found[-1].restriction.fixed or few_nodes(task):
@@ -89,7 +89,7 @@ def _searched(task: Task, start: Certificate) -> list[Certificate]:
     """For growing bounds on c, the certificates with the fewest fixed positions that the search finds."""
     found, bound = [start], 1
     while found[-1].restriction.fixed and bound < start.free:
-        found.append(relax(task, start, bound, None))
+        found.append(relax(task.until(task.deadline.share(0.25)), start, bound, None))
         bound = max(bound + 1, bound * 7 // 5)
     return found[1:]
 

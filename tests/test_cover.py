@@ -386,3 +386,11 @@ def test_out_of_time_is_said() -> None:
     answer = solve(problem, solver="maxsat", time=0.3)
     assert answer.statistics["timeout"] == 1
     assert 0 < answer.lower <= answer.count
+
+
+def test_where_sat_is_out_of_time_auto_keeps_what_local_search_found() -> None:
+    """The partial answer was lost: SAT's time limit ended all of it."""
+    problem = family(300, 8, 0)
+    answer = solve(problem, budget=95, time=0.6)
+    assert answer.status == "partial"
+    assert 95 < answer.count < 200, "complete, but over the budget"

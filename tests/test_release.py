@@ -248,3 +248,21 @@ def test_ctrl_c_in_the_proof_of_the_optimum_keeps_what_was_found(n: int, monkeyp
     found = restrict.certify(model, n)
     assert found.provenance["stopped"] == "interrupted"
     assert restrict.check(model, found).startswith(f"s VERIFIED n={n} ")
+
+
+def test_each_point_of_a_front_gets_a_share_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search for the first point took all of it."""
+    left: list[float] = []
+    relaxed = relax
+
+    def noted(task: Task, *more: Any) -> Certificate:
+        assert task.deadline.left is not None
+        left.append(task.deadline.left)
+        return relaxed(task, *more)
+
+    monkeypatch.setattr("restrict.tradeoff.relax", noted)
+    points = restrict.pareto(restrict.load("random:layers=2,seed=3"), 40, time=2).points
+    assert points[0].c == 0
+    assert len(left) >= 4
+    assert left[0] <= 0.3, "a quarter of what is left after the first"
+    assert left[1] > 0

@@ -1,6 +1,6 @@
 """No false claim is accepted: mutants of models and certificates, judged by the checker and by exhaustive evaluation.
 
-The same at ten times the size is scripts/soundness_sweep.py; its figures are in docs/soundness.md.
+The same with five times as many mutants is scripts/soundness_sweep.py; its figures are in docs/soundness.md.
 """
 
 from __future__ import annotations

@@ -8,14 +8,14 @@ orders by ``j`` itself (a tie rule), or looks at ``j - i`` cut off at a constant
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import lcm, prod
 
 import numpy as np
 import numpy.typing as npt
 
 from restrict.all_lengths.forms import Declined, Linear, Wave, analyse, grid, points, wave
-from restrict.all_lengths.program import AFTER, BEFORE, TOKEN, WHEN, Look, Program, Step, class_of, needed
+from restrict.all_lengths.program import AFTER, BEFORE, TOKEN, WHEN, Look, Program, Step, needed
 from restrict.all_lengths.window import windowed
 from restrict.arrays import I32, I64
 from restrict.errors import ModelError, NotEstablished, ResourceLimit
@@ -108,7 +108,7 @@ def _ancestors(model: Model) -> set[str]:
     for variable in reversed(model.variables):
         if variable.name in wanted:
             wanted.update(n for role, n in references(variable) if _read(variable, role))
-    if model.output.variable == "position" or ("position" in wanted and model.output.variable == "position"):
+    if model.output.variable == "position":
         raise NotOrderOnly("the output is 'position', whose domain grows with n")
     return wanted
 
@@ -437,6 +437,3 @@ def _finish(reader: _Reader, when: Wave | None) -> Program:
         dict(reader.sizes),
         model.output.accept is not None,
     )
-
-
-__all__ = ["NotOrderOnly", "class_of", "recognise", "replace"]

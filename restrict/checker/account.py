@@ -107,7 +107,7 @@ class Meter:
         """Spend steps of reading, which have a limit of their own, too."""
         self.reading -= steps
         if self.reading < 0:
-            exhausted(self.place, "too much work to read; large tables belong into a safetensors file")
+            exhausted(self.place, "too much work to read; large tables belong in a safetensors file")
         self.charge(steps)
 
     def fits(self, size: int) -> None:

@@ -41,7 +41,7 @@ def read_json(data: bytes, place: Place, meter: Meter) -> Any:
     size = sum(each * data.count(mark) for mark, each in OBJECT_SIZES)
     meter.place = place
     if size > JSON_MEMORY:
-        exhausted(place, "the document has too many entries; large tables belong into a safetensors file")
+        exhausted(place, "the document has too many entries; large tables belong in a safetensors file")
     meter.hold(size + 4 * len(data))
     meter.read(len(data) // 16)
 

@@ -204,7 +204,10 @@ def _entropy_table(rows: Sequence[CrossEntropy]) -> str:
 @MODEL
 @LENGTH
 @click.option("--epsilon", required=True, help="How far the free tokens together may move the output, such as 0.01.")
-@click.option("--quantity", type=click.Choice(["probability", "margin"]), default="probability", show_default=True)
+@click.option(
+    "--quantity", type=click.Choice(["probability", "margin"]), default="probability", show_default=True,
+    help="What may move by epsilon.",
+)  # fmt: skip
 @click.option("--fix", default=None, metavar="TEXT", help="Certify this instead of searching, such as 3:1,7:0.")
 @click.option(
     "--position",
@@ -412,8 +415,14 @@ def write_command(model: str, output: Path, as_json: bool) -> None:
 @click.option("--end-marker", default=None, help="torch: the symbol of a marker at the end.")
 @click.option("--norm-first", is_flag=True, help="torch: as given to nn.TransformerEncoderLayer.")
 @click.option("--causal", is_flag=True, help="torch: the encoder is called with a causal mask.")
-@click.option("--place", type=click.Choice(["last", "first", "every"]), default="last", show_default=True)
-@click.option("--activation", type=click.Choice(["relu", "gelu", "gelu_tanh"]), default=None)
+@click.option(
+    "--place", type=click.Choice(["last", "first", "every"]), default="last", show_default=True,
+    help="The position where the model has its output.",
+)  # fmt: skip
+@click.option(
+    "--activation", type=click.Choice(["relu", "gelu", "gelu_tanh"]), default=None,
+    help="Of the feed-forward layers, where the file does not say it.",
+)  # fmt: skip
 @click.option("--eps", default="0.00001", show_default=True, help="The constant of LayerNorm.")
 @click.option("--names", default=None, metavar="ROLE=NAME,...", help="torch: embedding=, position=, unembedding=.")
 @JSON

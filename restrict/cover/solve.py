@@ -12,7 +12,8 @@ from restrict.cover.moser_tardos import resample
 from restrict.cover.problem import CoverProblem
 from restrict.cover.sat import sat
 from restrict.cover.solution import CoverSolution
-from restrict.errors import UsageError
+from restrict.deadline import Deadline
+from restrict.errors import ResourceLimit, UsageError
 
 SOLVERS = ("auto", "greedy", "decimate", "local", "resample", "sat", "maxsat")
 SMALL = 600
@@ -33,7 +34,7 @@ def solve(
         solver: one of :data:`SOLVERS`.
         budget: most inputs set beyond the prior ones; None: as few as possible.
         seed: of the generator behind every random choice; without ``time`` the answer depends on nothing else.
-        time: seconds for local search, SAT and MaxSAT; None: their own deterministic stopping rules.
+        time: seconds for local search, SAT and MaxSAT together; None: their own deterministic stopping rules.
         steps, rounds: of local search, and of decimation; more are slower and better.
         q, cap, delta: of resampling (:func:`restrict.cover.moser_tardos.resample`).
         proof: whether "impossible" must come with a checked proof (SAT).
@@ -43,7 +44,7 @@ def solve(
 
     Raises:
         UsageError: an unknown solver or a value out of range.
-        ResourceLimit: SAT, asked for by name or by ``auto``, is out of time.
+        ResourceLimit: SAT or MaxSAT is out of time; ``auto`` with a budget then has the answer of the local search.
         NotEstablished: the proof that a budget is impossible does not check.
     """
     if solver not in SOLVERS:
@@ -70,14 +71,21 @@ def _auto(
     proof: bool,
 ) -> CoverSolution:  # fmt: skip
     """Without a budget, MaxSAT where the problem is small. Else local search; where it misses the budget, the packing
-    bound and, where the problem is not large, SAT."""
+    bound and, where the problem is not large, SAT in the time that is left, or the answer of the local search where
+    that time is over."""
+    deadline = Deadline.after(time)
     size = len(problem.core.cube_lit)
     if len(problem.core.dead) or (budget is None and size <= SMALL):
         return maxsat(problem, budget, time=time)
-    found = local(problem, budget, seed, time, steps, rounds)
+    found = local(problem, budget, seed, time if budget is None else deadline.share(0.5).left, steps, rounds)
     if budget is None or found.status == "captured":
         return found
     bound = lower_bound(problem)
     if bound.value > budget:
         return impossible(problem, InfeasibilityProof.by_packing(bound, budget), "auto")
-    return sat(problem, budget, time=time, proof=proof) if size <= MODERATE else found
+    if size > MODERATE:
+        return found
+    try:
+        return sat(problem, budget, time=deadline.left, proof=proof)
+    except ResourceLimit:
+        return found

@@ -38,8 +38,6 @@ QUICK_RUNS, FASTER = 60, 12
 nodes are examined on kernels."""
 QUICK_SCORES, NEVER_SCORES = 10_000_000, 2**62
 """The most scores computed by all runs of a tree whose questions are not compared; for others there is no limit."""
-OVER, OPEN = 1024, 64
-"""The most branches of a given split, and the most of them that may be unsettled where the split is extended."""
 WORK = 1_000_000
 """The most abstract runs on demand for one split, times n^2 (the cost of a run): about a second."""
 

@@ -34,7 +34,7 @@ def counterexample(model: Model, formula: Formula, length: int, *, at: str = "la
     """
     symbols = len(model.alphabet)
     if (length if symbols == 1 else symbols ** min(length, 40)) > MAX_WORDS:
-        raise ResourceLimit(f"there are more than {MAX_WORDS} words of up to {length} symbols; verify shorter ones")
+        raise ResourceLimit(f"there are more than {MAX_WORDS} words of {length} symbols; verify shorter ones")
     count = 0
     for n in range(1, length + 1):
         for start in range(0, symbols**n, _BATCH):

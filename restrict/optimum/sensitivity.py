@@ -21,7 +21,7 @@ from pysat.card import ITotalizer
 
 from restrict.arguments import the_model, the_time
 from restrict.deadline import Deadline, OutOfTime
-from restrict.errors import ResourceLimit, UsageError
+from restrict.errors import InternalError, ResourceLimit, UsageError
 from restrict.force.goal import Goal, Manner, OutOfBudget, Solver
 from restrict.force.on_demand import OnDemandState
 from restrict.force.state import ForcingState
@@ -193,7 +193,7 @@ def _checked(full: OnDemandState, position: int, label: str, word: Cube, changes
     short = full.instance.n <= RUN_LENGTH
     seen = full.instance.model.run(witness).label(position) if short else label_on(full, position, changes)
     if seen == label:
-        raise AssertionError(f"the block {sorted(changes)} is not sensitive; please report the model")
+        raise InternalError(f"the block {sorted(changes)} is not sensitive; please report the model")
     return Block(tuple(sorted(changes)), seen, witness)
 
 

@@ -23,7 +23,7 @@ from pysat.solvers import Solver as Sat
 from restrict.arguments import the_model, the_time
 from restrict.certificate.certificate import Certificate
 from restrict.deadline import Deadline, OutOfTime
-from restrict.errors import ModelError, UsageError, quote
+from restrict.errors import InternalError, ModelError, UsageError, quote
 from restrict.files import write_bytes
 from restrict.model.on_demand import OnDemandRun
 from restrict.model.program import Model
@@ -184,12 +184,12 @@ def prove(position: int, clauses: Sequence[Sequence[int]], top: int) -> Proof:
         The proof, with the solver's name where :mod:`restrict.sat.drat_check` has accepted it.
 
     Raises:
-        AssertionError: a solver finds a model of the formula.
+        InternalError: a solver finds a model of the formula.
     """
     for name in PROOF_SOLVERS:
         with Sat(name, bootstrap_with=clauses, with_proof=True) as solver:
             if solver.solve():
-                raise AssertionError(f"{name} finds a model of what another solver refuted")
+                raise InternalError(f"{name} finds a model of what another solver refuted")
             lines = tuple(solver.get_proof() or ())
         try:
             check_refutation(clauses, lines)

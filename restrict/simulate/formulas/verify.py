@@ -83,7 +83,7 @@ def counterexample(compiled: Compiled, length: int) -> tuple[list[str] | None, i
     """
     symbols = len(compiled.model.alphabet)
     if (length if symbols == 1 else symbols ** min(length, 40)) > MAX_WORDS:
-        raise ResourceLimit(f"there are more than {MAX_WORDS} words of up to {length} symbols; verify shorter ones")
+        raise ResourceLimit(f"there are more than {MAX_WORDS} words of {length} symbols; verify shorter ones")
     safe = {kind: compiled.budget.safe_length(kind) for kind in DTYPES}
     count = 0
     for n in range(1, length + 1):
@@ -92,6 +92,7 @@ def counterexample(compiled: Compiled, length: int) -> tuple[list[str] | None, i
             for kind in DTYPES:
                 wrong = measure(compiled, words, kind).wrong if n <= safe[kind] else np.zeros(0, dtype=bool)
                 if wrong.any():
-                    return [compiled.model.alphabet[token] for token in words[int(np.argmax(wrong))]], count
+                    first = int(np.argmax(wrong))
+                    return [compiled.model.alphabet[token] for token in words[first]], count + first + 1
             count += len(words)
     return None, count
