@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "restrict"
 
 LEVELS: tuple[tuple[str, ...], ...] = (
+    ("__main__",),
     ("restrict",),
     ("cli",),
     ("sweep", "report"),
@@ -125,7 +126,19 @@ def arrows_up(graph: nx.DiGraph[str]) -> list[str]:
 
 WIDTH, STEP, BOX, SIDE = 860, 74, 28, 128
 LEAVES = frozenset(
-    ("restrict", "cli", "errors", "arrays", "deadline", "htmltable", "version", "files", "strictjson", "arguments")
+    (
+        "__main__",
+        "restrict",
+        "cli",
+        "errors",
+        "arrays",
+        "deadline",
+        "htmltable",
+        "version",
+        "files",
+        "strictjson",
+        "arguments",
+    )
 )
 """Left out of the drawing: what reaches every room, and the small files that every room may use."""
 

@@ -387,7 +387,7 @@ def test_a_closed_pipe_is_not_exit_code_1(shell: Shell, monkeypatch: pytest.Monk
 
 
 def program(*words: str) -> list[str]:
-    return [sys.executable, "-m", "restrict.cli", *words]
+    return [sys.executable, "-m", "restrict", *words]
 
 
 def environment() -> dict[str, str]:

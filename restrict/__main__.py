@@ -1,0 +1,5 @@
+"""``python -m restrict``: the command line."""
+
+from restrict.cli.entry import main
+
+main()
