@@ -9,8 +9,8 @@ each query value; likewise to the right. Then it merges states.
 **Theorem B.** If the boxes hold "nothing" at the start, if a box extended by the pair of the letter lies in the box of
 the next state, if every head's value at every ``(l, x, r)`` is one and the same for all choices from the boxes, and if
 merging respects letters and values, then at every position of every word the table of the next bimachine is right.
-Induction on layers, then on the prefix (suffix). The first bimachine knows the token and, on both
-sides, the class of the position.
+Induction on layers, then on the prefix (suffix). The first bimachine knows the token and, on both sides, the class of
+the position.
 
 The last layer keeps ``@label``, the number of the output's label. What heads offer, and the values of maps, come from
 :mod:`.program`; what is claimed of the labels at every length is decided in :mod:`.claims`.
