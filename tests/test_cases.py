@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
+import weakref
 from collections import Counter
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 import restrict
 from restrict.certificate.cases import Case, Leaf, Question, cases_to_json, leaves, read_cases
 from restrict.certificate.certificate import Certificate, certificate_of, check_fast, load_certificate
+from restrict.checker.kernel import Run, outcome
 from restrict.errors import ModelError, NotEstablished
 from restrict.model.fileformat import loads
 from restrict.restriction import Restriction
@@ -132,3 +135,56 @@ def test_a_malformed_tree_is_refused_by_both_readers(cases: Any, tmp_path: Any) 
     with pytest.raises(check.Reject) as caught:
         check.verify(json.dumps(SAME).encode(), (tmp_path / "c.json").read_bytes())
     assert caught.value.code == 4
+
+
+# ---------------------------------------------------------------- the work and the memory of a tree
+
+
+def prepared(cases: Any, alphabet: list[str]) -> Any:
+    """A certificate over a tree, read by the checker: ``token`` at the last of 40 positions, nothing fixed."""
+    output = {"variable": "token", "position": "last"}
+    model = {"format": "restrict-model/1", "name": "m", "alphabet": alphabet, "variables": [], "output": output}
+    claim = {"free": 40, "c": 40, "dependencies": [[0, 40]], "values": list(range(len(alphabet)))}
+    certificate = {
+        "format": "restrict-certificate/1", "n": 40, "target": "last", "fixed": [], "cone": {}, "claim": claim,
+        "cases": cases,
+    }  # fmt: skip
+    pair = mutations.sealed(model, certificate)
+    return check.prepare(mutations.encode(pair.model), mutations.encode(pair.certificate))
+
+
+def test_a_wide_and_deep_tree_is_read_in_the_memory_of_one_path() -> None:
+    """Every sibling that was not yet read had a copy of the path."""
+    tree: Any = {}
+    for at in range(25):
+        tree = {"position": at, "children": [tree] + [{}] * 1999}
+    found = prepared(tree, [f"a{i}" for i in range(2000)])
+    tracemalloc.start()
+    first, _ = next(found.leaves())
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert list(first.items()) == [(at, 0) for at in reversed(range(25))]
+    assert peak < 1_000_000
+
+
+def test_the_cone_of_every_node_is_made_once_for_all_leaves() -> None:
+    found = prepared({"position": 0, "children": [{"cone": "all"}] * 3}, ["a", "b", "c"])
+    assert len({id(cone) for _, cone in found.leaves()}) == 1
+
+
+def test_no_leaf_is_run_while_the_run_of_another_is_kept() -> None:
+    """The memory of two runs was charged as that of one."""
+    alive, at_once = weakref.WeakSet[Any](), list[int]()
+
+    class Counted(Run):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            at_once.append(len(alive))
+            for kept in (self, *self.states.values()):
+                alive.add(kept)
+
+    found = prepared({"position": 0, "children": [{"position": 39, "children": [{}] * 3}, {}, {}]}, ["a", "b", "c"])
+    found.runner = Counted
+    values, _ = outcome(found, 39)
+    assert set(values) == {0, 1, 2}
+    assert at_once == [0] * 5

@@ -10,6 +10,7 @@ import hashlib
 import math
 from array import array
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import pairwise, product
 from typing import Any, NamedTuple
 
@@ -45,6 +46,8 @@ VARIABLES = 4096
 Values = frozenset[int] | range
 """A set of values; a range has step 1 and is never spelt out."""
 Cone = dict[str, Bounds]
+Asked = tuple[Any, Place, dict[int, int]]
+"""A case as the file has it, where it stands, and what was asked and answered on the way to it."""
 
 
 def symbols(value: Any, place: Place) -> dict[str, int]:
@@ -289,15 +292,21 @@ class Model:
     def read_cone(self, cone: Any, place: Place) -> Cone:
         """The nodes to examine, as runs of positions by variable."""
         if cone == "all":
-            return {variable.name: (0, self.n) for variable in self.variables}
+            return self.every_node
         require(isinstance(cone, dict), place, 'expected "all" or an object', cone)
+        self.meter.charge(4 * len(cone))
         found: Cone = {}
         for name, value in cone.items():
-            known = name in self.domains and name not in ("token", "position")
-            require(known, place, "no such map or head: " + shown(name))
-            found[name] = read_runs(value, place.key(name), self.n)
-            require(len(found[name]) > 0, place.key(name), "a run list in the cone is not empty")
+            if name not in self.domains or name in ("token", "position"):
+                malformed(place, "no such map or head: " + shown(name))
+            found[name] = read_runs(value, inside := place.key(name), self.n)
+            require(len(found[name]) > 0, inside, "a run list in the cone is not empty")
         return found
+
+    @cached_property
+    def every_node(self) -> Cone:
+        """The cone ``"all"``, made once, since every leaf of a tree may have it."""
+        return {variable.name: (0, self.n) for variable in self.variables}
 
     def read_target(self, target: Any, place: Place) -> int:
         """The position of a claim."""
@@ -363,9 +372,12 @@ class Certificate:
             for letters in product(alphabet, repeat=len(self.split)):
                 yield dict(zip(self.split, letters, strict=True)), self.cone
             return
-        todo: list[tuple[Any, Place, dict[int, int]]] = [(self.fields["cases"], self.top.key("cases"), {})]
+        todo: list[Iterator[Asked]] = [iter([(self.fields["cases"], self.top.key("cases"), {})])]
         while todo:
-            value, place, path = todo.pop()
+            if (case := next(todo[-1], None)) is None:
+                todo.pop()
+                continue
+            value, place, path = case
             charge(4 + len(path))
             if "position" not in thing(value, place):
                 fields = record(value, LEAF, place)
@@ -378,7 +390,7 @@ class Certificate:
             inside = place.key("children")
             require(len(children) == len(alphabet), inside, f"expected one for each of the {len(alphabet)} symbols")
             charge(len(children) * (4 + len(path)))
-            todo.extend((children[a], inside.item(a), {**path, at: a}) for a in reversed(alphabet))
+            todo.append(answered(children, inside, path, at))
 
     def read_claim(self) -> None:
         """The free positions, c, and for one position its dependencies and values."""
@@ -399,6 +411,11 @@ class Certificate:
         values = "" if self.position is None else " values=" + ",".join(map(str, self.values))
         claim = f"n={self.n} target={self.target} free={self.claimed_free} c={self.c}{values}{more}"
         return f"s VERIFIED {claim} {self.fields['model']['sha256']}"
+
+
+def answered(children: Sequence[Any], inside: Place, path: dict[int, int], at: int) -> Iterator[Asked]:
+    """The cases below a question, each made when it is needed."""
+    return ((child, inside.item(a), {**path, at: a}) for a, child in enumerate(children))
 
 
 def branch_of(fixed: Fixed, path: dict[int, int]) -> Fixed:

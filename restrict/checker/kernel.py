@@ -423,8 +423,8 @@ def branches(certificate: Certificate) -> Iterator[tuple[State, dict[int, int]]]
         free = certificate.free
         for at in path:
             free ^= 1 << at
-        run = (certificate.runner or Run)(model, branch_of(certificate.fixed, path), free, cone)
-        yield run.states[model.output], path
+        run = certificate.runner or Run
+        yield run(model, branch_of(certificate.fixed, path), free, cone).states[model.output], path
 
 
 def label_depends(model: Model, state: State, at: int) -> int:
@@ -460,6 +460,7 @@ def outcome(certificate: Certificate, at: int) -> Node:
             meter.hold(100 + (0 if isinstance(values, range) else 100 * len(values)))
             before = meter.held
             found.add(values)
+        del state, values  # before the next case is run
     return union(found, meter), dependencies
 
 
