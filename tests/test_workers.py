@@ -65,6 +65,7 @@ def model_of(spec: str) -> restrict.Model:
     return restrict.load(spec)
 
 
+@pytest.mark.heavy  # half a minute to compile
 @pytest.mark.parametrize(("spec", "n", "wish"), SOME)
 def test_blocks_give_what_one_process_gives(spec: str, n: int, wish: dict[str, Any]) -> None:
     model, others = model_of(spec), Others()

@@ -436,9 +436,8 @@ def label_depends(model: Model, state: State, at: int) -> int:
 def outcome(certificate: Certificate, at: int) -> Node:
     """Values of the output over all cases, and what its label depends on (Theorem A').
 
-    A question counts as soon as two labels are met below it. Leaves come in the order of the tree, so where the answers
-    first differ from those of the leaf before, all deeper questions are finished.
-    """
+    A question counts as soon as two labels are met below it. Leaves come in the order of the tree: where the answers
+    first differ from those of the leaf before, all deeper questions are finished."""
     model, meter = certificate.model, certificate.model.meter
     found, dependencies, before = set[Values](), 0, meter.held
     last, below = list[tuple[int, int]](), list[int | None]()  # its answers; the one label below each question, if one
