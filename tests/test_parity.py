@@ -19,7 +19,7 @@ from tests import trusted as check
 FOLDER = Path(__file__).parent / "corpus" / "malformed"
 
 
-@pytest.mark.parametrize(("seed", "count"), [(3000, 20), pytest.param(3001, 300, marks=pytest.mark.heavy)])
+@pytest.mark.parametrize(("seed", "count"), [(3000, 20), pytest.param(3001, 500, marks=pytest.mark.heavy)])
 def test_both_runs_agree_on_mutants_at_every_limit(seed: int, count: int) -> None:
     found = [parity.difference(*pair.bytes) for _, pair in mutations.mutants(seed, count)]
     assert len(found) == count

@@ -25,7 +25,7 @@ from tests import mutations, naive, random_programs
 def test_a_split_is_what_the_checker_says_in_every_branch() -> None:
     """On random programs: the claim over a split is the union over the branches, computed here by hand."""
     rng, done = np.random.default_rng(3), 0
-    while done < 12:
+    while done < 25:
         pair = mutations.original(rng)
         split = pair.certificate.get("split")
         if not split:
