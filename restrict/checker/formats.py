@@ -294,7 +294,7 @@ class Model:
         if cone == "all":
             return self.every_node
         require(isinstance(cone, dict), place, 'expected "all" or an object', cone)
-        self.meter.charge(4 * len(cone))
+        self.meter.charge(8 * len(cone) + sum(len(runs) for runs in cone.values() if isinstance(runs, list)))
         found: Cone = {}
         for name, value in cone.items():
             if name not in self.domains or name in ("token", "position"):
