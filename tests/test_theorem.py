@@ -165,13 +165,18 @@ def test_the_exchange_keeps_exact_totals() -> None:
         search = Exchange(rows, 4, rng)
         search.load(rows.start(4, 3, rng))
         phi = exponential(5.0, 200)
-        best = search.run(phi, 500)
-        held = search.held
-        now = np.full(n, -1)
-        now[held // s] = held % s
-        assert search.total[:n].tolist() == brute_totals(rows, now)
-        assert np.count_nonzero(best >= 0) <= 4
-        assert phi[brute_totals(rows, best)].sum() <= phi[brute_totals(rows, rows.start(4, 3, rng))].sum() * 1.5
+        most = phi[brute_totals(rows, rows.start(4, 3, rng))].sum() * 1.5
+        for walk, steps in ((search.run, 500), (search.anneal, 40)):
+            best = walk(phi, steps)
+            held = search.held
+            now = np.full(n, -1)
+            now[held // s] = held % s
+            assert search.total[:n].tolist() == brute_totals(rows, now)
+            assert np.count_nonzero(best >= 0) <= 4
+            found = phi[brute_totals(rows, best)].sum()
+            assert found <= most
+            search.load(best)
+            most = found  # annealing gives nothing worse than what it begins with
 
 
 @pytest.mark.nojit
@@ -191,6 +196,8 @@ def test_the_exchange_is_near_the_optimum_on_small_rows() -> None:
         search = Exchange(rows, 2, rng)
         search.load(rows.start(2, 2, rng))
         assert phi[brute_totals(rows, search.run(phi, 2000))].sum() <= min(values) * 1.1
+        search.load(rows.start(2, 2, rng))
+        assert phi[brute_totals(rows, search.anneal(phi, 1000))].sum() <= min(values) * 1.1
 
 
 @pytest.mark.heavy

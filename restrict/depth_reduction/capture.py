@@ -34,8 +34,11 @@ SAMPLE_PAIRS, SAMPLE_SCORES, SHORTEST = 2_000_000, 1_000_000_000, 16
 """The most pairs and scores of that sample, and the most pairs of each of its rows."""
 
 
-BELOW = 8
-"""The wall of the second half of the steps stands this far below the maximum that the first half has reached."""
+ROUNDS = 160
+"""Of annealing, after the steps of the exchange."""
+ABOVE = 500
+"""The wall, below which the mean counts, is at the dependencies that one position in so many had after the first
+steps."""
 
 
 @dataclass(frozen=True)
@@ -179,9 +182,12 @@ def _exchange(
     size = rows.longest + 2
     if objective.kind != "long":
         return search.run(objective.phi(size), steps, deadline)
-    # First the maximum is made small; then the mean, under a wall a little below the maximum that was reached.
-    search.load(search.run(objective.phi(size), steps // 2, deadline))
-    return search.run(walled(int(search.total.max()) - BELOW, size), steps - steps // 2, deadline)
+    # First long lists are made short; then the mean, under a wall that few positions stand above.
+    search.load(search.run(objective.phi(size), steps // 4, deadline))
+    few = 8 + len(search.total) // ABOVE
+    phi = walled(int(np.partition(search.total, -few)[-few]), size)
+    search.load(search.run(phi, steps // 2, deadline))
+    return search.anneal(phi, ROUNDS, deadline)
 
 
 def _filled(t: CTransformer, symbols: I64, budget: int, rng: np.random.Generator) -> I64:

@@ -31,6 +31,13 @@ budgets)."""
 LONGEST_OF = 12
 """A step shortens the longest of this many groups, where it does not take the longest of all."""
 BLOCK = 250
+PUT, DROP, TURNS = 0.01, 0.35, 30
+"""In a round of annealing: the part of all literals, with the greatest gains, and of the set ones, with the least
+losses, that exchanges are drawn from, and how many exchanges are drawn for each of the first."""
+POOL, AFRESH = 10, 8
+"""Between two rounds that compute the gains of all literals, every eighth, those of so many times the first suffice."""
+HEAT = 0.15
+"""The temperature of the first round, in parts of the objective for each set input."""
 CLIFF = 1e200
 
 
@@ -174,11 +181,7 @@ class Exchange:
         Returns:
             The best assignment under ``phi``: the symbol of each input, -1 = free.
         """
-        rows, held = self.rows, self.held
-        best = np.full(rows.inputs, FREE_INPUT, np.int64)
-        best[held // rows.symbols] = held % rows.symbols
-        value = float(phi[self.total].sum())
-        values = np.array([value, value if len(held) <= self.budget else np.inf])
+        best, values = self._now(phi)
         limits = kernels.Limits(self.budget, TRY_PUT, TRY_DROP, min(TABU, self.budget // 4), groups)
         for _ in range(max(1, steps // BLOCK)):
             random = self.rng.integers(0, 1 << 62, BLOCK * (2 + TRY_PUT))
@@ -186,3 +189,43 @@ class Exchange:
             if deadline.passed:
                 break
         return best
+
+    def anneal(self, phi: F64, rounds: int, deadline: Deadline = NEVER) -> I64:
+        """Simulated annealing, from what is set now: a local search for the end, where few exchanges help.
+
+        At the start of a round the gains of literals and the losses of all set ones are computed; the round draws
+        exchanges from the most promising ones. The temperature falls to 0 from round to round.
+
+        Args:
+            phi: the objective of a group by its length, shape (longest + 2,).
+            rounds: how many. Cost: about twice that of the gains of all literals each.
+            deadline: ends it after a round.
+
+        Returns:
+            The best assignment under ``phi``: the symbol of each input, -1 = free.
+        """
+        best, values = self._now(phi)
+        literals, held, count = np.arange(len(self.search.lits)), self.held, len(self.held)
+        pool = literals
+        put, drop, losses = max(1, round(PUT * len(literals))), max(1, round(DROP * count)), np.empty(count)
+        for turn in range(rounds if count else 0):
+            pool = literals if turn % AFRESH == 0 else pool[: POOL * put]
+            gains = np.empty(len(pool))
+            kernels.weigh(self.arrays, self.search, phi, pool, gains, losses)
+            pool = pool[np.argsort(-gains, kind="stable")]
+            cheap = held[np.argsort(losses, kind="stable")[:drop]]
+            heat = HEAT * values[0] / count * (1 - turn / rounds)
+            drawn = (pool[self.rng.integers(0, put, TURNS * put)], cheap[self.rng.integers(0, drop, TURNS * put)])
+            allowed = heat * self.rng.exponential(size=TURNS * put)
+            kernels.anneal(self.arrays, self.search, phi, *drawn, allowed, best, values)
+            if deadline.passed:
+                break
+        return best
+
+    def _now(self, phi: F64) -> tuple[I64, F64]:
+        """What is set now as an assignment, and its objective as that of the state and the best."""
+        rows, held = self.rows, self.held
+        best = np.full(rows.inputs, FREE_INPUT, np.int64)
+        best[held // rows.symbols] = held % rows.symbols
+        value = float(phi[self.total].sum())
+        return best, np.array([value, value if len(held) <= self.budget else np.inf])

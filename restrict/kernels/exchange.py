@@ -271,6 +271,15 @@ def cheapest_drop(start: int, put: int, a: RowArrays, s: Search, phi: F64, limit
 
 
 @kernel
+def keep(a: RowArrays, s: Search, best: I64, values: F64) -> None:
+    """What is set now is the best."""
+    values[1] = values[0]
+    best[:] = -1
+    for t in range(s.state[COUNT]):
+        best[s.held[t] // a.symbols] = s.held[t] % a.symbols
+
+
+@kernel
 def exchange(a: RowArrays, s: Search, phi: F64, limits: Limits, random: I64, best: I64, values: F64) -> None:
     """Steps of the search: shorten a long group by the best of a sample of literals, free the cheapest of a sample.
 
@@ -297,7 +306,41 @@ def exchange(a: RowArrays, s: Search, phi: F64, limits: Limits, random: I64, bes
             s.held[at], s.place[last // a.symbols], s.place[l // a.symbols] = last, at, -1
             s.stamp[l // a.symbols] = s.state[STEP]
         if values[0] < values[1] * (1.0 - 1e-12):
-            values[1] = values[0]
-            best[:] = -1
-            for t in range(s.state[COUNT]):
-                best[s.held[t] // a.symbols] = s.held[t] % a.symbols
+            keep(a, s, best, values)
+
+
+@kernel
+def weigh(a: RowArrays, s: Search, phi: F64, put: I64, gains: F64, losses: F64) -> None:
+    """The gains of the literals ``put``, -1 where the input is set, and the losses of the set ones in their order."""
+    s.state[REACH] = np.max(s.rows[CUT]) if s.rows.shape[1] > 0 else 0
+    for t in range(put.shape[0]):
+        gains[t] = put_gain(put[t], a, s, phi) if s.lits[put[t]] == OPEN else -1.0
+    for t in range(s.state[COUNT]):
+        losses[t] = drop_loss(s.held[t], a, s, phi, np.inf)
+
+
+@kernel
+def anneal(a: RowArrays, s: Search, phi: F64, put: I64, drop: I64, allowed: F64, best: I64, values: F64) -> None:
+    """Exchanges of ``drop[t]`` for ``put[t]``, each done if the objective rises by at most ``allowed[t]``.
+
+    Gains and losses taken row by row rule out most of them; the exact rise decides, and is undone where it is too much.
+    Literals that are not set (``drop``) or not open (``put``) any more are left out. ``best`` and ``values`` are those
+    of :func:`exchange`.
+    """
+    for t in range(put.shape[0]):
+        l, o = put[t], drop[t]
+        if s.lits[l] != OPEN or s.lits[o] != HIT:
+            continue
+        most = put_gain(l, a, s, phi) + allowed[t]
+        if drop_loss(o, a, s, phi, most) > most:
+            continue
+        rise = change(l, 1, a, s, phi) + change(o, 0, a, s, phi)
+        if rise > allowed[t]:
+            change(o, 1, a, s, phi)
+            change(l, 0, a, s, phi)
+            continue
+        values[0] += rise
+        at = s.place[o // a.symbols]
+        s.held[at], s.place[l // a.symbols], s.place[o // a.symbols] = l, at, -1
+        if values[0] < values[1] * (1.0 - 1e-12):
+            keep(a, s, best, values)
