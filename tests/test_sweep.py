@@ -139,7 +139,7 @@ model = ["contains-one.json", "no-such-model"]
 n = [3, 6]
 
 [[grid]]
-model = "random:layers=1,heads=1,states=2,seed=3"
+model = "tagger"
 n = 6
 target = ["all", 2]
 

@@ -65,7 +65,7 @@ def model_of(spec: str) -> restrict.Model:
     return restrict.load(spec)
 
 
-@pytest.mark.heavy  # half a minute to compile
+@pytest.mark.heavy
 @pytest.mark.parametrize(("spec", "n", "wish"), SOME)
 def test_blocks_give_what_one_process_gives(spec: str, n: int, wish: dict[str, Any]) -> None:
     model, others = model_of(spec), Others()
@@ -79,6 +79,7 @@ def test_blocks_give_what_one_process_gives(spec: str, n: int, wish: dict[str, A
     assert blocks.width() == 1, "the workers are given back"
 
 
+@pytest.mark.heavy
 def test_scores_that_are_no_hash_go_to_workers_too() -> None:
     document = {
         "format": "restrict-model/1", "name": "near", "alphabet": ["0", "1"],
@@ -92,6 +93,7 @@ def test_scores_that_are_no_hash_go_to_workers_too() -> None:
     assert others.done > 2
 
 
+@pytest.mark.heavy
 def test_a_model_of_python_functions_stays_here() -> None:
     def score(n: Any, i: Any, q: Any, j: Any, k: Any) -> Any:
         return 10 * k - abs(i - j)
