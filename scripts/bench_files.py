@@ -1,11 +1,12 @@
 """Files of 64 MiB of every shape: processor seconds and memory until they are read or refused.
 
-    python scripts/bench_files.py [--size 67000000] [--only WORD] [-o files.json]
+    python scripts/bench_files.py [--size 67000000] [--attacks] [--only WORD] [-o files.json]
 
 Each row is a pair of a model and a proof, one of which has the given number of bytes. The checker (``python -I
 restrict/checker``) and ``restrict check --fast`` must say the same, and ``restrict show`` must read or refuse the large
 file: one line, or a page, and exit 0, 3, 4 or 5. Every run is a process of its own. Exit code 1 means that a run ended
-in another way, took 20 processor seconds, or more than 2 GiB (docs/checker.md).
+in another way, took 20 processor seconds, or more than 2 GiB (docs/checker.md). With ``--attacks`` the pairs are the
+small ones of tests/corpus/attacks, which may take 10 seconds and 1 GiB.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 CHECKER = ROOT / "restrict" / "checker"
-SECONDS, MEBIBYTES = 20.0, 2048
+ATTACKS = ROOT / "tests" / "corpus" / "attacks"
+LARGE, SMALL = (20.0, 2048), (10.0, 1024)
+"""Processor seconds and MiB: of large files, and of attacks that are small files."""
 HEAD = {"name": "h", "kind": "head", "score": "k", "key": "token", "value": "token"}
 OUTPUT = {"variable": "h", "position": "last"}
 MODEL: dict[str, Any] = {
@@ -107,6 +110,19 @@ def full_tree(size: int) -> bytes:
     return tree
 
 
+def many_leaves(size: int, names: int, runs: int) -> Pair:
+    """A question whose leaves name cones of so many variables, each with so many runs."""
+    leaf = {"cone": {f"v{at}": [[2 * run, 1] for run in range(runs)] for at in range(names)}}
+    count = max(1, size // len(dumps(leaf)) - 1)
+    variables = [{"name": f"v{at}", "kind": "map", "args": [], "domain": 1, "map": "0"} for at in range(names)]
+    output = {"variable": "v0", "position": "last"}
+    alphabet = [f"s{at}" for at in range(count)]
+    model = dumps({**MODEL, "alphabet": alphabet, "variables": variables, "output": output})
+    n, children = 2 * runs + 10, [leaf] * count
+    claim = {**CLAIM, "free": n}
+    return model, proof(model, n=n, cone={}, cases={"position": 0, "children": children}, claim=claim)
+
+
 def shapes(size: int) -> Iterator[tuple[str, Callable[[], Pair]]]:
     """Pairs whose one file has about ``size`` bytes."""
     yield "lists", lambda: in_proof("provenance", lambda s: b'{"x":' + repeated(b"[]")(s - 8) + b"}", size)
@@ -133,6 +149,8 @@ def shapes(size: int) -> Iterator[tuple[str, Callable[[], Pair]]]:
         lambda: in_proof("cases", lambda s: b'{"position":0,"children":' + repeated(b"{}")(s - 30) + b"}", size),
     )
     yield "a tree of cases", lambda: in_proof("cases", full_tree, size, n=100)
+    yield "leaves that name many cones", lambda: many_leaves(size, 4000, 1)
+    yield "leaves with many runs", lambda: many_leaves(size, 1, 150)
     yield "expression of names", lambda: in_model("variables.0.score", b"j", size, b'"max(', b')"')
     yield "expression of operators", lambda: in_model("variables.0.score", b"-j", size, b'"max(', b')"')
     yield "alphabet", lambda: in_model("alphabet", b'"a"', size)
@@ -192,10 +210,10 @@ def timed(command: list[str]) -> dict[str, Any]:
     return {"exit": process.returncode, "s": seconds, "MiB": usage.ru_maxrss >> 10, "line": line.strip()}
 
 
-def kept(run: dict[str, Any]) -> bool:
+def kept(run: dict[str, Any], seconds: float, mebibytes: int) -> bool:
     """Whether a run kept the contract."""
     refused_in_one_line = run["exit"] == 0 or (run["line"].count("\n") == 0 and len(run["line"]) < 600)
-    return run["exit"] in (0, 3, 4, 5) and refused_in_one_line and run["s"] < SECONDS and run["MiB"] < MEBIBYTES
+    return run["exit"] in (0, 3, 4, 5) and refused_in_one_line and run["s"] < seconds and run["MiB"] < mebibytes
 
 
 def write(shape: str, size: int, folder: Path) -> None:
@@ -205,9 +223,8 @@ def write(shape: str, size: int, folder: Path) -> None:
         (folder / name).write_bytes(content)
 
 
-def measured(folder: Path) -> tuple[dict[str, dict[str, Any]], bool]:
-    """The three runs on the pair in a folder, and whether all kept the contract and both checks said the same."""
-    files = [str(folder / "m.json"), str(folder / "c.json")]
+def measured(files: list[str], limits: tuple[float, int]) -> tuple[dict[str, dict[str, Any]], bool]:
+    """The three runs on a pair of files, and whether all kept the contract and both checks said the same."""
     program = [sys.executable, "-m", "restrict.cli"]
     runs = {
         "check": timed([sys.executable, "-I", str(CHECKER), *files, "--limit", "20000000"]),
@@ -216,29 +233,43 @@ def measured(folder: Path) -> tuple[dict[str, dict[str, Any]], bool]:
     }
     check, fast = runs["check"], runs["fast"]
     same = check["exit"] == fast["exit"] and check["line"] == fast["line"]
-    return runs, same and all(map(kept, runs.values()))
+    return runs, same and all(kept(run, *limits) for run in runs.values())
+
+
+def attacks() -> Iterator[tuple[str, list[str]]]:
+    """The names and the files of the attacks."""
+    for path in sorted(ATTACKS.glob("*.c.json")):
+        name = path.name.removesuffix(".c.json")
+        yield name, [str(ATTACKS / f"{name}.m.json"), str(path)]
+
+
+def large(size: int, only: str, folder: Path) -> Iterator[tuple[str, list[str]]]:
+    """The shapes whose name has a word, and the files of each, written when it is its turn."""
+    context = get_context("spawn")
+    for shape in [shape for shape, _ in pairs(size, folder) if only in shape]:
+        writer = context.Process(target=write, args=(shape, size, folder))
+        writer.start()
+        writer.join()
+        yield shape, [str(folder / "m.json"), str(folder / "c.json")]
 
 
 def main() -> int:
     """Print a row for each shape."""
     parser = argparse.ArgumentParser(description="time and memory of large files")
     parser.add_argument("--size", type=int, default=67_000_000, help="bytes of the large file (the limit is 67108864)")
+    parser.add_argument("--attacks", action="store_true", help="the pairs of tests/corpus/attacks instead")
     parser.add_argument("--only", default="", help="shapes whose name has this word")
     parser.add_argument("-o", "--output", type=Path)
     options = parser.parse_args()
     columns = " | ".join(f"{name} exit | s | MiB" for name in ("check", "fast", "show"))
-    print(f"| shape | {columns} | line |\n|---{'|---:' * 9}|---|")
+    print(f"| {'attack' if options.attacks else 'shape'} | {columns} | line |\n|---{'|---:' * 9}|---|")
     rows, broken = [], 0
-    context = get_context("spawn")
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        for shape in [shape for shape, _ in pairs(options.size, folder) if options.only in shape]:
-            writer = context.Process(target=write, args=(shape, options.size, folder))
-            writer.start()
-            writer.join()
-            runs, fine = measured(folder)
+        todo = attacks() if options.attacks else large(options.size, options.only, Path(name))
+        for shape, files in todo:
+            runs, fine = measured(files, SMALL if options.attacks else LARGE)
             broken += not fine
-            line = runs["check"]["line"].replace(name + "/", "")[:60].replace("|", "\\|")
+            line = runs["check"]["line"].replace(str(Path(files[0]).parent) + "/", "")[:60].replace("|", "\\|")
             numbers = " | ".join(f"{run['exit']} | {run['s']:.1f} | {run['MiB']}" for run in runs.values())
             print(f"| {shape} | {numbers} | {line}{'' if fine else ' **BROKEN**'} |", flush=True)
             if not fine:

@@ -286,9 +286,11 @@ def test_a_fresh_run_takes_its_share_from_the_claim_where_the_provenance_does_no
 def test_what_report_refuses(shell: Shell, refutation: Path, tmp_path: Path) -> None:
     assert "nothing to write" in shell.bad(2, "report", refutation)
     assert "change the ending" in shell.bad(2, "report", refutation, "--figure", tmp_path / "x.png")
-    assert "no report for the format" in shell.bad(
-        2, "report", "instances/contains-one.json", "-o", tmp_path / "x.html"
-    )
+    for words in (["show"], ["show", "--json"], ["report", "-o", tmp_path / "x.html"]):
+        line = shell.bad(2, *words[:1], "instances/contains-one.json", *words[1:])
+        assert "contains-one.json is a model, where a file with a result is expected: `restrict certify" in line
+        (tmp_path / "other.json").write_text('{"format": "other/1"}')
+        assert "no report for the format 'other/1'" in shell.bad(2, *words[:1], tmp_path / "other.json", *words[1:])
     assert "another model" in shell.bad(4, "report", refutation, "--model", "contains-one", "-o", tmp_path / "x.html")
     assert "cannot read" in shell.bad(2, "report", tmp_path / "none", "-o", tmp_path / "x.html")
     assert "certificates of every position" in shell.bad(2, "report", refutation, "--stages", "-o", tmp_path / "x.html")

@@ -31,7 +31,7 @@ def show(certificate: Path, model: str | None, as_json: bool) -> None:
     """
     from restrict.files import naming, read_bytes
     from restrict.model.source import load
-    from restrict.report.source import WITHOUT_DRAWING, document_page, table_page
+    from restrict.report.source import DRAWN, document_page, table_page
     from restrict.strictjson import Node, parse
 
     common.no_model(certificate, f"`restrict certify {certificate} -n N -o FILE` makes one")
@@ -40,7 +40,7 @@ def show(certificate: Path, model: str | None, as_json: bool) -> None:
     if page is None:
         root = Node(parse(content, str(certificate)), "top level")
         kind = root.value.get("format") if isinstance(root.value, dict) else None
-        if not as_json and kind not in WITHOUT_DRAWING:
+        if not as_json and kind in DRAWN:
             program = None if model is None else load(model)
             with naming(certificate):
                 echo(_drawing(root, kind, program))

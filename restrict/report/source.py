@@ -15,6 +15,7 @@ from restrict.certificate.refutation import FORMAT as REFUTATION
 from restrict.certificate.refutation import read_refutation
 from restrict.errors import ModelError, RestrictError, UsageError, quote
 from restrict.files import naming, read_bytes
+from restrict.model.fileformat import FORMAT as MODEL
 from restrict.model.program import Model
 from restrict.model.source import GENERATORS, load
 from restrict.report.automaton_page import automaton_page, proof_page
@@ -27,8 +28,8 @@ from restrict.strictjson import Node, parse
 
 AUTOMATON, PROOF, SOFT = "restrict-dfa/1", "restrict-automaton/1", "restrict-soft-certificate/1"
 KNOWN = (CERTIFICATE, REFUTATION, BOUND, AUTOMATON, PROOF, SOFT)
-WITHOUT_DRAWING = (AUTOMATON, PROOF, SOFT)
-"""Formats that `restrict show` has no drawing in letters for: it prints their page as text."""
+DRAWN = (CERTIFICATE, REFUTATION, BOUND, None)
+"""Formats that `restrict show` draws in letters, and a file without one; of the others it prints the page as text."""
 Checked = Callable[[Model, Any], str | None]
 """The trusted checker's line for what a file holds, or ``None`` where that takes too long."""
 
@@ -111,6 +112,9 @@ def document_page(
             return bound_page(bound, path, known, None if known is None or check is None else check(known, bound))
         if kind in (CERTIFICATE, REFUTATION):
             return _certificate(path, root, kind, given, check, stages)
+    if kind == MODEL:
+        advice = f"`restrict certify {path} -n N -o FILE` makes one"
+        raise UsageError(f"{path} is a model, where a file with a result is expected: {advice}")
     raise UsageError(f"{path}: no report for the format {quote(kind)}; there is one for {', '.join(KNOWN)}")
 
 
