@@ -140,10 +140,11 @@ def test_a_malformed_tree_is_refused_by_both_readers(cases: Any, tmp_path: Any) 
 # ---------------------------------------------------------------- the work and the memory of a tree
 
 
-def prepared(cases: Any, alphabet: list[str]) -> Any:
+def prepared(cases: Any, alphabet: list[str], variables: Any = ()) -> Any:
     """A certificate over a tree, read by the checker: ``token`` at the last of 40 positions, nothing fixed."""
     output = {"variable": "token", "position": "last"}
-    model = {"format": "restrict-model/1", "name": "m", "alphabet": alphabet, "variables": [], "output": output}
+    model = {"format": "restrict-model/1", "name": "m", "alphabet": alphabet, "variables": [*variables]}
+    model |= {"output": output}
     claim = {"free": 40, "c": 40, "dependencies": [[0, 40]], "values": list(range(len(alphabet)))}
     certificate = {
         "format": "restrict-certificate/1", "n": 40, "target": "last", "fixed": [], "cone": {}, "claim": claim,
@@ -170,6 +171,20 @@ def test_a_wide_and_deep_tree_is_read_in_the_memory_of_one_path() -> None:
 def test_the_cone_of_every_node_is_made_once_for_all_leaves() -> None:
     found = prepared({"position": 0, "children": [{"cone": "all"}] * 3}, ["a", "b", "c"])
     assert len({id(cone) for _, cone in found.leaves()}) == 1
+
+
+def test_names_and_runs_of_cones_are_charged_each_time_they_are_read() -> None:
+    """Ten million runs in the leaves of a tree took seconds and no step."""
+    few, many = ([[2 * run, 1] for run in range(count)] for count in (1, 20))
+    variables = [{"name": f"v{at}", "kind": "map", "args": [], "domain": 1, "map": "0"} for at in range(7)]
+    steps = {}
+    for name, cone in (("few", {"v0": few}), ("many", {"v0": many}), ("names", {f"v{at}": few for at in range(7)})):
+        found = prepared({"position": 0, "children": [{"cone": cone}] * 3}, ["a", "b", "c"], variables)
+        before = found.model.meter.left
+        assert len(list(found.leaves())) == 3
+        steps[name] = before - found.model.meter.left
+    assert steps["many"] - steps["few"] == 3 * 19
+    assert steps["names"] - steps["few"] == 3 * 6 * (8 + 1)
 
 
 def test_no_leaf_is_run_while_the_run_of_another_is_kept() -> None:

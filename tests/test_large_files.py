@@ -102,6 +102,29 @@ def test_a_file_beyond_the_limit_is_malformed_for_both_runs_and_for_built_in_mod
             assert line == f"{certificate}: top level: larger than 64 MiB\n"
 
 
+def test_of_many_values_of_a_claim_the_first_are_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A line of a hundred million characters was printed."""
+    model, path = bench_files.dumps(bench_files.MODEL), tmp_path / "c.json"
+    shell = Shell(monkeypatch, capfd)
+    for values, line in (
+        (list(range(64)), "values=" + ",".join(map(str, range(64)))),
+        (list(range(1000)), "values=" + ",".join(map(str, range(64))) + ",... (1000 values)"),
+    ):
+        path.write_bytes(bench_files.proof(model, claim={**bench_files.CLAIM, "values": values}))
+        assert f"  claim   n=10 target=last free=10 c=0 {line}\n" in shell.good("show", path)
+    for values, reason in (
+        ([0, 1, 1], "claim.values: expected a non-empty increasing list"),
+        ([], "claim.values: expected a non-empty increasing list"),
+        ([0, True], "claim.values[1]: expected an integer, not True"),
+        ([0, -1], "claim.values[1]: -1 is not in 0 .. "),
+        ([0, "1"], "claim.values[1]: expected an integer, not '1'"),
+    ):
+        path.write_bytes(bench_files.proof(model, claim={**bench_files.CLAIM, "values": values}))
+        assert reason in shell.bad(4, "show", path)
+
+
 PROOFS = {
     "certificate": "certify contains-one -n 9 -o FILE",
     "refutation": "refute contains-one -L parity -n 9 -o FILE",

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Literal
 
+from restrict.arrays import MAX64
 from restrict.errors import quote
 from restrict.model.program import MAX_N
 from restrict.restriction import Span, read_spans, read_symbol_spans
@@ -18,6 +20,8 @@ from restrict.task import Target
 FORMAT = "restrict-certificate/1"
 MAX_SPLIT = 12
 """The most positions that a certificate may be split over."""
+MOST_SHOWN = 64
+"""The most values of a claim that are shown."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,7 @@ class OutlineClaim:
     values: tuple[int, ...] | None
 
     def text(self, n: int, target: Target) -> str:
-        """The claim as the checker prints it.
+        """The claim as the checker prints it; of more than :data:`MOST_SHOWN` values, the first ones and their number.
 
         Args:
             n: the length, markers included.
@@ -40,7 +44,10 @@ class OutlineClaim:
             One line without the digest.
         """
         head = f"n={n} target={target} free={self.free} c={self.c}"
-        return head if self.values is None else f"{head} values={','.join(map(str, self.values))}"
+        if self.values is None:
+            return head
+        more = f",... ({len(self.values)} values)" if len(self.values) > MOST_SHOWN else ""
+        return f"{head} values={','.join(map(str, self.values[:MOST_SHOWN]))}{more}"
 
 
 @dataclass(frozen=True)
@@ -118,12 +125,21 @@ def _claim(node: Node, n: int, target: Target) -> OutlineClaim:
         fields = node.fields(("free", "c"))
         return OutlineClaim(fields["free"].integer(0, n), fields["c"].integer(0, n), None, None)
     fields = node.fields(("free", "c", "dependencies", "values"))
-    values = tuple(v.integer(0) for v in fields["values"].items())
-    if not values or list(values) != sorted(set(values)):
-        fields["values"].fail("expected a non-empty increasing list")
+    values = _values(fields["values"])
     dependencies = read_spans(fields["dependencies"], n)
     c = fields["c"].integer(0, n)
     count = sum(length for _, length in dependencies)
     if c != count:
         fields["c"].fail(f"c is {c}, but {count} dependencies are listed")
     return OutlineClaim(fields["free"].integer(0, n), c, dependencies, values)
+
+
+def _values(node: Node) -> tuple[int, ...]:
+    """The values of a claim. There may be millions, so entries are looked at one by one only where one is wrong."""
+    values = tuple(node.expect(list, "a list"))
+    if set(map(type, values)) != {int} or min(values) < 0 or max(values) > MAX64:
+        for entry in node.items():
+            entry.integer(0)
+    if not values or any(a >= b for a, b in pairwise(values)):
+        node.fail("expected a non-empty increasing list")
+    return values

@@ -32,7 +32,7 @@ PAIRS, COSTLY_PAIRS = 5, 16
 """How many pairs of a row are priced as anchors; more where a row is costly, and other rows cost more than pairs."""
 QUERIES, ROOTS = 3, 64
 """How many values of a query that is not an argument, and how many choices of the roots' values, are tried."""
-CLOSE, CLOSE_SCORES = 1, 300_000_000
+CLOSE, CLOSE_SCORES = 1, 200_000_000
 """A variable is priced closely only up to this depth, and where one look takes at most this many scores."""
 ENOUGH = 1.5
 """A box whose price is within this of the cheapest possible one ends the search: other roots are not tried."""
