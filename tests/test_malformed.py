@@ -152,10 +152,10 @@ def test_every_rejection_site_and_every_table_entry_is_reached_by_a_case() -> No
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_malformed_file_is_refused_in_one_line_and_at_once(case: str, capsys: pytest.CaptureFixture[str]) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     code, line = outcome(capsys, *files(case))
     assert code == 4
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
     assert line.count(": ") >= 2, "FILE: PLACE: REASON"
     assert len(line) < 1000
 
