@@ -184,7 +184,7 @@ def _exchange(
         return search.run(objective.phi(size), steps, deadline)
     # First long lists are made short; then the mean, under a wall that few positions stand above.
     search.load(search.run(objective.phi(size), steps // 4, deadline))
-    few = 8 + len(search.total) // ABOVE
+    few = min(8 + len(search.total) // ABOVE, len(search.total))
     phi = walled(int(np.partition(search.total, -few)[-few]), size)
     search.load(search.run(phi, steps // 2, deadline))
     return search.anneal(phi, ROUNDS, deadline)

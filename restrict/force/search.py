@@ -56,7 +56,7 @@ take, plus ``WIDE_SLACK``."""
 DIVES = 3
 """For each anchor, one of the first dives in a wide model may compute the scores of this many rows of the greatest
 length. An answer that takes more can be found by a later dive."""
-SCORES, WIDE_SCORES, DEEP_SCORES = 2_400_000_000, 24_000_000_000, 10_000_000_000
+SCORES, WIDE_SCORES, DEEP_SCORES = 2_400_000_000, 24_000_000_000, 12_000_000_000
 """The most scores of the whole search once a first answer is known: in general, in a wide model, and in a deep one."""
 ROW_CHARGE = 500_000
 """Ordering one row of a wide or deep model costs this many scores more: such models have many rows, most of them
