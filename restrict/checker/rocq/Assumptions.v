@@ -1,0 +1,6 @@
+(** What the theorems assume: nothing (`make check` reads this). *)
+From R Require Import Defined Fast Main.
+Print Assumptions verified_is_true.
+Print Assumptions forcing_number_is_true.
+Print Assumptions check_source_sound.
+Print Assumptions val_same.
