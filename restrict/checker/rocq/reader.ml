@@ -161,6 +161,7 @@ let read_proof s text =
     let a = between 0 n a in
     let b = between 0 (n + 1) b in
     check "an empty run" (a < b); (a, b) in
+  let inside v k = check "a value is outside the domain" (below (Checker.domain p v) k); k in
   let queries h = match vars.(h) with HeadVar { h_query = Some q; _ } -> Checker.domain p q | _ -> Z.unit_big_int in
   let read_runs l =
     let l = List.map (fun (a, b) -> interval a b) (pairs l) in
@@ -208,18 +209,22 @@ let read_proof s text =
       check "no value of the query" (Z.lt_big_int u (queries h));
       step_with rows () (LRow (h, position i, u, big sc, position q, run r))
     | "box" :: c :: l -> let c = none_or context c in step_with boxes c (LBox (c, read_box l))
-    | [ "map"; c; v; i; k; r ] -> step (LMap (context c, map v, position i, set k, run r))
+    | [ "map"; c; v; i; k; r ] ->
+      let v = map v in
+      step (LMap (context c, v, position i, inside v (set k), run r))
     | "head" :: c :: h :: i :: k :: r :: l ->
       let es = entries l in
       increasing (List.map (fun e -> e.e_query) es);
-      step (LHead (context c, head h, position i, set k, run r, es))
+      let h = head h in
+      step (LHead (context c, h, position i, inside h (set k), run r, es))
     | "case" :: c :: v :: i :: q :: k :: r :: kids ->
       nonempty kids;
       let kids = List.map context kids in
       increasing kids;
       let at = between 0 n q in
       check "a marker is asked" (unmarked at (at + 1));
-      step (LCase (context c, either v, position i, position q, set k, run r, kids))
+      let v = either v in
+      step (LCase (context c, v, position i, position q, inside v (set k), run r, kids))
     | "dfa" :: q :: st :: a :: l ->
       let states = Z.int_of_big_int (least 1 (string_of_int (int q))) in
       check "expected a state for each state and symbol"
