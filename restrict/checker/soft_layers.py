@@ -1,33 +1,50 @@
-"""The steps of a layer on sets: scores, averages with uncertain weights, ReLU networks."""
+"""The steps of a layer on sets: scores, averages with uncertain weights, LayerNorm, ReLU networks.
+
+What each step contains is a lemma of docs/trusted-base.md ("Soft certificates"), named at it.
+"""
 
 from __future__ import annotations
 
-from restrict.soft.recheck.fixed import (
+import math
+
+from .soft_model import Norm
+from .soft_sets import (
     BITS,
     ONE,
     Linear,
     Set,
     Vector,
+    between,
+    cut,
     dot,
-    exp_between,
+    exp_down,
+    exp_up,
     image,
     root_up,
     size,
     tight,
+    units,
     up,
-)  # fmt: skip
+)
 
 STEPS = 34
 """Halvings of a bisection; any number is sound."""
+Ends = tuple[int, int]
 
 
-def visible(mask: str, i: int, j: int) -> bool:
-    """Whether the query at ``i`` sees the key at ``j``."""
-    return {"none": True, "past": j <= i, "strict_past": j < i, "future": j >= i, "strict_future": j > i}[mask]
+def visible(mask: str, i: int, n: int) -> range:
+    """The keys that the query at ``i`` sees."""
+    return {
+        "none": range(n),
+        "past": range(i + 1),
+        "strict_past": range(i),
+        "future": range(i, n),
+        "strict_future": range(i + 1, n),
+    }[mask]
 
 
-def score(q: Set, k: Set, key_size: int) -> tuple[int, int]:
-    """Bounds on the products of two sets."""
+def score(q: Set, k: Set, key_size: int) -> Ends:
+    """Bounds on the products of two sets (Lemma S6)."""
     centre = dot(q.centre, k.centre) >> BITS
     by_box = dot([abs(c) + r for c, r in zip(q.centre, q.box, strict=True)], k.box) + dot(
         q.box, list(map(abs, k.centre))
@@ -37,19 +54,20 @@ def score(q: Set, k: Set, key_size: int) -> tuple[int, int]:
     return centre - spread, centre + spread
 
 
-def scaled(ends: tuple[int, int], low: int, high: int) -> tuple[int, int]:
+def scaled(ends: Ends, low: int, high: int) -> Ends:
     """Bounds times a scale in ``low .. high``."""
     made = [e * s for e in ends for s in (low, high)]
     return min(made) >> BITS, up(max(made))
 
 
-def averaged(scores: list[list[tuple[int, int]]], values: list[Set], everything: Set) -> Set:
-    """Averages with weights from scores: ``|avg - g - sum a (v-g)| <= sum r |v-g| + t + sum (a+r) max(s-t, 0)``."""
+def averaged(scores: list[list[Ends]], values: list[Set], everything: Set) -> Set:
+    """Averages with weights from scores: ``|avg - g - sum a (v-g)| <= sum r |v-g| + t + sum (a+r) max(s-t, 0)`` (Lemma
+    S7)."""
     bounds = [(min(low for low, _ in s), max(high for _, high in s)) for s in scores]
     top = max(high for _, high in bounds)
-    ends = [exp_between(low - top, high - top) for low, high in bounds]
+    ends = [(exp_down(low - top), exp_up(high - top)) for low, high in bounds]
     small, big = sum(a for a, _ in ends), sum(b for _, b in ends)
-    most = [min(-(-(b << BITS) // (b + max(small - a, 0))), ONE) if b else 0 for a, b in ends]
+    most = [min(-(-(b << BITS) // (b + small - a)), ONE) for a, b in ends]
     least = [(a << BITS) // (a + big - b) if a else 0 for a, b in ends]
     middle = [(a + b) >> 1 for a, b in zip(least, most, strict=True)]
     reach = [b - m + 1 for b, m in zip(most, middle, strict=True)]
@@ -68,26 +86,11 @@ def averaged(scores: list[list[tuple[int, int]]], values: list[Set], everything:
     return cut(tight(centre, box, ball), everything)
 
 
-def cut(x: Set, outer: Set) -> Set:
-    """``x`` cut to another box that also contains what is meant."""
-    low = [max(a - r, b - s) for a, r, b, s in zip(x.centre, x.box, outer.centre, outer.box, strict=True)]
-    high = [min(a + r, b + s) for a, r, b, s in zip(x.centre, x.box, outer.centre, outer.box, strict=True)]
-    return between(x, low, [max(a, b) for a, b in zip(low, high, strict=True)])
-
-
-def between(x: Set, low: Vector, high: Vector) -> Set:
-    """``x`` cut to a box, kept where the ball would not shrink."""
-    centre = [(a + b) >> 1 for a, b in zip(low, high, strict=True)]
-    box = [b - m + 1 for b, m in zip(high, centre, strict=True)]
-    if size(box) >= x.ball:
-        return x
-    return tight(centre, box, size([a - b for a, b in zip(centre, x.centre, strict=True)]) + x.ball)
-
-
-def coupled(scores: list[list[tuple[int, int]]], values: list[list[Set]], x: Set) -> Set:
-    """Averages where a position's weight and value come from one case: ``u`` with ``sum max e (v - u) <= 0``."""
+def coupled(scores: list[list[Ends]], values: list[list[Set]], x: Set) -> Set:
+    """Averages where a position's weight and value come from one case: ``u`` with ``sum max e (v - u) <= 0`` (Lemma
+    S8)."""
     top = max(high for s in scores for _, high in s)
-    ends = [[exp_between(low - top, high - top) for low, high in s] for s in scores]
+    ends = [[(exp_down(low - top), exp_up(high - top)) for low, high in s] for s in scores]
     low, high = [], []
     for c in range(len(x.centre)):
         cases = [
@@ -99,7 +102,7 @@ def coupled(scores: list[list[tuple[int, int]]], values: list[list[Set]], x: Set
     return between(x, low, [max(a, b) for a, b in zip(low, high, strict=True)])
 
 
-def bisected(cases: list[list[tuple[tuple[int, int], int]]], high: int) -> int:
+def bisected(cases: list[list[tuple[Ends, int]]], high: int) -> int:
     """The least upper bound on the average that the bisection can certify, at most ``high``."""
     low = min(v for w in cases for _, v in w)
     for _ in range(STEPS):
@@ -113,8 +116,37 @@ def bisected(cases: list[list[tuple[tuple[int, int], int]]], high: int) -> int:
     return high
 
 
+def normed(norm: Norm, x: Set) -> Set | None:
+    """LayerNorm: the centred vector ``u`` over ``s``, ``s`` from the norm of ``u``; at most ``sqrt(d)`` long (Lemma
+    S9). None where it may divide by zero."""
+    d = len(norm.weight)
+    mean = sum(x.centre) // d
+    c = [v - mean for v in x.centre]
+    total = sum(x.box)
+    u = tight(c, [(r * (d - 1) + total - r) // d + 3 for r in x.box], x.ball + 2 * d)
+    length = size(c)
+    least, most = max(length - 1 - u.ball, 0), length + u.ball
+    square = least * least // d + (units(norm.eps[0]) << BITS)
+    if square <= 0:
+        return None
+    steep = (ONE * ONE) // math.isqrt(square) + 1
+    flat = (ONE * ONE) // (root_up(most * most // d + 1 + ((units(norm.eps[1]) + 1) << BITS)) + 1)
+    middle, reach = (steep + flat) >> 1, (steep - flat + 3) >> 1
+    centre = [v * middle >> BITS for v in c]
+    box = [up(r * steep) + up(abs(v) * reach) + 2 for r, v in zip(u.box, c, strict=True)]
+    ball = up(u.ball * steep) + up(length * reach) + 2 * d
+    root = root_up(d << (2 * BITS)) + 1
+    if ball > root:
+        centre, box, ball = [0] * d, [root] * d, root
+    slip = [3 + up(abs(v) + r) for v, r in zip(centre, box, strict=True)]
+    moved = [(v * w >> BITS) + b for v, w, b in zip(centre, norm.weight, norm.bias, strict=True)]
+    box = [up(r * abs(w)) + s for r, w, s in zip(box, norm.weight, slip, strict=True)]
+    return tight(moved, box, up(ball * max(map(abs, norm.weight))) + size(slip))
+
+
 def network(inner: Linear, outer: Linear, y: Set, skip: bool) -> Set:
-    """``outer relu(inner y) (+ y)``: each ReLU lies in ``slope z + shift +- shift``, the rest is one linear map."""
+    """``outer relu(inner y) (+ y)``: each ReLU lies in ``slope z + shift +- shift``, the rest is one linear map (Lemma
+    S10)."""
     z = image(inner, y)
     slope, shift = [], []
     for c, r in zip(z.centre, z.box, strict=True):
