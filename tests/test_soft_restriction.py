@@ -141,7 +141,7 @@ def test_nothing_is_called_certified_before_the_recheck(monkeypatch: pytest.Monk
 
     def refuse(model: bytes, certificate: bytes, *_: Any) -> str:
         asked.append(json.loads(certificate)["fixed"])
-        raise NotEstablished("certificate: position: too wide")
+        raise NotEstablished("certificate: epsilon: too wide")
 
     asked: list[Any] = []
     monkeypatch.setattr(restriction, "trusted_check", refuse)
@@ -193,7 +193,7 @@ def certificate(model: SoftModel, n: int, fixed: dict[int, str], epsilon: str = 
 
 
 MUTATIONS = [
-    ({"fixed": []}, 3, "position: the probability is bounded by"),
+    ({"fixed": []}, 3, "epsilon: the probability is bounded by"),
     ({"fixed": [[2, "1"]]}, 3, "bounded by"),
     ({"epsilon": "1/1000000000000000000000000000000000000000"}, 3, "bounded by"),
     ({"epsilon": "0"}, 4, "epsilon: expected a positive number"),

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from .account import Place, Task, require, unproved
-from .read import Maybe, digest, integer, listing, record, string, thing
+from .read import Maybe, anything, digest, integer, listing, record, string, thing
 from .soft_model import MAX_N, Model
 from .soft_run import EXP, Run
 from .soft_sets import FAR, ONE, Set, exp_down, exp_up, image, linear, up
@@ -22,7 +22,7 @@ from .soft_terms import bits, quotient
 EPSILON = 200
 """Bits of epsilon's numerator and denominator."""
 CERTIFICATE = {
-    "format": ("restrict-soft-certificate/1",),
+    "format": Maybe(anything),
     "model": {"name": string, "sha256": digest},
     "n": integer(1, MAX_N),
     "fixed": listing,
@@ -57,7 +57,7 @@ def verify(task: Task) -> str:
     found = movement(model, Run(model, hints, cases).output(at), fields["quantity"])
     if Fraction(found, ONE) > epsilon:
         reached = f"{found / ONE:.6g}" if found < ONE << 100 else "a very large number"
-        unproved(place, f"the {fields['quantity']} is bounded by {reached} only")
+        unproved(top.key("epsilon"), f"the {fields['quantity']} is bounded by {reached} only")
     free = model.n - len(model.pinned) - len(fields["fixed"])
     claim = f"n={model.n} fixed={len(fields['fixed'])} free={free} {fields['quantity']}<={epsilon}"
     return f"s VERIFIED {claim} {sha256}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from .account import LARGEST, Meter, Place, exhausted, malformed, require, short
@@ -107,7 +108,7 @@ class Weights:
     """The tensors of a safetensors file; each is taken once, and every one must be."""
 
     def __init__(self, content: bytes, place: Place, meter: Meter) -> None:
-        self.place, self.meter, self.matrices = place, meter, set[str]()
+        self.place, self.meter, self.matrices, self.spans = place, meter, set[str](), list[list[int]]()
         meter.hold(len(content))
         self.headers, self.data = opened(content, place, meter)
         metadata = thing(self.headers.pop("__metadata__", None), place.key("__metadata__"))
@@ -117,7 +118,8 @@ class Weights:
         """The tensor of this name: a vector, or a matrix as a list of rows. New axes get their size from it."""
         place = Place(self.place.file, f"tensor {short(name)}")
         require(name in self.headers, place, "is missing")
-        code, shape, stored = located(self.headers.pop(name), FLOATS, self.data, place)
+        code, shape, stored = located(self.headers[name], FLOATS, self.data, place)
+        self.spans.append(self.headers.pop(name)["data_offsets"])
         fits = len(shape) == len(axes)
         fits = fits and all(sizes.setdefault(axis, size) == size for axis, size in zip(axes, shape, strict=True))
         wanted = ", ".join(f"{axis} = {sizes[axis]}" if axis in sizes else axis for axis in axes)
@@ -166,6 +168,10 @@ class Model:
         self.read_output(fields["output"], place.key("output"))
         for extra in self.weights.headers:
             malformed(Place(place.file, f"tensor {short(extra)}"), "is not part of the layout, or of what is listed")
+        size = len(self.weights.data)
+        ends = [[0, 0], *sorted(self.weights.spans), [size, size]]
+        filled = all(before[1] == after[0] for before, after in pairwise(ends))
+        require(filled, place, "tensors overlap, or leave bytes of the file unused")
 
     def few(self, values: list[Any], place: Place) -> list[Any]:
         """A list of layers or heads."""

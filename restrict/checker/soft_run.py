@@ -51,7 +51,7 @@ class Run:
         """The sets of every position, by its token; with many tokens, their hull."""
         model, tokens = self.model, sum(map(len, self.cases))
         self.meter.charge(10 * self.n + 10 * tokens * (self.d + 4))
-        self.meter.fits(self.sets * self.d * BYTES + 1000 * self.n)
+        self.meter.fits((self.sets + len(model.alphabet)) * self.d * BYTES + 1000 * self.n)
         spread = None if model.table is None else self.positions(model.table)
         found = []
         for i, cases in enumerate(self.cases):
