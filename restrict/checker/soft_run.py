@@ -109,7 +109,7 @@ class Run:
 
     def small(self, x: list[list[Set]]) -> None:
         """Refuse numbers so large that a product would be more than a step."""
-        self.meter.charge(sum(map(len, x)) * self.d)
+        self.meter.charge(sum(map(len, x)) * (self.d + 6))
         if max(max(*map(abs, s.centre), s.ball) for sets in x for s in sets) >= WIDE:
             exhausted(self.model.place, "an activation of 2^160 or more is outside this check")
 

@@ -25,6 +25,8 @@ POWER = 64
 """The largest exponent in a term, as an absolute value; ``(-1)**x`` takes any integer."""
 BITS = 4096
 """Bits of a numerator or denominator in a term."""
+FUNCTION = 450
+"""Steps of a function."""
 GRID = 1 << 1024
 """Where only bounds are known, they are multiples of ``1 / GRID``."""
 DIGITS = Context(60, ROUND_HALF_EVEN, -999_999, 999_999, traps=[InvalidOperation, DivisionByZero, Overflow])
@@ -156,7 +158,7 @@ class Evaluation:
         """A function of one number, or of bounds of it: all are increasing but the cosine."""
         if name == "neg":
             return -x[1], -x[0]
-        self.meter.charge(200)
+        self.meter.charge(FUNCTION)
         if name in ("cospi", "sinpi"):
             return cospi(self.exact(x) if name == "cospi" else Fraction(1, 2) - self.exact(x))
         if name == "exp" and x[1] > 700:
