@@ -13,7 +13,7 @@ from restrict.all_lengths.patterns import Pattern, cheapest_pattern
 from restrict.all_lengths.program import UNDEFINED
 from restrict.all_lengths.recognise import recognise
 from restrict.all_lengths.stages import Built, Record, build
-from restrict.all_lengths.tried import agree_with, try_automaton, try_cells, try_costs, try_pattern
+from restrict.all_lengths.tried import agree_with, members_of, try_automaton, try_cells, try_costs, try_pattern
 from restrict.arguments import the_model
 from restrict.errors import UsageError
 from restrict.htmltable import facts_table, grid_table
@@ -51,7 +51,7 @@ class Automaton:
             Disagreement: a run of the model contradicts it.
         """
         dfa = self.acceptor().language()
-        agree_with(self, lambda word: dfa.run(word) in dfa.accept, "the minimal automaton")
+        agree_with(self, members_of(self, lambda word: dfa.run(word) in dfa.accept), "the minimal automaton")
         return dfa
 
     @property

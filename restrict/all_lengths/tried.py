@@ -379,32 +379,60 @@ def try_member(language: Language, model: Model, word: tuple[str, ...], member: 
         disagree(model, claim, word, "the opposite by the membership test", result)
 
 
-def agree_with(found: Automaton, member: Callable[[tuple[str, ...]], bool], what: str) -> None:
-    """Compare a test of membership with the runs of a model that recognises a language.
+def try_wrong_word(model: Model, language: Language, word: tuple[str, ...]) -> None:
+    """Run a word on which a model is said to be wrong about a language.
+
+    Args:
+        model: the model, with ``accept``.
+        language: the language.
+        word: the symbols.
+
+    Raises:
+        Disagreement: the model is right.
+        ModelError: the model is not defined at this length.
+    """
+    _says(model, word, None, "reject" if language.contains(word) else "accept", {"wrong_about": language.name})
+
+
+Members = Callable[[Any], Sequence[bool]]
+"""Which of some words of one length (symbol indices, one row each) are members of a language."""
+
+
+def members_of(found: Automaton, language: Callable[[tuple[str, ...]], bool]) -> Members:
+    """A test of single words as one of many.
+
+    Args:
+        found: the automaton of a model, whose alphabet the indices are of.
+        language: whether a word, without markers, is a member.
+
+    Returns:
+        The test.
+    """
+    alphabet = found.model.alphabet
+    return lambda words: [language(spelled(alphabet, word)) for word in words]
+
+
+def agree_with(found: Automaton, members: Members, what: str, samples: Iterable[Sample] | None = None) -> None:
+    """Compare a test of membership with runs of a model that recognises a language, on up to ``MEMBERS`` words.
 
     Args:
         found: the automaton, with its trial.
-        member: the test; of words without markers.
+        members: the test.
         what: what the test is of, for a report.
+        samples: the runs; by default those of the trial.
 
     Raises:
         Disagreement: the model accepts a word that fails the test, or rejects one that passes it.
     """
-    _agree_with(found, found.trial.samples, member, what)
-
-
-def _agree_with(
-    found: Automaton, samples: Iterable[Sample], member: Callable[[tuple[str, ...]], bool], what: str
-) -> None:
-    """The same for some runs, up to ``MEMBERS`` words."""
     left = MEMBERS
-    for sample in samples:
-        for row, seen in zip(sample.words[:left], sample.labels, strict=False):
-            word = spelled(found.model.alphabet, row)
-            if member(word) != (seen[-1] == "accept"):
-                claim = f"the model is said to agree with {what}"
-                disagree(found.model, claim, word, repr(seen[-1]), _automaton_document(found))
-        left -= len(sample.words)
+    for sample in found.trial.samples if samples is None else samples:
+        words = sample.words[:left]
+        for word, member, seen in zip(words, members(words), sample.labels, strict=False):
+            if member != (seen[-1] == "accept"):
+                claim = f"the model is said to agree with {what}, which has {'a' if member else 'no'} member"
+                shown = spelled(found.model.alphabet, word)
+                disagree(found.model, claim, shown, repr(seen[-1]), _automaton_document(found))
+        left -= len(words)
         if left <= 0:
             return
 
@@ -427,7 +455,7 @@ def try_language(found: Automaton, language: Language, first: int, lengths: Cont
         more.run(random_words(symbols, max(0, n - markers), rng, EACH if n <= LONG else LONG_EACH))
     runs = (*more.samples, *found.trial.samples)
     compared = [s for s in runs if s.n >= first and (lengths is None or s.n not in lengths)]
-    _agree_with(found, compared, language.contains, language.name)
+    agree_with(found, members_of(found, language.contains), language.name, compared)
 
 
 def try_equal(one: Automaton, two: Automaton, first: int) -> None:
