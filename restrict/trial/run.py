@@ -21,8 +21,8 @@ WORK = 1_500
 """Work of one trial, in rows of scores (some 40 microseconds each): less than a tenth of a second."""
 ELEMENTS = 5_000
 """So many scores, or values of a map, cost as much as one row more."""
-SCORES = 4_000_000
-"""Scores that one long word may take; where that is too few, the word is not run."""
+SCORES, ROWS = 4_000_000, 1_000
+"""Scores that one long word may take, and rows of full length; where that is too few, the word is not run."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +121,7 @@ def observed(instance: Instance, words: I64, positions: tuple[int, ...]) -> I64 
         positions: where the output is read.
 
     Returns:
-        int64, shape (count, positions); ``None`` where a long word takes more than ``SCORES`` scores.
+        int64, shape (count, positions); ``None`` where a long word takes more than ``SCORES`` scores or ``ROWS``.
 
     Raises:
         ModelError: a callable gave a wrong value.
@@ -135,7 +135,7 @@ def observed(instance: Instance, words: I64, positions: tuple[int, ...]) -> I64 
             return None
     rows = []
     for word in words:
-        run = OnDemandRun(instance, word, SCORES)
+        run = OnDemandRun(instance, word, min(SCORES, ROWS * instance.n))
         try:
             rows.append([run.value(output, i) for i in positions])
         except ResourceLimit:
