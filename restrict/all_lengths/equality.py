@@ -143,7 +143,8 @@ def defined_once(one: Moore, two: Moore, markers: tuple[int, int]) -> Lengths:
     while pair not in seen:
         seen[pair] = len(history)
         defined = [bool(m.labels[int(m.label[q])]) for m, q in zip((one, two), pair, strict=True)]
-        history.append(len(history) > 0 and defined[0] != defined[1])
+        both_run = bool(seen[pair] + min(markers) - markers[0])  # the empty word may be no run at all
+        history.append(both_run and defined[0] != defined[1])
         pair = (int(one.delta[pair[0], 0]), int(two.delta[pair[1], 0]))
     start = seen[pair]
     return shortest_lengths(history[:start], history[start:])

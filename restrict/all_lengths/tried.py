@@ -38,6 +38,8 @@ EDGES = 400
 """At most so many edges of an automaton get a word of their own."""
 FARTHEST = 4096
 """Lengths around thresholds are tried up to here."""
+COMPLETIONS = 128
+"""All words of a restriction are run where they are at most so many."""
 SMALL_CUBES = 4096
 """The cost of forcing is computed from runs of all words where there are at most so many restrictions."""
 MEMBERS = 1_000
@@ -247,9 +249,12 @@ def _try_cells(
     """Run several words that agree with cells, each a symbol or ``*``."""
     model = trial.model
     fixed = {t: model.alphabet.index(a) for t, a in enumerate(cells) if a != "*"}
-    words = completions(range(len(cells)), len(model.alphabet), fixed, rng, EACH if len(cells) <= LONG else LONG_EACH)
-    for letter in range(min(len(model.alphabet), EACH)):  # one symbol at all free positions
-        words[letter % len(words)] = [fixed.get(t, letter) for t in range(len(cells))]
+    short = len(cells) + len(model.markers) <= LONG
+    few, count = (COMPLETIONS, EACH) if short else (0, LONG_EACH)
+    words = completions(range(len(cells)), len(model.alphabet), fixed, rng, count, few)
+    if len(words) == count:
+        for at, letter in enumerate(range(min(len(model.alphabet), count))):  # one symbol at all free positions
+            words[at] = [fixed.get(t, letter) for t in range(len(cells))]
     sample = trial.run(words, (len(cells) + len(model.markers) - 1,))
     if sample is None:
         return

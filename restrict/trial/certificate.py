@@ -18,6 +18,8 @@ from restrict.trial.words import completions, spelled
 COUNTS = (12, 6, 3, 2)
 """Words with the same symbols at the dependencies: the first of these numbers that the work allows; the last beyond 64
 positions."""
+FEW = 32
+"""All words under a restriction are run where they are at most so many."""
 FLIPS = 24
 """Free positions whose symbol is changed alone, for a claim about every position."""
 BOXES = 24
@@ -65,10 +67,12 @@ def _words(
     """As many words under a restriction as the work allows; the first two are constant where they are free."""
     counts = COUNTS if instance.n <= LONG else COUNTS[-1:]
     count = next((c for c in counts if cost(instance, c, positions) <= trial.work), COUNTS[-1])
-    words = completions(instance.unpinned, len(instance.model.alphabet), fixed, rng, count)
-    for at in range(2 if count > COUNTS[-1] else 1):
-        letter = at * (len(instance.model.alphabet) - 1)
-        words[at] = [fixed.get(i, letter) for i in instance.unpinned]
+    few = FEW if count == COUNTS[0] else 0
+    words = completions(instance.unpinned, len(instance.model.alphabet), fixed, rng, count, few)
+    if len(words) == count:
+        for at in range(2 if count > COUNTS[-1] else 1):
+            letter = at * (len(instance.model.alphabet) - 1)
+            words[at] = [fixed.get(i, letter) for i in instance.unpinned]
     return words
 
 
@@ -121,7 +125,7 @@ def try_forced(
     trial, rng = Trial(instance.model), np.random.default_rng(0)
     words = _words(trial, instance, fixed, (position,), rng)
     if word is not None:
-        words[0] = word
+        words = np.concatenate([words, np.array([word], dtype=np.int64).reshape(1, -1)])
     sample = trial.run(words, (position,))
     if sample is not None:
         _only(instance, sample, {label or sample.labels[0][0]}, {str(i): a for i, a in fixed.items()})

@@ -55,7 +55,7 @@ def random_words(symbols: int, length: int, rng: np.random.Generator, count: int
 
 
 def completions(
-    cells: Sequence[int], symbols: int, fixed: Mapping[int, int], rng: np.random.Generator, count: int
+    cells: Sequence[int], symbols: int, fixed: Mapping[int, int], rng: np.random.Generator, count: int, few: int = 0
 ) -> I64:
     """Words that agree with a restriction.
 
@@ -65,11 +65,17 @@ def completions(
         fixed: symbol indices by position.
         rng: where the other symbols come from.
         count: how many words.
+        few: where there are at most so many words in all, all of them are given.
 
     Returns:
-        Symbol indices, int64, shape (count, cells).
+        Symbol indices, int64, shape (words, cells).
     """
-    words = random_words(symbols, len(cells), rng, count)
+    free = len(cells) - len(fixed)
+    if symbols ** min(free, 60) <= few:
+        words = np.zeros((symbols**free, len(cells)), dtype=np.int64)
+        words[:, [t for t, i in enumerate(cells) if i not in fixed]] = list(np.ndindex((symbols,) * free))
+    else:
+        words = random_words(symbols, len(cells), rng, count)
     where = np.searchsorted(np.asarray(cells, dtype=np.int64), sorted(fixed))
     words[:, where] = [fixed[i] for i in sorted(fixed)]
     return words
