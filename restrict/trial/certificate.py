@@ -70,9 +70,10 @@ def _words(
     few = FEW if count == COUNTS[0] else 0
     words = completions(instance.unpinned, len(instance.model.alphabet), fixed, rng, count, few)
     if len(words) == count:
+        free = np.ones(words.shape[1], dtype=np.bool_)
+        free[np.array(sorted(fixed), dtype=np.int64) - instance.unpinned.start] = False
         for at in range(2 if count > COUNTS[-1] else 1):
-            letter = at * (len(instance.model.alphabet) - 1)
-            words[at] = [fixed.get(i, letter) for i in instance.unpinned]
+            words[at, free] = at * (len(instance.model.alphabet) - 1)
     return words
 
 

@@ -17,7 +17,7 @@ from restrict.model.variables import Head, at_length, rule_of
 
 LONG = 64
 """Up to this length all words of a length are run together; beyond, one by one, and only what the output reads."""
-WORK = 1_500
+WORK = 1_000
 """Work of one trial, in rows of scores (some 40 microseconds each): less than a tenth of a second."""
 ELEMENTS = 5_000
 """So many scores, or values of a map, cost as much as one row more."""

@@ -76,7 +76,8 @@ def completions(
         words[:, [t for t, i in enumerate(cells) if i not in fixed]] = list(np.ndindex((symbols,) * free))
     else:
         words = random_words(symbols, len(cells), rng, count)
-    where = np.searchsorted(np.asarray(cells, dtype=np.int64), sorted(fixed))
+    places = np.arange(cells.start, cells.stop) if isinstance(cells, range) else np.asarray(cells, dtype=np.int64)
+    where = np.searchsorted(places, sorted(fixed))
     words[:, where] = [fixed[i] for i in sorted(fixed)]
     return words
 
