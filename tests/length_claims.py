@@ -25,7 +25,7 @@ from restrict.languages.dfa import minimal
 from restrict.languages.regular import Regular
 from restrict.model.fileformat import loads
 from restrict.model.program import Model
-from tests.random_order_only import random_order_only, random_transformer
+from tests.generator import random_order_only, random_transformer
 
 Document = dict[str, Any]
 LONG = 40
