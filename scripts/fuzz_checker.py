@@ -3,13 +3,13 @@
     python scripts/fuzz_checker.py --kind all --mutants 100000 --seed 0 --jobs 2 --folder failures -o fuzz.json
     python scripts/fuzz_checker.py --replay failures
 
-`--mutants` is the number for each kind (`--list` names the kinds). A mutant is a small change of a pair of files that is
-proved: of the claim, the hints or the model, with the digest put right, seldom of bytes. The table counts what became of
-them; `undecided` are those verified of which brute force says nothing, such as claims about long inputs alone.
+`--mutants` is the number for each kind (`--list` names the kinds). A mutant is a small change of a pair of files that
+is proved: of the claim, the hints or the model, with the digest put right, seldom of bytes. The table counts what
+became of them; `undecided` are those verified of which brute force says nothing, such as claims about long inputs.
 
-A failure is an exception that is not a rejection (exit code 1), an error that is not one line, more than 8 seconds, more
-than 1 GiB, an accepted claim that is false, another verdict of the fast run, or another exit code of `restrict/checker`
-run by itself. Failures are shrunk and written to `--folder`, each as a folder with the files and `wrong.txt`, to be run
+A failure is an exception that is not a rejection (exit code 1), an error that is not one line, more than 8 seconds,
+more than 1 GiB, an accepted claim that is false, another verdict of the fast run, or another exit code of
+`restrict/checker` run by itself. Failures are shrunk and written to `--folder`, each as a folder with the files and `wrong.txt`, to be run
 again with `--replay`. The same seed gives the same mutants. Ctrl-C ends with the counts until then. Exit code 1 means
 that there was a failure.
 """
@@ -48,8 +48,6 @@ from tests.fuzzing.changes import spots  # noqa: E402
 from tests.fuzzing.kinds import Kind, Trial, kinds, read, sealed, write  # noqa: E402
 
 CHUNK, SECONDS, MEMORY, LIMIT = 1000, 8.0, 1 << 30, 400_000
-EACH = 125
-"""Mutants of an original; making and proving one takes as long as some twenty mutants."""
 COMPARED, ALONE = 20, 2000
 """One mutant in so many is verified by the fast run, too; and by the checker's folder in a process of its own."""
 COLUMNS = (
@@ -148,7 +146,10 @@ def outcome(trial: Trial, kind: Kind, folder: Path, turn: int = 0) -> tuple[str,
         return "other", f"{code}, alone {found}"
     if code != "verified":
         return NAMES.get(code, "other"), None if code in NAMES else code
-    verdict = kind.judge(trial)
+    try:
+        verdict = kind.judge(trial)
+    except Exception as error:  # a file that is verified can be judged
+        return "other", f"the judge: {type(error).__name__}"
     return verdict, "accepted and false" if verdict == "false" else None
 
 
@@ -192,7 +193,7 @@ def chunk(place: Place) -> tuple[str, Tally]:
     signal.signal(signal.SIGALRM, alarm)
     fast.LONG = 1  # every row by the kernels
     rng = np.random.default_rng([20261122, sorted(kinds()).index(name), seed, number])
-    pool = [kind.original(rng) for _ in range(2 + size // EACH)]
+    pool = [kind.original(rng) for _ in range(2 + size // kind.each)]
     with tempfile.TemporaryDirectory() as folder:
         for original in pool:
             column, wrong = outcome(original, kind, Path(folder))
@@ -265,8 +266,8 @@ def table(totals: dict[str, Tally], seconds: float) -> str:
     total = joined(totals)
     failures, refused = len(total.failures), total.counts["originals refused"]
     lines.append(
-        f"{failures} failures in {total.mutants()} mutants of {total.counts['originals']} originals ({refused} refused), "
-        f"{seconds:.0f} s; the slowest took {total.slowest:.2f} s; at most {total.largest >> 20} MiB"
+        f"{failures} failures in {total.mutants()} mutants of {total.counts['originals']} originals "
+        f"({refused} refused), {seconds:.0f} s; the slowest took {total.slowest:.2f} s; at most {total.largest >> 20} MiB"
     )
     return "\n".join(lines)
 

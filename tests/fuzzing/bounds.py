@@ -11,7 +11,7 @@ from restrict.errors import RestrictError
 from restrict.model.fileformat import loads
 from restrict.optimum.lower_bound import lower_bound
 from restrict.report.lower_bound import has_claim
-from tests import bound_mutations, random_programs
+from tests import bound_mutations, generator
 from tests.fuzzing.at_one_length import RESTRICTIONS, judged, true_bound
 from tests.fuzzing.certificates import MODEL_OPERATORS, random_model
 from tests.fuzzing.changes import mutant
@@ -23,7 +23,7 @@ def original(rng: Generator) -> Trial:
     """A random program with a lower bound that says something."""
     while True:
         document = random_model(rng)
-        n = int(rng.integers(random_programs.shortest(document), 6))
+        n = int(rng.integers(generator.shortest(document), 6))
         if (len(document["alphabet"]) + 1) ** (n - Meaning(document).markers) > RESTRICTIONS:
             continue
         try:
@@ -57,5 +57,6 @@ KINDS = [
         original=original,
         mutant=partial(mutant, operators=[*OWN * 4, *MODEL_OPERATORS]),
         judge=partial(judged, truth=true_bound),
+        each=500,
     )
 ]

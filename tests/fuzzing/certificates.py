@@ -19,7 +19,7 @@ from restrict.model.fileformat import loads
 from restrict.model.program import Instance
 from restrict.restriction import Restriction
 from restrict.strictjson import Node
-from tests import mutations, random_programs
+from tests import generator, mutations
 from tests.fuzzing.at_one_length import judged, true_certificate
 from tests.fuzzing.changes import mutant
 from tests.fuzzing.kinds import Document, Kind, Operator, Trial, sealed
@@ -32,7 +32,7 @@ INPUTS = 81
 
 def random_model(rng: Generator) -> Document:
     """A small random program."""
-    return random_programs.random_program(rng, None, 5)
+    return generator.random_program(rng, None, 5)
 
 
 def original(rng: Generator, kind: str) -> Trial:
@@ -41,7 +41,7 @@ def original(rng: Generator, kind: str) -> Trial:
         model = random_model(rng)
         if kind == "all":
             model["output"]["position"] = "every"
-        n = int(rng.integers(random_programs.shortest(model), 6))
+        n = int(rng.integers(generator.shortest(model), 6))
         try:
             certificate = certified(rng, model, n, kind)
         except RestrictError:
@@ -57,8 +57,8 @@ def original(rng: Generator, kind: str) -> Trial:
 def certified(rng: Generator, model: Document, n: int, kind: str) -> Document | None:
     """A certificate of a kind, of a restriction that forces the label three times in four."""
     at = loads(json.dumps(model).encode()).at(n)
-    fixed = random_programs.random_restriction(rng, model, n, INPUTS)
-    cone = mutations.positions_of_cone(random_programs.random_cone(rng, model, n))
+    fixed = generator.random_restriction(rng, model, n, INPUTS)
+    cone = mutations.positions_of_cone(generator.random_cone(rng, model, n))
     target: Any = "all" if kind == "all" else "last"
     if kind != "all" and model["output"]["position"] == "every" and rng.random() < 0.6:
         target = int(rng.integers(n))
@@ -79,7 +79,7 @@ def certified(rng: Generator, model: Document, n: int, kind: str) -> Document | 
 
 def tree_of(rng: Generator, model: Document, n: int, free: list[int]) -> Document:
     """A random tree of cases with at least one question."""
-    cones = [random_programs.random_cone(rng, model, n), "all"]
+    cones = [generator.random_cone(rng, model, n), "all"]
     while True:
         tree = mutations.random_cases(rng, free, cones, len(model["alphabet"]), 2)
         if "position" in tree:

@@ -146,4 +146,3 @@ def made_of(rng: Generator, base: Trial, model: Document, proof: Document, by_by
     files = {**dict(trial.files), name: bytes_changed(rng, content)}
     model["files"] = {name: sha256(data).hexdigest() for name, data in files.items()}
     return sealed(model, proof, tuple(files.items()))
-

@@ -37,7 +37,7 @@ def need(holds: bool, why: str) -> None:
 def span_of(tree: ast.expr, spans: Mapping[str, Span]) -> Span:
     """The interval of an expression, bottom up; refuses what may overflow, divide by 0 or have no root."""
     low, high = raw_span(tree, spans)
-    need(LEAST <= low and high <= LARGEST, f"{ast.unparse(tree)} overflows")
+    need(low >= LEAST and high <= LARGEST, f"{ast.unparse(tree)} overflows")
     return low, high
 
 
@@ -78,7 +78,7 @@ def binary_span(op: ast.operator, a: Span, b: Span) -> Span:
     if isinstance(op, ast.Mod):
         if b[1] < 0:
             return b[0] + 1, 0
-        return a if 0 <= a[0] and a[1] < b[0] else (0, b[1] - 1)
+        return a if a[0] >= 0 and a[1] < b[0] else (0, b[1] - 1)
     ends = [naive.BINARY[type(op)](x, y) for x in a for y in b]
     return min(ends), max(ends)
 

@@ -30,16 +30,16 @@ class Trial:
 
 
 Operator = Callable[[Generator, Document, Document, Trial], "tuple[Document, Document] | None"]
-"""Changes a pair of documents (in place, or into others); the trial is another original. None where it does not apply."""
+"""Changes a pair of documents, in place or into others; the trial is another original. None where it does not apply."""
 
 
 @dataclass(frozen=True)
 class Kind:
     """A kind of proof.
 
-    `original` makes a random small pair that the engine calls proved, `mutant` changes one of a pool, and `judge` says by
-    brute force whether what a trial claims is true of its model. `fast`: the kernels' run is compared, too. `suffix` is
-    how a model file's name ends.
+    `original` makes a random small pair that the engine calls proved, `mutant` changes one of a pool, and `judge` says
+    by brute force whether what a trial claims is true of its model. `fast`: the kernels' run is compared, too. `suffix`
+    is how a model file's name ends. `each`: mutants of an original, more where making one takes long.
     """
 
     name: str
@@ -48,6 +48,7 @@ class Kind:
     judge: Callable[[Trial], Verdict]
     fast: bool = False
     suffix: str = ".json"
+    each: int = 125
 
 
 def sealed(model: Document | bytes, proof: Document, files: tuple[tuple[str, bytes], ...] = ()) -> Trial:

@@ -1,8 +1,8 @@
 """What a model says, by evaluation over `tests/naive.py`: labels of words, tables of all short words, definedness.
 
 The rules of docs/format.md for one value stand in `tests/naive.py`; here its expressions are first turned into Python
-functions, since an oracle that takes longer than a mutant is not asked often enough. Tables are kept for a model as long
-as its mutants come, that is most of the time.
+functions, since an oracle that takes longer than a mutant is not asked often enough. Tables are kept for a model as
+long as its mutants come.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from typing import Any
 from zlib import crc32
 
 from tests import naive
+from tests.fuzzing.batch import batch_values
 from tests.fuzzing.defined import defined
 
 Word = tuple[int, ...]
-TABLE = 130
+TABLE = 81
 """All words of a length are tried where they are at most so many."""
 SAMPLES = 3
 """Random words of each length beyond."""
@@ -86,6 +87,9 @@ class Meaning:
         self.known: dict[int, bool | None] = {}
         self.instances: dict[int, naive.Instance] = {}
         self.labelled: dict[Word, list[str]] = {}
+        self.values_of: dict[Word, list[int]] = {}
+        self.filled: set[int] = set()
+        self.samples: dict[int, list[Word]] = {}
         self.costs: dict[tuple[int, int], dict[str, int]] = {}
 
     def defined(self, n: int) -> bool | None:
@@ -112,23 +116,42 @@ class Meaning:
                 if v["kind"] == "head"
             }
             function = {
-                v["name"]: mapped(v, n, slow.function[v["name"]])
-                for v in self.model["variables"]
-                if v["kind"] == "map"
+                v["name"]: mapped(v, n, slow.function[v["name"]]) for v in self.model["variables"] if v["kind"] == "map"
             }
             self.instances[n] = naive.Instance(self.model, n, slow.domain, score, function)
         return self.instances[n]
 
     def values(self, word: Word) -> list[int]:
         """The output variable at every position."""
+        if word not in self.values_of:
+            self.fill(len(word))
+        if word not in self.values_of:
+            self.values_of[word] = self.value(word)
+        return self.values_of[word]
+
+    def value(self, word: Word) -> list[int]:
+        """The same, word by word."""
         run = naive.run_at(self.instance(len(word) + self.markers), word)
         return run.values[self.model["output"]["variable"]]
 
     def labels(self, word: Word) -> list[str]:
         """The label at every position, as text."""
         if word not in self.labelled:
+            self.fill(len(word))
+        if word not in self.labelled:
             self.labelled[word] = [str(naive.label(self.model, value)) for value in self.values(word)]
         return self.labelled[word]
+
+    def fill(self, t: int) -> None:
+        """All words of a length at once, where they are tried."""
+        if t in self.filled or t not in self.lengths():
+            return
+        self.filled.add(t)
+        words = self.sampled(t)
+        found = batch_values(self.instance(t + self.markers), words)
+        for word, row in zip(words, found or [], strict=False):
+            self.values_of[word] = row
+            self.labelled[word] = [str(naive.label(self.model, value)) for value in row]
 
     def last(self, word: Word) -> str:
         """The label at the last position."""
@@ -137,12 +160,18 @@ class Meaning:
     def words(self, t: int) -> Sequence[Word] | None:
         """All words of `t` symbols, or None where they are too many."""
         size = len(self.alphabet)
-        return list(product(range(size), repeat=t)) if t <= 64 and size**t <= TABLE else None
+        return list(product(range(size), repeat=t)) if t < 8 and size**t <= TABLE else None
 
     def sampled(self, t: int) -> list[Word]:
         """All words of `t` symbols, or some: the same ones for the same model."""
         if (every := self.words(t)) is not None:
             return list(every)
+        if t not in self.samples:
+            self.samples[t] = self.random_words(t)
+        return self.samples[t]
+
+    def random_words(self, t: int) -> list[Word]:
+        """Some words of `t` symbols."""
         rng, size = random.Random(crc32(json.dumps([self.model["variables"], t]).encode())), len(self.alphabet)
         return [tuple(rng.randrange(size) for _ in range(t)) for _ in range(SAMPLES)]
 
