@@ -9,9 +9,9 @@ became of them; `undecided` are those verified of which brute force says nothing
 
 A failure is an exception that is not a rejection (exit code 1), an error that is not one line, more than 8 seconds,
 more than 1 GiB, an accepted claim that is false, another verdict of the fast run, or another exit code of
-`restrict/checker` run by itself. Failures are shrunk and written to `--folder`, each as a folder with the files and `wrong.txt`, to be run
-again with `--replay`. The same seed gives the same mutants. Ctrl-C ends with the counts until then. Exit code 1 means
-that there was a failure.
+`restrict/checker` run by itself. Failures are shrunk and written to `--folder`, each as a folder with the files and
+`wrong.txt`, to be run again with `--replay`. The same seed gives the same mutants. Ctrl-C ends with the counts until
+then. Exit code 1 means that there was a failure.
 """
 
 from __future__ import annotations
@@ -266,8 +266,8 @@ def table(totals: dict[str, Tally], seconds: float) -> str:
     total = joined(totals)
     failures, refused = len(total.failures), total.counts["originals refused"]
     lines.append(
-        f"{failures} failures in {total.mutants()} mutants of {total.counts['originals']} originals "
-        f"({refused} refused), {seconds:.0f} s; the slowest took {total.slowest:.2f} s; at most {total.largest >> 20} MiB"
+        f"{failures} failures in {total.mutants()} mutants of {total.counts['originals']} originals ({refused} "
+        f"refused), {seconds:.0f} s; the slowest took {total.slowest:.2f} s; at most {total.largest >> 20} MiB"
     )
     return "\n".join(lines)
 
