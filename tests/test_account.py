@@ -1,8 +1,8 @@
 """The account of work: every kind of proof, made as large as its file can be, ends at once or at the limit.
 
-A **shape** is a pair of files that need not be true or even well-formed; it is verified in a process of its own, and what
-it takes is compared with the contract of docs/checker.md: about half a microsecond a step, and memory charged before it
-is taken. Five times as much is allowed here, since machines differ.
+A **shape** is a pair of files that need not be true or even well-formed; it is verified in a process of its own, and
+what it takes is compared with the contract of docs/checker.md: about half a microsecond a step, and memory charged
+before it is taken. Five times as much is allowed here, since machines differ.
 """
 
 from __future__ import annotations
@@ -107,8 +107,9 @@ def proof(claim: Document, model: Document = LAST, states: int = 2, **more: Any)
     """The two layers that prove what `LAST` says; the first one may be larger than it needs to be."""
     symbols = len(model["alphabet"])
     pairs = list(range(symbols))
-    first: Document = {"heads": [], "left": side(states, symbols), "right": side(2, symbols), "keep": ["h@pair"]}
-    first |= {"labels": [[p] for p in pairs], "table": [[[p] for p in pairs]]}
+    keep, labels = more.pop("kept", ["h@pair"]), more.pop("labels", [[p] for p in pairs])
+    first: Document = {"heads": [], "left": side(states, symbols), "right": side(2, symbols), "keep": keep}
+    first |= {"labels": labels, "table": [[[p] for p in pairs]]}
     head = {"name": "h", "queries": [0], "pairs": pairs, "boxes": [[[-1]], [[-1, *pairs]]], "left": [[0], [1]]}
     merged = [[0] * symbols]
     last: Document = {"heads": [head], "keep": ["@label"], "labels": [[0], [1]]}
@@ -220,21 +221,23 @@ def many_labels() -> Trial:
 @shape
 def many_queries_and_pairs() -> Trial:
     """A table of scores, of which every entry is tabulated."""
-    domain = 1500
+    domain = 300
     wide = {"name": "w", "kind": "map", "args": ["token"], "domain": domain, "map": "token"}
     head = {**COPY, "query": "w", "key": "w", "value": "w", "score": "hash(q, k)"}
     model = {**LAST, "variables": [wide, head]}
 
     def change(layer: Document) -> None:
-        layer["heads"][0] |= {"queries": list(range(domain)), "pairs": list(range(domain))}
+        layer["heads"][0] |= {"queries": list(range(domain)), "pairs": list(range(domain * 3 // 2))}
+        layer["heads"][0]["boxes"] = [[[-1]] * domain, [[-1]] * domain]
 
-    return with_layer(change, model=model)
+    kept = {"kept": ["h@query", "h@pair"], "labels": [[0, 0], [1, domain + 1]]}
+    return with_layer(change, model=model, **kept)
 
 
 @shape
 def a_box_of_many_pairs_that_is_extended() -> Trial:
     """`follows` looks each extended entry up in a set as large."""
-    domain = 2500
+    domain = 1500
     wide = {"name": "w", "kind": "map", "args": ["token"], "domain": domain, "map": "token"}
     model = {**LAST, "variables": [wide, {**COPY, "value": "w"}]}
 
@@ -260,9 +263,9 @@ def a_form_of_many_operators() -> Trial:
 
 @shape
 def a_form_for_each_of_many_values() -> Trial:
-    head = {**COPY, "query": "w", "key": "w", "score": "(q + k) % 3 + j % 2"}
+    head = {**COPY, "query": "w", "key": "w", "score": "(q + k) % 3 + j % 1"}
     wide = {"name": "w", "kind": "map", "args": ["token"], "domain": 1000, "map": "token"}
-    return proof(FORCES, {**LAST, "variables": [wide, head]}, threshold=1, period=2)
+    return proof(FORCES, {**LAST, "variables": [wide, head]})
 
 
 @shape
@@ -326,20 +329,20 @@ def a_machine_of_many_states() -> Trial:
 @shape
 def palindromes_that_agree_for_long() -> Trial:
     language = {"name": "palindromes", "alphabet": ["a", "b"]}
-    claim = {"kind": "differs", "language": language, "word": ["a"] * 40 + ["b"], "from": 1, "shortest": 1}
+    claim = {"kind": "differs", "language": language, "word": ["a"] * 40 + ["b"], "from": 35, "shortest": 1}
     return proof(claim)
 
 
 @shape
 def costs_of_a_long_list() -> Trial:
-    claim = {"kind": "cost", "label": "accept", "costs": [1] * 300_000, "growth": [0], "settled": 300_000, "turn": 1}
-    return proof(claim)
+    claim = {"kind": "cost", "label": "accept", "growth": [0], "settled": 100_000, "turn": 1}
+    return proof({**claim, "costs": [-1] + [1] * 99_999})
 
 
 @shape
 def costs_of_a_long_turn() -> Trial:
-    claim = {"kind": "cost", "label": "accept", "costs": [-1] + [1] * 99_999, "growth": [0], "settled": 100_000}
-    return proof({**claim, "turn": 100_000})
+    claim = {"kind": "cost", "label": "accept", "costs": [-1, 1], "growth": [0], "settled": 2}
+    return proof({**claim, "turn": 40_000})
 
 
 @shape
@@ -369,6 +372,62 @@ def sets_of_lengths_with_long_lists() -> Trial:
     lengths = {"early": [0, 1] * 200_000, "cycle": [1]}
     claim = {"kind": "lengths", "language": {"name": "majority", "alphabet": ["a", "b"]}, "settled": 5, "turn": 2}
     return proof({**claim, "least": lengths, "most": lengths})
+
+
+# ---------------------------------------------------------------- proofs at one length
+
+
+def certificate(n: int) -> Document:
+    """What `LAST` depends on."""
+    claim = {"free": n, "c": 1, "dependencies": [[n - 1, 1]], "values": [0, 1]}
+    found = {"format": "restrict-certificate/1", "model": {"name": "last"}, "n": n, "target": "last", "fixed": []}
+    return found | {"cone": {"h": [[n - 1, 1]]}, "claim": claim}
+
+
+def refutation(n: int, language: Document, **more: Any) -> Trial:
+    """Two words that differ at the start only, letter by letter."""
+    words = [[[at, 1, "ab"[at % 3 == 0 and at > first]] for at in range(n)] for first in (-1, 0)]
+    found = {"format": "restrict-refutation/1", "certificate": certificate(n), "language": language}
+    return sealed(LAST, found | {"member": words[0], "nonmember": words[1]} | more)
+
+
+@shape
+def two_words_of_many_runs() -> Trial:
+    return refutation(100_000, {"name": "parity", "alphabet": ["b", "a"]})
+
+
+@shape
+def errors_over_many_states() -> Trial:
+    return refutation(3_000, cycling(["a", "b"], 300), errors="1")
+
+
+@shape
+def errors_of_many_digits() -> Trial:
+    return refutation(3_000, cycling(["a", "b"], 2), errors="f" * 100_000)
+
+
+def bound(n: int, boxes: list[Document], **labels: int) -> Trial:
+    """A lower bound for `LAST`."""
+    found = {"format": "restrict-lower-bound/1", "model": {"name": "last"}, "n": n, "target": "last"}
+    return sealed(LAST, found | {"boxes": boxes, "claim": {"labels": labels}})
+
+
+@shape
+def many_boxes_of_a_bound() -> Trial:
+    boxes = [{"only": [[at, 1, ["a"]]], "cone": {}} for at in range(20_000)]
+    return bound(20_001, boxes, accept=3)
+
+
+@shape
+def a_box_of_many_positions() -> Trial:
+    boxes = [{"only": [[0, 400_000, ["a"]]], "cone": {"h": [[399_999, 1]]}}]
+    return bound(400_000, boxes, accept=1)
+
+
+@shape
+def boxes_that_examine_much() -> Trial:
+    boxes = [{"only": [[at, 1, ["a"]]], "cone": {"h": [[0, 2000]]}} for at in range(30)]
+    return bound(2000, boxes, accept=1, reject=1)
 
 
 # ---------------------------------------------------------------- the account
