@@ -187,7 +187,7 @@ def add_map(draft: Draft, name: str, placed: float, near: float, wild: float) ->
     size = 1 if draft.chance(0.04) else 2 + draft.below(3)
     args = list(dict.fromkeys(draft.recent(names) for _ in range(draft.below(4))))
     place = "i" if draft.chance(0.85) else "n"
-    if draft.chance(0.15 * placed):
+    if draft.chance(0.3 * placed):
         args.append("position")
         place = "position"
     known = draft.ranges([a for a in args if a != "position"])
