@@ -20,7 +20,7 @@ from tests.generator import coverage
 from tests.generator.expressions import OPERATORS
 from tests.marks import heavy_after
 
-ANY, ORDER = 12_000, 5000
+ANY, ORDER = 12_000, 8000
 """Programs of the sample: a quarter of the first are for one length."""
 
 
@@ -176,13 +176,7 @@ def recognised(model: dict[str, Any]) -> Program | None:
 def traits(model: dict[str, Any], program: Program) -> set[str]:
     """What an accepted program shows, apart from its features."""
     out = {f"{name} over positions" for name in coverage.functions_of_positions(model)}
-    tie = {v["name"]: v.get("ties", "left") == "right" for v in model["variables"] if v["kind"] == "head"}
-    for step in program.steps:
-        later = getattr(step, "later", None)
-        if step.name.endswith("@far_left") or step.name.endswith("@far_right"):
-            out.add("window")
-        elif later is not None and step.name in tie and (later != tie[step.name]).any():
-            out.add("order by j against the ties")
+    out |= coverage.steps_show(model, program.steps)
     out |= {"period"} if program.period > 1 else set()
     return out | ({"threshold"} if program.threshold > 0 else set()) | ({"when"} if program.defined else set())
 

@@ -189,6 +189,19 @@ def depth(tree: ast.AST) -> int:
     return 1 + max((depth(part) for part in ast.iter_child_nodes(tree) if isinstance(part, ast.expr)), default=0)
 
 
+def steps_show(model: dict[str, Any], steps: Iterable[Any]) -> set[str]:
+    """What the steps of a program of ``restrict.all_lengths.program`` show: windows, and orders by ``j``."""
+    right = {v["name"]: v.get("ties", "left") == "right" for v in model["variables"] if v["kind"] == "head"}
+    out = set()
+    for step in steps:
+        later = getattr(step, "later", None)
+        if step.name.endswith(("@far_left", "@far_right")):
+            out.add("window")
+        elif later is not None and step.name in right and (later != right[step.name]).any():
+            out.add("order by j against the ties")
+    return out
+
+
 def reads_positions(node: ast.AST) -> bool:
     """Whether an expression mentions ``i``, ``j`` or ``n``."""
     return any(isinstance(part, ast.Name) and part.id in "ijn" for part in ast.walk(node))

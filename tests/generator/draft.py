@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,7 @@ from tests.generator.expressions import FAR, Phrase, Range, apply, bounded, cons
 MASKS = ("none", "past", "strict_past", "future", "strict_future")
 LONGEST = 7
 """Models of the region "any" are defined at every length up to here (where ``when`` holds)."""
+POSITIONS = ("i", "j", "position")
 MARKS = {"start_marker": "<", "end_marker": ">"}
 Model = dict[str, Any]
 
@@ -94,6 +95,30 @@ def over_n(draft: Draft, size: int) -> Sized:
     return Sized(whole.text, max(whole.low, size), whole.high)
 
 
+def point(draft: Draft, ranges: Mapping[str, Range]) -> dict[str, int]:
+    """Small values for some names, with the positions below ``n``."""
+    n_draw, *draws = draft.rng.integers(1 << 30, size=1 + len(ranges)).tolist()
+    n = draft.n or 2 + n_draw % 6
+    found = {
+        a: low + draw % (min(high - low, 7) + 1) for draw, (a, (low, high)) in zip(draws, ranges.items(), strict=True)
+    }
+    return {a: n if a == "n" else value % n if a in POSITIONS else value for a, value in found.items()}
+
+
+def lively(draft: Draft, make: Callable[[], Phrase], ranges: Mapping[str, Range], free: Sequence[str]) -> Phrase:
+    """A phrase that changes with the free names alone, if a few draws give one; most random arithmetic is constant."""
+    phrase, moving = make(), {a: ranges[a] for a in free if a in ranges}
+    for _ in range(6):
+        for _ in range(3):
+            here = point(draft, ranges)
+            value = phrase.value(here)
+            # A position beyond n is no harm here: the interval of the phrase holds at every n.
+            if any(phrase.value(here | point(draft, moving)) != value for _ in range(3)):
+                return phrase
+        phrase = make()
+    return phrase
+
+
 def when_text(draft: Draft) -> Phrase:
     """A condition over ``n``."""
     return grown(draft.rng, draft.ranges(["n"]), 1 + draft.below(3))
@@ -103,6 +128,16 @@ def tensor(draft: Draft, sizes: dict[str, int], low: int, high: int) -> Model:
     """A tensor with the given axes and random entries in ``low .. high``."""
     values = draft.rng.integers(low, high + 1, size=list(sizes.values())).tolist()
     return {"axes": list(sizes), "values": values}
+
+
+def uneven(draft: Draft, sizes: dict[str, int], low: int, high: int) -> Model:
+    """A tensor whose entries are not all equal, if a few draws give one."""
+    found = tensor(draft, sizes, low, high)
+    for _ in range(3):
+        if len(set(str(found["values"]).replace("[", "").replace("]", "").split(", "))) > 1:
+            return found
+        found = tensor(draft, sizes, low, high)
+    return found
 
 
 def axis_size(draft: Draft, name: str) -> int:
@@ -126,7 +161,7 @@ def table_score(draft: Draft, query: str, key: str, wanted: dict[str, float]) ->
     sizes = {axis: axis_size(draft, roles[axis]) for axis in wanted if fits(draft, roles[axis])}
     axes = shuffled(draft, {axis: size for axis, size in sizes.items() if draft.chance(wanted[axis])})
     if draft.chance(0.5):
-        return {"table": tensor(draft, axes, -1, 1 + draft.below(2))}
+        return {"table": uneven(draft, axes, -1, 1 + draft.below(2))}
     dim = 1 + draft.below(3)
     left = {axis: size for axis, size in axes.items() if axis in "qi"} | {"dim": dim}
     right = {axis: size for axis, size in axes.items() if axis in "kj"} | {"dim": dim}
@@ -143,7 +178,7 @@ def map_table(draft: Draft, args: Sequence[str], size: int, placed: float) -> Mo
     axes = [name for name in args if fits(draft, name) and draft.chance(0.85)]
     if len(axes) < 3 and draft.chance(placed):
         axes.insert(draft.below(len(axes) + 1), "i")
-    return {"table": tensor(draft, {axis: axis_size(draft, axis) for axis in axes}, 0, size - 1)}
+    return {"table": uneven(draft, {axis: axis_size(draft, axis) for axis in axes}, 0, size - 1)}
 
 
 def finished(draft: Draft, head: Model, mask: str | None = None) -> None:
@@ -177,7 +212,10 @@ def random_output(draft: Draft, accept_only: bool, every: float, share: float = 
     size = draft.domain[variable]
     kind = 0 if accept_only else draft.below(3)
     if kind == 0:
-        output["accept"] = [a for a in range(size if isinstance(size, int) else size.low) if draft.chance(0.5)]
+        number = size if isinstance(size, int) else size.low
+        output["accept"] = [a for a in range(number) if draft.chance(0.5)]
+        if len(output["accept"]) in (0, number) and draft.chance(0.7):
+            output["accept"] = [draft.below(number)]
     elif kind == 1 and isinstance(size, int):
         output["labels"] = [draft.pick(("x", "y", "z")) for _ in range(size)]
     return output

@@ -8,11 +8,14 @@ interval at any one length lies within, and a phrase that is made here is define
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from math import isqrt
+from operator import add, eq, floordiv, ge, gt, le, lt, mod, mul, ne, neg, sub
 
 from numpy.random import Generator
+
+from tests import naive
 
 FAR = 1_000_000
 """No expression overflows at any ``n`` up to here."""
@@ -29,11 +32,15 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True)
 class Phrase:
-    """The text of an expression, its interval, and how strongly its last operator binds."""
+    """The text of an expression, its interval, how strongly its last operator binds, and its value at a point.
+
+    The value only helps to choose phrases; no test compares anything with it but with the oracle's.
+    """
 
     text: str
     low: int
     high: int
+    value: Callable[[Mapping[str, int]], int] = field(repr=False, compare=False)
     binds: int = ATOM
 
     def __format__(self, least: str) -> str:
@@ -43,12 +50,12 @@ class Phrase:
 
 def constant(value: int) -> Phrase:
     """An integer; a negative one is written with a minus sign, which the least of all cannot be."""
-    return Phrase(str(value), value, value, ATOM if value >= 0 else UNARY)
+    return Phrase(str(value), value, value, lambda _: value, ATOM if value >= 0 else UNARY)
 
 
-def variable(name: str, low: int, high: int) -> Phrase:
+def named(name: str, low: int, high: int) -> Phrase:
     """A name."""
-    return Phrase(name, low, high)
+    return Phrase(name, low, high, lambda point: point[name])
 
 
 # ---------------------------------------------------------------- intervals
@@ -99,7 +106,31 @@ def interval(operator: str, parts: Sequence[Phrase]) -> Range | None:
 # ---------------------------------------------------------------- writing
 
 
-def written(rng: Generator, operator: str, parts: Sequence[Phrase]) -> tuple[str, int]:
+RULES: dict[str, Callable[..., int]] = {"+": add, "-": sub, "*": mul, "//": floordiv, "%": mod, "neg": neg}
+RULES |= {"min": min, "max": max, "abs": abs, "isqrt": isqrt, "hash": naive.mix}
+RULES |= {"==": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge, "not": lambda a: a == 0}
+RULES |= {
+    "and": lambda a, b: a != 0 and b != 0,
+    "or": lambda a, b: a != 0 or b != 0,
+    "if": lambda a, c, b: a if c else b,
+}
+
+
+def evaluated(operator: str, parts: Sequence[Phrase], signs: Sequence[str]) -> Callable[[Mapping[str, int]], int]:
+    """The value of an operator at a point."""
+    values = [part.value for part in parts]
+    if operator != "chain":
+        rule = RULES[operator]
+        return lambda point: int(rule(*[value(point) for value in values]))
+
+    def chain(point: Mapping[str, int]) -> int:
+        numbers = [value(point) for value in values]
+        return int(all(RULES[s](a, b) for s, a, b in zip(signs, numbers[:-1], numbers[1:], strict=True)))
+
+    return chain
+
+
+def written(operator: str, parts: Sequence[Phrase], signs: Sequence[str]) -> tuple[str, int]:
     """The text of an operator on its operands, with few parentheses, and how strongly it binds."""
     a, b = parts[0], parts[-1]
     if operator in ("min", "max", "abs", "isqrt", "hash"):
@@ -118,20 +149,24 @@ def written(rng: Generator, operator: str, parts: Sequence[Phrase]) -> tuple[str
         return f"{a:1} or {b:2}", OR
     if operator == "if":
         return f"{a:1} if {parts[1]:1} else {b}", 0
-    signs = [COMPARISONS[int(rng.integers(6))] for _ in parts[1:]] if operator == "chain" else [operator]
     rest = "".join(f" {sign} {part:5}" for sign, part in zip(signs, parts[1:], strict=True))
     return f"{a:5}{rest}", COMPARE
 
 
-def applied(rng: Generator, operator: str, parts: Sequence[Phrase]) -> Phrase | None:
-    """An operator on operands, if that is defined; sometimes in parentheses that are not needed."""
+def applied(rng: Generator, operator: str, parts: Sequence[Phrase], signs: Sequence[str] = ()) -> Phrase | None:
+    """An operator on operands, if that is defined; sometimes in parentheses that are not needed.
+
+    ``signs`` are those of a chain of comparisons, at random where they are not given.
+    """
     found = interval(operator, parts)
     if found is None:
         return None
-    text, binds = written(rng, operator, parts)
+    if not signs:
+        signs = [COMPARISONS[int(rng.integers(6))] for _ in parts[1:]] if operator == "chain" else [operator]
+    text, binds = written(operator, parts, signs)
     if rng.random() < 0.15:
         text, binds = f"({text})", ATOM
-    return Phrase(text, *found, binds)
+    return Phrase(text, *found, evaluated(operator, parts, signs), binds)
 
 
 def apply(rng: Generator, operator: str, *parts: Phrase) -> Phrase:
@@ -148,7 +183,7 @@ def leaf(rng: Generator, names: Mapping[str, Range], large: float = 0.04) -> Phr
     """A name, or a constant: mostly a small one, sometimes negative or large."""
     if names and rng.random() < 0.72:
         name = list(names)[int(rng.integers(len(names)))]
-        return variable(name, *names[name])
+        return named(name, *names[name])
     value = int(rng.integers(5))
     if rng.random() < large:
         value = LARGE[int(rng.integers(len(LARGE)))]
@@ -206,9 +241,9 @@ def grown(
     return leaf(rng, names, large)
 
 
-def plain(rng: Generator, names: Mapping[str, Range]) -> Phrase:
+def plain(rng: Generator, names: Mapping[str, Range], operators: Sequence[str] = OPERATORS) -> Phrase:
     """One operator on leaves: every pair of operands is as likely as any other."""
-    return grown(rng, names, 1, large=0.02)
+    return grown(rng, names, 1, operators, large=0.02)
 
 
 def bounded(rng: Generator, phrase: Phrase, size: int) -> Phrase:
@@ -225,7 +260,8 @@ def bounded(rng: Generator, phrase: Phrase, size: int) -> Phrase:
     if way == 3:
         return apply(rng, "neg", apply(rng, "%", phrase, constant(-size)))
     if way == 4 and size > 1 and phrase.high - phrase.low < 1000:
-        inside = Phrase(f"0 <= {phrase:5} < {size}", 0, 1, COMPARE)
+        inside = applied(rng, "chain", (constant(0), phrase, constant(size)), ("<=", "<"))
+        assert inside is not None
         found = apply(rng, "if", phrase, inside, constant(int(rng.integers(size))))
-        return Phrase(found.text, 0, size - 1, found.binds)
+        return Phrase(found.text, 0, size - 1, found.value, found.binds)
     return apply(rng, "%", phrase, constant(size))

@@ -8,7 +8,7 @@ not, and which is for the program under test to say.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from numpy.random import Generator
@@ -20,6 +20,8 @@ from tests.generator.draft import (
     Model,
     Sized,
     finished,
+    fits,
+    lively,
     map_table,
     over_n,
     random_output,
@@ -27,7 +29,18 @@ from tests.generator.draft import (
     table_score,
     when_text,
 )
-from tests.generator.expressions import COMPARISONS, Phrase, Range, applied, apply, bounded, constant, grown, plain
+from tests.generator.expressions import (
+    COMPARISONS,
+    Phrase,
+    Range,
+    applied,
+    apply,
+    bounded,
+    constant,
+    grown,
+    named,
+    plain,
+)
 
 SLOPES = ("+", "-", "*", "//", "min", "max", "neg")
 """Operators that keep a function of one position affine far out, mostly."""
@@ -39,7 +52,7 @@ def random_order_only(
     most: int = 5,
     placed: float = 0.25,
     near: float = 0.1,
-    wild: float = 0.1,
+    wild: float = 0.12,
     labels: bool = False,
 ) -> Model:
     """A random model that is likely to be order-only.
@@ -83,7 +96,7 @@ def order_condition(draft: Draft, wild: float) -> Model:
 def linear(draft: Draft, side: str) -> Phrase:
     """A function of a position (and perhaps of ``n``) that grows evenly: ``2 * j``, ``n - 1 - i``, ``i // 2 + 1``."""
     rng, ranges = draft.rng, draft.ranges(["n", side])
-    here, n = Phrase(side, *ranges[side]), Phrase("n", *ranges["n"])
+    here, n = named(side, *ranges[side]), named("n", *ranges["n"])
     if draft.chance(0.3):
         return apply(rng, "-", n, here)
     if draft.chance(0.5):
@@ -120,7 +133,7 @@ def closed(draft: Draft, side: str, cut: int = 4) -> Phrase:
 def window(draft: Draft) -> Phrase:
     """A comparison of ``j - i`` with constants."""
     rng, ranges = draft.rng, draft.ranges(["i", "j"])
-    i, j = (Phrase(name, *ranges[name]) for name in "ij")
+    i, j = (named(name, *ranges[name]) for name in "ij")
     one, two = (j, i) if draft.chance(0.5) else (i, j)
     number, sign, way = constant(draft.below(4) - 1), draft.pick(COMPARISONS), draft.below(5)
     if way == 0:
@@ -156,7 +169,7 @@ def mixed(draft: Draft, one: Phrase, two: Phrase) -> Phrase:
 def moving(draft: Draft, names: Mapping[str, Range]) -> Phrase:
     """An order by ``j``, perhaps only where a condition on values holds, perhaps with a small weight of values."""
     rng, ranges = draft.rng, draft.ranges(["i", "j", "n"])
-    i, j, n = (Phrase(name, *ranges[name]) for name in "ijn")
+    i, j, n = (named(name, *ranges[name]) for name in "ijn")
     forms = (j, j, apply(rng, "neg", j), apply(rng, "-", n, j), apply(rng, "-", i, j), apply(rng, "+", j, i))
     by = draft.pick((*forms, apply(rng, "*", constant(2), j), apply(rng, "-", j, n)))
     if draft.chance(0.25):
@@ -168,11 +181,26 @@ def moving(draft: Draft, names: Mapping[str, Range]) -> Phrase:
     return by
 
 
+def crossed(draft: Draft, names: Mapping[str, Range]) -> Phrase:
+    """A choice between positions, or between a position and a value: ``min(j + 1, n - 1)``, ``max(i - j, q)``."""
+    rng = draft.rng
+
+    def side() -> Phrase:
+        """One of the two."""
+        if draft.chance(0.45):
+            return plain(rng, names, ("+", "-")) if draft.chance(0.5) else grown(rng, names, 0)
+        return plain(rng, names, SLOPES) if draft.chance(0.3) else grown(rng, names, 0, large=0.0)
+
+    if draft.chance(0.15):
+        return apply(rng, "abs", plain(rng, names, ("-", "-", "+")))
+    return apply(rng, draft.pick(("min", "max")), side(), side(), *([side()] if draft.chance(0.1) else []))
+
+
 def anything(draft: Draft, names: Mapping[str, Range], positions: str) -> Phrase:
     """Any small expression over positions and values; half of them are brought into a small range or compared."""
-    rng = draft.rng
+    rng, way = draft.rng, draft.below(10)
     known = {**draft.ranges(list(positions)), **names}
-    phrase = plain(rng, known) if draft.chance(0.6) else grown(rng, known, 2, shallow=0.75)
+    phrase = grown(rng, known, 2, shallow=0.75) if way > 7 else plain(rng, known) if way > 4 else crossed(draft, known)
     if draft.chance(0.3):
         return apply(rng, draft.pick(COMPARISONS), phrase, constant(draft.below(4)))
     return bounded(rng, phrase, 2 + draft.below(2)) if draft.chance(0.4) else phrase
@@ -187,19 +215,25 @@ def add_map(draft: Draft, name: str, placed: float, near: float, wild: float) ->
     size = 1 if draft.chance(0.04) else 2 + draft.below(3)
     args = list(dict.fromkeys(draft.recent(names) for _ in range(draft.below(4))))
     place = "i" if draft.chance(0.85) else "n"
-    if draft.chance(0.15 * placed):
+    if draft.chance(0.3 * placed) or draft.chance(0.5 * wild):
         args.append("position")
         place = "position"
-    known = draft.ranges([a for a in args if a != "position"])
+    finite = [a for a in args if a != "position"]
+    known = draft.ranges(finite)
+    ranges = draft.ranges([*args, "i", "n"])
     rule: Any
     if draft.chance(wild):
-        rule = bounded(draft.rng, anything(draft, draft.ranges(args), "in"), size).text
+        rule = lively(draft, lambda: bounded(draft.rng, anything(draft, draft.ranges(args), "in"), size), ranges, args)
     elif draft.chance(placed) or place == "position":
-        rule = bounded(draft.rng, mixed(draft, values(draft, known), closed(draft, place)), size).text
+        make = lambda: bounded(draft.rng, mixed(draft, values(draft, known), closed(draft, place)), size)  # noqa: E731
+        rule = lively(draft, make, ranges, [*finite, place])
     elif draft.chance(0.2):
         rule = map_table(draft, args, size, 0.1 * wild)
     else:
-        rule = bounded(draft.rng, grown(draft.rng, known, 1 + draft.below(3)), size).text
+        rule = lively(
+            draft, lambda: bounded(draft.rng, grown(draft.rng, known, 1 + draft.below(3)), size), ranges, args
+        )
+    rule = rule.text if isinstance(rule, Phrase) else rule
     whole = over_n(draft, size) if draft.chance(0.1 * wild) else size
     written = whole.text if isinstance(whole, Sized) else whole
     draft.declare({"name": name, "kind": "map", "args": args, "domain": written, "map": rule}, whole, 0)
@@ -216,25 +250,29 @@ def add_head(draft: Draft, name: str, placed: float, near: float, wild: float) -
     if draft.chance(0.2 * wild):
         value = "position"
     score = order_score(draft, query, key, placed, near, wild)
+    score = score.text if isinstance(score, Phrase) else score
     head = {"name": name, "kind": "head", "query": query, "key": key, "value": value, "score": score}
     finished(draft, head, draft.pick(MASKS) if draft.chance(0.9) else None)
 
 
-def order_score(draft: Draft, query: str, key: str, placed: float, near: float, wild: float) -> Any:
+def order_score(draft: Draft, query: str, key: str, placed: float, near: float, wild: float) -> Phrase | Model:
     """A score: of values, of position classes, of a window, of an order by ``j``, or anything."""
     known = draft.ranges([a for a, v in (("q", query), ("k", key)) if v != "position"], query, key)
-    draw = draft.rng.random()
+    ranges, draw = draft.ranges(list("ijnqk"), query, key), draft.rng.random()
+    make: Callable[[], Phrase] = lambda: grown(draft.rng, known, draft.below(4))  # noqa: E731
     if draw < wild:
-        return anything(draft, draft.ranges(["q", "k"], query, key), "ijn").text
-    if draw < wild + near:
-        return (mixed(draft, values(draft, known), window(draft)) if draft.chance(0.7) else window(draft)).text
-    if draw < wild + near + placed:
-        if draft.chance(0.4):
-            return moving(draft, known).text
-        return mixed(draft, values(draft, known), closed(draft, draft.pick("ijjn"))).text
-    if draft.chance(0.2) and isinstance(draft.domain[query], int) and isinstance(draft.domain[key], int):
-        return table_score(draft, query, key, {"q": 0.7, "k": 0.9})
-    return grown(draft.rng, known, draft.below(4)).text
+        make = lambda: anything(draft, draft.ranges(["q", "k"], query, key), "ijn")  # noqa: E731
+    elif draw < wild + near:
+        make = lambda: (  # noqa: E731
+            mixed(draft, values(draft, known), window(draft)) if draft.chance(0.7) else window(draft)
+        )
+    elif draw < wild + near + 0.4 * placed:
+        make = lambda: moving(draft, known)  # noqa: E731
+    elif draw < wild + near + placed:
+        make = lambda: mixed(draft, values(draft, known), closed(draft, draft.pick("ijjn")))  # noqa: E731
+    elif draft.chance(0.2) and fits(draft, query) and fits(draft, key):
+        return table_score(draft, query, key, {"q": 0.8, "k": 0.97})
+    return lively(draft, make, ranges, "k" if draft.chance(0.4) and key != "position" and draft.most(key) > 1 else "jk")
 
 
 # ---------------------------------------------------------------- Hahn's form

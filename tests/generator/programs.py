@@ -14,6 +14,7 @@ from tests.generator.draft import (
     Model,
     Sized,
     finished,
+    lively,
     map_table,
     over_n,
     random_output,
@@ -21,7 +22,7 @@ from tests.generator.draft import (
     table_score,
     when_text,
 )
-from tests.generator.expressions import FAR, Phrase, apply, bounded, constant, grown, plain
+from tests.generator.expressions import FAR, Phrase, apply, bounded, constant, grown, named, plain
 
 NAMES = ("k", "k", "qk", "qk", "qk", "jk", "ij", "j", "qn", "iq", "qijkn", "qijkn", "ijn", "jn")
 """The names that a score may mention; few at a time, so that most heads read a few positions only."""
@@ -77,7 +78,8 @@ def add_map(draft: Draft, name: str) -> None:
     else:
         whole = over_n(draft, size) if draft.chance(0.25) else size
         written = whole.text if isinstance(whole, Sized) else whole
-        rule = map_phrase(draft, args, size).text
+        ranges = draft.ranges([*args, "i", "n"])
+        rule = lively(draft, lambda: map_phrase(draft, args, size), ranges, args if draft.chance(0.8) else "in").text
         draft.declare(variable | {"domain": written, "map": rule}, whole, depth)
 
 
@@ -93,9 +95,9 @@ def growing(draft: Draft, args: list[str]) -> Phrase:
     """An expression with values in ``0 .. n-1``."""
     rng, ranges = draft.rng, draft.ranges([*args, "i", "n"])
     inner = grown(rng, ranges, 1 + draft.below(2))
-    last = apply(rng, "-", Phrase("n", *ranges["n"]), constant(1))
+    last = apply(rng, "-", named("n", *ranges["n"]), constant(1))
     if draft.chance(0.5):
-        return apply(rng, "%", inner, Phrase("n", *ranges["n"]))
+        return apply(rng, "%", inner, named("n", *ranges["n"]))
     return apply(rng, "min", apply(rng, "max", inner, constant(0)), last)
 
 
@@ -124,6 +126,14 @@ def add_head(draft: Draft, name: str) -> None:
 
 
 def score_phrase(draft: Draft, query: str, key: str) -> Phrase:
+    """An expression over some of ``q k i j n`` that mostly depends on the attended position."""
+    if draft.chance(0.2):
+        return plain(draft.rng, draft.ranges(list("ijnqk"), query, key))
+    free = "k" if draft.chance(0.6) and draft.most(key) > 1 else "jk"
+    return lively(draft, lambda: any_score(draft, query, key), draft.ranges(list("ijnqk"), query, key), free)
+
+
+def any_score(draft: Draft, query: str, key: str) -> Phrase:
     """An expression over some of ``q k i j n``; half of them are brought into a small range."""
     rng = draft.rng
     if draft.chance(0.3):
