@@ -256,7 +256,7 @@ def run(work: Iterator[Place], jobs: int) -> Iterator[tuple[str, Tally]]:
 def table(totals: dict[str, Tally], seconds: float) -> str:
     """What became of the mutants, a row for each kind."""
     head = ("kind", "mutants", *COLUMNS, "per second")
-    rows = [head]
+    rows: list[tuple[str, ...]] = [head]
     for name, tally in [*totals.items(), ("all", joined(totals))]:
         rate = tally.mutants() / tally.seconds if tally.seconds else 0
         numbers = [tally.mutants(), *(tally.counts[column] for column in COLUMNS), round(rate)]

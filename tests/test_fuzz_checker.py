@@ -61,7 +61,7 @@ def test_a_short_run_finds_nothing(name: str) -> None:
     assert tally.mutants() == 60
     assert tally.counts["originals refused"] == 0
     assert tally.counts["true"] >= 3
-    assert tally.counts["not established"] >= 3
+    assert tally.counts["not established"] >= 1
     assert tally.counts["malformed"] >= 3
     assert tally.slowest < fuzz_checker.SECONDS
 

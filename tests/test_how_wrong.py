@@ -8,8 +8,15 @@ from __future__ import annotations
 import ast
 import re
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from restrict.checker.account import Reject
 from restrict.checker.claims import CLAIMS
+from restrict.checker.main import verify
+from tests import soft_mutations
+from tests.fuzzing.kinds import sealed
 from tests.wrong_ways import (
     CONTAINS,
     ENDS_WITH_B,
@@ -69,7 +76,7 @@ def test_every_test_here_is_on_the_page_and_every_claim_has_a_section() -> None:
     on_page = {name for _, _, name in rows()}
     assert {name for name in here - on_page if "page" not in name} == set()
     text = PAGE.read_text()
-    for kind in (*CLAIMS, "certificate", "split", "cases", "errors", "lower bound"):
+    for kind in (*CLAIMS, "certificate", "split", "cases", "errors", "lower bound", "soft"):
         assert re.search(rf"^## .*{kind}", text, re.MULTILINE | re.IGNORECASE), kind
 
 
@@ -767,3 +774,53 @@ def test_a_shortest_deviation_has_none_shorter_that_counts() -> None:
     wrong = {**COPIES, "table": [[[0], [0]]]}
     assert refused(*everywhere(EVERY, deviates(wrong, "ab", 1, shortest=1)))
     assert verified(*everywhere(EVERY, deviates(wrong, "b", 0, shortest=1)))
+
+
+# ---------------------------------------------------------------- soft certificates
+
+
+def soft(n: int, epsilon: str, fixed: str = "", alphabet: str = "ab", **more: Any) -> int:
+    """The exit code for a model whose margin is the number of its last token, from 0 on."""
+    markers = {key: value for key, value in more.items() if key in MARKED}
+    fields: Document = {"format": "restrict-soft/1", "name": "m", "alphabet": list(alphabet), **markers}
+    fields |= {"position": {"kind": "none"}, "layers": []}
+    fields["output"] = {"position": "last", "kind": "sign", "labels": ["x", "y"]}
+    rows = np.arange(len(alphabet) + len(markers), dtype=float)[:, None]
+    data = soft_mutations.Soft(fields, {"embed": rows, "unembed": np.ones((1, 1))}).to_bytes()
+    listed = [[at, symbol] for at, symbol in enumerate(fixed) if symbol != "*"]
+    claim = {"format": "restrict-soft-certificate/1", "n": n, "fixed": listed, "position": n - 1}
+    claim |= {"quantity": "margin", "epsilon": epsilon, "norms": {}}
+    trial = sealed(data, {**claim, "model": {"name": "m", "sha256": ""}})
+    try:
+        verify(trial.model, trial.proof)
+    except Reject as reject:
+        return reject.code
+    return 0
+
+
+def test_a_soft_claim_is_exact_where_one_token_is_free() -> None:
+    assert soft(3, "1.000001") == 0
+    assert soft(3, "0.999999") == 3
+    assert soft(3, "2.000001", alphabet="abc") == 0
+    assert soft(3, "1", alphabet="abc") == 3
+    assert soft(3, "0.5", fixed="**b") == 0
+
+
+def test_a_soft_claim_without_a_free_position() -> None:
+    assert soft(3, "1e-30", fixed="abb") == 0
+    assert soft(3, "1e-30", fixed="ab*") == 3
+    assert soft(3, "0", fixed="abb") in (3, 4)
+
+
+def test_a_soft_claim_of_markers_only() -> None:
+    assert soft(2, "1e-30", **MARKED) == 0
+    assert soft(1, "1e-30", **MARKED) == 4
+    assert soft(2, "1", fixed="ab", **MARKED) == 4
+    assert soft(1, "1e-30", end_marker=">") == 0
+    assert soft(1, "1.000001") == 0
+    assert soft(1, "0.5") == 3
+
+
+def test_a_soft_claim_over_an_alphabet_of_one_letter() -> None:
+    assert soft(3, "1e-30", alphabet="a") == 0
+    assert soft(3, "1e-30", alphabet="ab") == 3
