@@ -16,7 +16,8 @@ from restrict.all_lengths.bimachine import Classes, Entries
 from restrict.all_lengths.program import UNDEFINED, Look, Program
 from restrict.all_lengths.stages import Built, Layer
 from restrict.arrays import I32, I64
-from restrict.errors import ModelError, NotEstablished
+from restrict.errors import NotEstablished
+from restrict.model.lengths import SEARCHED, least_length, why_not
 from restrict.model.program import Model
 from restrict.strictjson import one_line_lists
 
@@ -34,7 +35,7 @@ def document(model: Model, built: Built, claim: dict[str, Any]) -> dict[str, Any
     return {
         "format": FORMAT,
         "model": {"name": model.name, "sha256": model.digest},
-        "n": first_length(model, 2),
+        "n": the_length(model, 2),
         "threshold": built.program.threshold,
         "period": built.program.period,
         "layers": [layer_document(layer, built.program) for layer in built.layers],
@@ -42,19 +43,19 @@ def document(model: Model, built: Built, claim: dict[str, Any]) -> dict[str, Any
     }
 
 
-def first_length(model: Model, least: int) -> int:
-    """The first length from ``least`` on at which the model is defined.
+def the_length(model: Model, least: int) -> int:
+    """The length at which the checker reads the model: the least one from ``least`` on at which it is defined.
 
     Raises:
-        NotEstablished: there is none below 10 000.
+        NotEstablished: none was found.
     """
-    for n in range(least, 10_000):
-        try:
-            model.at(n)
-        except ModelError:
-            continue
-        return n
-    raise NotEstablished(f"the model is not defined at any length from {least} to 9999")
+    n = least_length(model, least)
+    if n is None:
+        raise NotEstablished(
+            f"a proof reads the model at a length of at least {least}, and it is defined at none of "
+            f"{least} .. {least + SEARCHED - 1}{why_not(model)}"
+        )
+    return n
 
 
 def to_bytes(content: dict[str, Any]) -> bytes:

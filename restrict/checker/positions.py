@@ -25,6 +25,8 @@ from .rules import Tree, compiled
 
 MOST = 4096
 POINTS = 1 << 20
+REACH = 64
+"""A comparison of ``j - i`` with a constant may tell apart at most this many distances to each side."""
 Point = tuple[int, int, int, int, int]
 Slopes = tuple[int, ...]
 SIGNS: dict[str, Callable[[int], bool]] = {
@@ -153,6 +155,8 @@ class Analysis:
         if difference.line is not None and difference.line[1] == -difference.line[0] != 0 == difference.line[2]:
             scale, constant = difference.line[1], difference.line[3]
             reach = abs(constant) // abs(scale) + 1
+            if reach > REACH:
+                self.refuse(f"a comparison tells {reach} distances j - i apart; the limit is {REACH}")
             compare = SIGNS[sign]
             line = (0, 0, 0, 0)
             return Form(0, 1, line, lambda p: +compare(scale * p[4] + constant), frozenset((4,)), None, reach)
