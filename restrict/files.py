@@ -9,11 +9,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import monotonic, sleep
 
 from restrict.errors import ModelError, ResourceLimit, UsageError, near_files
 
 MAX_BYTES = 64 * 2**20
 """A larger file is refused."""
+PATIENCE = 2.0
+"""Seconds to wait for somebody who writes to a pipe."""
 STANDARD_INPUT = "-"
 """The name of a file that stands for standard input."""
 File = tuple[int, int] | str
@@ -41,9 +44,9 @@ def read_bytes(path: Path, regular: bool = False) -> bytes:
             raise UsageError(f"{path}: cannot read: it is not a regular file")
         content = _commands[-1].drained.get(str(path))
         if content is None:
-            with open(0 if standard else path, "rb", closefd=not standard) as file:
+            with open(0 if standard else _opened(path), "rb", closefd=not standard) as file:
                 kept = _commands[-1].read(file.fileno(), name)
-                content = file.read(MAX_BYTES + 1)
+                content = (b"" if standard else _begun(file.fileno(), name)) + file.read(MAX_BYTES + 1)
             if not kept:
                 _commands[-1].drained[str(path)] = content
     except (OSError, ValueError) as error:  # ValueError: a name that no file can have
@@ -52,6 +55,29 @@ def read_bytes(path: Path, regular: bool = False) -> bytes:
     if len(content) > MAX_BYTES:
         raise ResourceLimit(f"{name}: the file is larger than {MAX_BYTES >> 20} MiB")
     return content
+
+
+def _opened(path: Path) -> int:
+    """A descriptor for reading; the opening of a pipe does not wait for a writer."""
+    return os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+
+
+def _begun(descriptor: int, name: str) -> bytes:
+    """The first bytes of a pipe, as soon as somebody writes; nothing of other files. From then on reading waits.
+
+    Raises:
+        UsageError: nobody does for ``PATIENCE`` seconds.
+    """
+    first = b""
+    if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+        end = monotonic() + PATIENCE
+        with suppress(BlockingIOError):  # there is a writer, who has not written yet
+            while not (first := os.read(descriptor, 1 << 16)):
+                if monotonic() > end:
+                    raise UsageError(f"{name}: cannot read: nobody writes to this pipe")
+                sleep(0.01)
+    os.set_blocking(descriptor, True)
+    return first
 
 
 # ---------------------------------------------------------------- what a command reads and writes
