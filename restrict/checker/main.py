@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .account import Meter, Place, Reject, Task, short
-from .read import JSON_BYTES, folder_of, read_file, read_json
+from .read import JSON_BYTES, read_file, read_json
 
 USAGE = "usage: python -m restrict.checker MODEL CERTIFICATE [--limit STEPS]"
 STANDARD_INPUT = "-"
@@ -87,13 +87,18 @@ def arguments(argv: Sequence[str]) -> tuple[str, str, int]:
     return paths[0], paths[1], limit
 
 
+def named(path: str) -> Path:
+    """The file of an argument: standard input for ``-``."""
+    return Path("/dev/stdin" if path == STANDARD_INPUT else path)
+
+
 def check_files(argv: Sequence[str], runner: Callable[..., Any] | None = None) -> str:
     """Read and verify the two files that the arguments name; the line that says so."""
     model, certificate, limit = arguments(argv)
     names = [path if len(path) <= 300 else "..." + path[-297:] for path in (model, certificate)]
     return verify(
-        *(read_file(Path(p), Place(name), JSON_BYTES) for p, name in zip((model, certificate), names, strict=True)),
-        folder=folder_of(Path(model)),
+        *(read_file(named(p), Place(name), JSON_BYTES) for p, name in zip((model, certificate), names, strict=True)),
+        folder=Path(model).parent if Path(model).is_file() else Path(),  # from a pipe: the working folder
         model_name=names[0],
         certificate_name=names[1],
         limit=limit,

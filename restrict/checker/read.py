@@ -224,17 +224,11 @@ def mask_of(bounds: Bounds) -> int:
 
 
 def read_file(path: Path, place: Place, most: int, regular: bool = False) -> bytes:
-    """The bytes of a file, a pipe or (``-``) standard input, or the first ``most + 1`` of a larger one."""
+    """The bytes of a file, or the first ``most + 1`` of a larger one."""
     try:
         if regular and not stat.S_ISREG(path.stat().st_mode):
             unreadable(place, "not a regular file")
-        standard = not regular and str(path) == "-"
-        with open(0 if standard else path, "rb", closefd=not standard) as file:
+        with open(path, "rb") as file:
             return file.read(most + 1)
     except (OSError, ValueError) as error:
         unreadable(place, getattr(error, "strerror", None) or "not a usable path")
-
-
-def folder_of(model: Path) -> Path:
-    """Where the tensor files of a model lie: beside it, or in the working folder if it comes from a pipe."""
-    return model.parent if model.is_file() else Path()

@@ -60,6 +60,7 @@ def _verified(
     """The trusted checker's line about a model that may be built in; files are read as the checker reads them."""
     from restrict.certificate.check import trusted_check
     from restrict.checker.account import Place, Reject
+    from restrict.checker.main import named
     from restrict.checker.read import JSON_BYTES, read_file
     from restrict.errors import ModelError, UsageError
     from restrict.files import is_regular
@@ -68,8 +69,8 @@ def _verified(
     name = name if len(name) <= LONGEST_NAME else "..." + name[3 - LONGEST_NAME :]
     try:
         source = Path(model) if built_in is None and is_regular(model) else None
-        program = built_in if built_in is not None else read_file(Path(model), Place(model), JSON_BYTES)
-        content = read_file(certificate, Place(name), JSON_BYTES)
+        program = built_in if built_in is not None else read_file(named(model), Place(model), JSON_BYTES)
+        content = read_file(named(str(certificate)), Place(name), JSON_BYTES)
     except Reject as reject:
         raise (UsageError if reject.code == 2 else ModelError)(str(reject)) from None
     return trusted_check(program, content, source, name, limit, runner)
