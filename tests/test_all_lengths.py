@@ -169,7 +169,7 @@ DECLINED = [
     ("j * k", "tie rule"),
     ("j == n // 2", "share of n"),
     ("i - j + 3 * k", "weighs j against the key"),
-    ("abs(i - j)", "distance"),
+    ("abs(i - j)", "compares positions with each other"),
 ]
 
 
