@@ -35,7 +35,7 @@ def document(model: Model, built: Built, claim: dict[str, Any]) -> dict[str, Any
     return {
         "format": FORMAT,
         "model": {"name": model.name, "sha256": model.digest},
-        "n": the_length(model, 2),
+        "n": first_length(model, spoken_of(model, claim)),
         "threshold": built.program.threshold,
         "period": built.program.period,
         "layers": [layer_document(layer, built.program) for layer in built.layers],
@@ -43,8 +43,18 @@ def document(model: Model, built: Built, claim: dict[str, Any]) -> dict[str, Any
     }
 
 
-def the_length(model: Model, least: int) -> int:
-    """The length at which the checker reads the model: the least one from ``least`` on at which it is defined.
+def spoken_of(model: Model, claim: dict[str, Any]) -> int:
+    """The least length at which the checker may read the model: one about which the claim says something.
+
+    For a word that is its own length, and for other claims their ``from``.
+    """
+    if "word" in claim:
+        return max(2, len(claim["word"]) + len(model.markers))
+    return max(2, int(claim.get("from", 0)))
+
+
+def first_length(model: Model, least: int) -> int:
+    """The first length from ``least`` on at which the model is defined.
 
     Raises:
         NotEstablished: none was found.
