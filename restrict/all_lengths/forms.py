@@ -26,6 +26,7 @@ from math import lcm
 import numpy as np
 
 from restrict.arrays import I64
+from restrict.checker.positions import REACH
 from restrict.errors import quote
 from restrict.model.expr import Expr, name
 from restrict.model.rules import evaluate
@@ -249,6 +250,8 @@ def _sign(expr: Expr, difference: Form) -> Wave:
     if isinstance(difference, Linear) and difference.i == -difference.j and difference.i and not difference.n:
         scale, constant = difference.j, difference.constant
         reach = abs(constant) // abs(scale) + 1
+        if reach > REACH:
+            raise _decline(expr, f"tells {reach} distances j - i apart; the limit is {REACH}")
         return Wave(0, 1, (0, 0, 0, 0), lambda env: np.sign(scale * env["d"] + constant), reach, frozenset({"d"}))
     d = wave(difference)
     if d.finite:
