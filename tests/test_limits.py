@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 import restrict
 from restrict.all_lengths.automaton import automaton
-from restrict.checker.positions import REACH
+from restrict.all_lengths.forms import REACH
 from restrict.cli.main import cli
 from restrict.errors import ResourceLimit, RestrictError, UsageError
 from restrict.force.cases import find_tree

@@ -26,7 +26,6 @@ from math import lcm
 import numpy as np
 
 from restrict.arrays import I64
-from restrict.checker.positions import REACH
 from restrict.errors import quote
 from restrict.model.expr import Expr, name
 from restrict.model.rules import evaluate
@@ -35,6 +34,8 @@ Env = Mapping[str, I64]
 COORDINATES = ("p", "s", "p2", "s2")
 MAX_CLASSES = 4096
 MAX_BLOCK = 1 << 20
+REACH = 64
+"""A window of more distances would need as many heads, and has too many states for any but the smallest program."""
 
 
 class Declined(Exception):

@@ -23,7 +23,7 @@ from .rules import Tree, compiled
 
 MOST = 4096
 POINTS = 1 << 20
-REACH = 64
+REACH = 1024
 """A comparison of ``j - i`` with a constant may tell apart at most this many distances to each side."""
 FLAT = (0, 0, 0, 0)
 Point = tuple[int, int, int, int, int]
