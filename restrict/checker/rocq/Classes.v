@@ -41,8 +41,6 @@ Lemma same_spec c c' : same c c' = true <-> c = c'.
 Proof. destruct c, c'; cbn; split; congruence. Qed.
 Lemma set_same x c z : at_ (set x c z) c = z.
 Proof. destruct c; reflexivity. Qed.
-Lemma set_other x c c' z : c <> c' -> at_ (set x c z) c' = at_ x c'.
-Proof. intros H. cbn. destruct (same c c') eqn:E; auto. apply same_spec in E. congruence. Qed.
 Lemma natural_set x c z : natural x -> 0 <= z -> natural (set x c z).
 Proof. intros N Z0 c'. cbn. destruct (same c c'); auto. Qed.
 
@@ -112,9 +110,6 @@ Proof.
 Qed.
 
 (** ** Lemmas 1 to 3: lines, common classes, sums *)
-
-Lemma number_form T P R z : 0 < P -> 0 <= T -> 0 <= R -> form T P R none (fun _ => z).
-Proof. intros. constructor; auto. intros. unfold none. lia. Qed.
 
 (** Both ways to read n. *)
 Lemma line_form a b c e (left : bool) : form 0 1 0
