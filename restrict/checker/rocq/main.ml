@@ -35,7 +35,7 @@ let weights s =
     | RMap (_, _, ops) -> weight ops | RHead (_, _, _, _, _, _, _, ops) -> weight ops) s.s_rules)
 
 let allow s lines left =
-  let p = fast_program s and weights = weights s and tables = tables_of lines s.s_length in
+  let p = program_of s and weights = weights s and tables = tables_of lines s.s_length in
   let vars = Array.of_list p.vars in
   let row r = match PositiveMap.find (Z.succ_big_int r) tables.t_rows with Some r -> r | None -> raise Limit in
   let seen h i = Z.max_big_int Z.zero_big_int (Z.sub_big_int (end_visible p h.h_mask i) (first_visible h.h_mask i)) in
@@ -93,3 +93,4 @@ let () =
   | Stack_overflow | Out_of_memory -> fail 5 "out of memory or stack"
   | Sys.Break -> fail 130 "interrupted"
   | Sys_error text -> fail 2 text
+  | e -> fail 1 ("a bug, please report it: " ^ Printexc.to_string e)

@@ -13,7 +13,7 @@ let check what b = if not b then bad what
 let digits w = String.length w - if w <> "" && w.[0] = '-' then 1 else 0
 let big w =
   check "expected an integer of at most 20 digits" (digits w >= 1 && digits w <= 20);
-  try Z.big_int_of_string w with _ -> bad "expected an integer of at most 20 digits"
+  try Z.big_int_of_string w with Failure _ | Invalid_argument _ -> bad "expected an integer of at most 20 digits"
 let int w =
   check "expected a number" (digits w >= 1 && digits w <= 12);
   match int_of_string_opt w with Some k -> k | None -> bad "expected a number"
@@ -93,11 +93,11 @@ let read_program text =
   let variable w = id domains.count w in
   each (function
     | "tensor" :: l ->
-      check "tensors come first" (rules.count = 0); nonempty l; add tensors (List.map big l)
+      check "tensors come first" (rules.count = 0); nonempty l; add tensors (Printer.map big l)
     | "map" :: d :: k :: l ->
       let k = id (List.length l + 1) k in
       let args, code = take k l in
-      let rule = RMap (domain d, List.map variable args, read_code tensors.count (k + 1) code) in
+      let rule = RMap (domain d, Printer.map variable args, read_code tensors.count (k + 1) code) in
       add rules rule; add domains (domain d)
     | "head" :: d :: q :: k :: v :: m :: left :: default :: code ->
       let rule = RHead (domain d, none_or variable q, none_or variable k, variable v, masks.(id 5 m), id 2 left = 1,
@@ -112,8 +112,13 @@ let read_program text =
 
 (* Proofs *)
 
-let rec pairs = function a :: b :: l -> (a, b) :: pairs l | [] -> [] | _ -> bad "a number is missing"
-let rec triples = function a :: b :: c :: l -> (a, b, c) :: triples l | [] -> [] | _ -> bad "a number is missing"
+let pairs l =
+  let rec go done_ = function a :: b :: l -> go ((a, b) :: done_) l | [] -> List.rev done_ | _ -> bad "a number is missing" in
+  go [] l
+let triples l =
+  let rec go done_ = function
+    | a :: b :: c :: l -> go ((a, b, c) :: done_) l | [] -> List.rev done_ | _ -> bad "a number is missing" in
+  go [] l
 
 let read_tree boxes words =
   let rec one = function
@@ -124,7 +129,7 @@ let read_tree boxes words =
       if m > 0 then begin
         check "the tree is not complete" (m <= List.length l);
         let bs, l = take m l in
-        (End (List.map (id boxes) bs), l)
+        (End (Printer.map (id boxes) bs), l)
       end else match l with
         | b :: l -> let b = id boxes b in let ts, l = several (-m) l in (Branch (b, ts), l)
         | [] -> bad "the tree is not complete"
@@ -141,7 +146,7 @@ let read_proof s text =
     | [ "restrict-kernel/1"; d ] when hex_digest d -> d
     | _ -> bad "expected restrict-kernel/1 DIGEST" in
   let n = Z.int_of_big_int s.s_length and symbols = Z.int_of_big_int s.s_symbols in
-  let p = fast_program s in
+  let p = program_of s in
   let vars = Array.of_list p.vars in
   let sets = things () and runs = things () and rows = things () and boxes = things () in
   let dfas = things () and texts = things () and body = things () in
@@ -164,12 +169,12 @@ let read_proof s text =
   let inside v k = check "a value is outside the domain" (below (Checker.domain p v) k); k in
   let queries h = match vars.(h) with HeadVar { h_query = Some q; _ } -> Checker.domain p q | _ -> Z.unit_big_int in
   let read_runs l =
-    let l = List.map (fun (a, b) -> interval a b) (pairs l) in
+    let l = Printer.map (fun (a, b) -> interval a b) (pairs l) in
     ignore (List.fold_left (fun last (a, b) -> check "runs increase and do not touch" (a > last); b) (-1) l);
-    List.map (fun (a, b) -> (Z.big_int_of_int a, Z.big_int_of_int b)) l in
+    Printer.map (fun (a, b) -> (Z.big_int_of_int a, Z.big_int_of_int b)) l in
   let read_box l =
     let last = ref 0 in
-    List.map (fun (a, b, k) ->
+    Printer.map (fun (a, b, k) ->
       let a, b = interval a b in
       let k = set k in
       check "the runs of a box increase" (a >= !last);
@@ -177,20 +182,20 @@ let read_proof s text =
       check "a set of a box has something that is no symbol" (below s.s_symbols k);
       last := b;
       ((Z.big_int_of_int a, Z.big_int_of_int b), k)) (triples l) in
-  let rec entries = function
+  let rec entries done_ = function
     | u :: r :: f :: l :: o :: rest ->
       let e = { e_query = least 0 u; e_row = number_of_id rows.count r; e_witness = position f; e_least = big l;
                 e_only = none_or (least 0) o } in
-      e :: entries rest
-    | [] -> []
+      entries (e :: done_) rest
+    | [] -> List.rev done_
     | _ -> bad "a number is missing" in
   let read_word l =
-    let l = List.map (fun (c, a) -> (between 1 (n + 1) c, between 0 symbols a)) (pairs l) in
+    let l = Printer.map (fun (c, a) -> (between 1 (n + 1) c, between 0 symbols a)) (pairs l) in
     let rec apart = function (_, a) :: ((_, b) :: _ as l) -> check "equal symbols are counted together" (a <> b); apart l | _ -> () in
     apart l;
     check "a word has a symbol for each position without marker"
       (List.fold_left (fun t (c, _) -> t + c) 0 l = n - Bool.to_int s.s_start - Bool.to_int s.s_end);
-    List.map (fun (c, a) -> (Z.big_int_of_int c, Z.big_int_of_int a)) l in
+    Printer.map (fun (c, a) -> (Z.big_int_of_int c, Z.big_int_of_int a)) l in
   let conclude c = check "a conclusion stands last" (match !ends, c with
     | [], `Refutes _ -> false | [], _ -> true
     | [ `Claim _ ], `Refutes _ -> true
@@ -201,7 +206,7 @@ let read_proof s text =
   let step_with t x l = add t x; step l in
   each (function
     | "set" :: l ->
-      nonempty l; let l = List.map (least 0) l in increasing l; step_with sets l (LSet l)
+      nonempty l; let l = Printer.map (least 0) l in increasing l; step_with sets l (LSet l)
     | "runs" :: l -> step_with runs () (LRuns (read_runs l))
     | [ "row"; h; i; u; sc; q; r ] ->
       let h = head h in
@@ -213,13 +218,13 @@ let read_proof s text =
       let v = map v in
       step (LMap (context c, v, position i, inside v (set k), run r))
     | "head" :: c :: h :: i :: k :: r :: l ->
-      let es = entries l in
-      increasing (List.map (fun e -> e.e_query) es);
+      let es = entries [] l in
+      increasing (Printer.map (fun e -> e.e_query) es);
       let h = head h in
       step (LHead (context c, h, position i, inside h (set k), run r, es))
     | "case" :: c :: v :: i :: q :: k :: r :: kids ->
       nonempty kids;
-      let kids = List.map context kids in
+      let kids = Printer.map context kids in
       increasing kids;
       let at = between 0 n q in
       check "a marker is asked" (unmarked at (at + 1));
@@ -231,7 +236,7 @@ let read_proof s text =
         (states <= List.length l && List.length l = states * symbols);
       let k = set a in
       check "no state" (below (Z.big_int_of_int states) k);
-      step_with dfas () (LDfa (Z.big_int_of_int states, number_of_id states st, k, List.map (number_of_id states) l))
+      step_with dfas () (LDfa (Z.big_int_of_int states, number_of_id states st, k, Printer.map (number_of_id states) l))
     | "word" :: l -> step_with texts () (LWord (read_word l))
     | [ "claim"; c; i; f; k; v; r ] -> conclude (`Claim (context c, position i, count f, count k, set v, run r))
     | [ "refutes"; m; w; d ] ->
@@ -248,6 +253,6 @@ let read_proof s text =
     | [ `Claim (c, i, f, k, v, r) ] -> Claim (c, i, f, k, v, r)
     | [ `Claim (c, i, f, k, v, r); `Refutes (m, w, d) ] -> Refutes (c, i, f, k, v, r, m, w, d)
     | [ `All (c, f, k) ] -> AtEvery (c, f, k)
-    | `Bound _ :: _ as l -> LowerBound (List.map (function `Bound u -> u | _ -> bad "a conclusion stands last") l)
+    | `Bound _ :: _ as l -> LowerBound (Printer.map (function `Bound u -> u | _ -> bad "a conclusion stands last") l)
     | _ -> bad "a conclusion is missing" in
   (digest, listed body, conclusion)
