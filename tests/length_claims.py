@@ -100,7 +100,7 @@ def true_claim(rng: Generator, subject: Subject) -> Document:
         makers += [recognises_claim, differs_claim, lengths_claim]
         makers += [other_language_claim] if len(subject.model.alphabet) == 2 else []
     for _ in range(20):
-        claim = makers[int(rng.integers(len(makers)))](rng, subject, first)
+        claim: Document | None = makers[int(rng.integers(len(makers)))](rng, subject, first)
         if claim is not None:
             return claim
     return computes_claim(rng, subject, first)
@@ -163,11 +163,11 @@ def member(language: Document, word: tuple[str, ...]) -> bool:
     if name == "majority":
         return 2 * ones > n
     if name == "anbn":
-        return bits == [0] * (n - ones) + [1] * ones and 2 * ones == n
+        return bool(bits == [0] * (n - ones) + [1] * ones and 2 * ones == n)
     if name == "palindromes":
-        return bits == bits[::-1]
+        return bool(bits == bits[::-1])
     height = [sum(1 - 2 * b for b in bits[:t]) for t in range(n + 1)]
-    return min(height) == 0 == height[-1] and max(height) <= language.get("depth", n)
+    return bool(min(height) == 0 == height[-1] and max(height) <= language.get("depth", n))
 
 
 def forcing_claim(rng: Generator, subject: Subject, first: int) -> Document | None:

@@ -171,7 +171,7 @@ def moving(draft: Draft, names: Mapping[str, Range]) -> Phrase:
     rng, ranges = draft.rng, draft.ranges(["i", "j", "n"])
     i, j, n = (named(name, *ranges[name]) for name in "ijn")
     forms = (j, j, apply(rng, "neg", j), apply(rng, "-", n, j), apply(rng, "-", i, j), apply(rng, "+", j, i))
-    by = draft.pick((*forms, apply(rng, "*", constant(2), j), apply(rng, "-", j, n)))
+    by: Phrase = draft.pick((*forms, apply(rng, "*", constant(2), j), apply(rng, "-", j, n)))
     if draft.chance(0.25):
         step = apply(rng, "*", constant(2 + draft.below(2)), by)
         return apply(rng, "+", step, bounded(rng, values(draft, names), 2))
@@ -251,9 +251,9 @@ def add_head(draft: Draft, name: str, placed: float, near: float, wild: float) -
         key = "position"
     if draft.chance(0.1 * wild):
         value = "position"
-    score = order_score(draft, query, key, placed, near, wild)
-    score = score.text if isinstance(score, Phrase) else score
-    head = {"name": name, "kind": "head", "query": query, "key": key, "value": value, "score": score}
+    found = order_score(draft, query, key, placed, near, wild)
+    head: Model = {"name": name, "kind": "head", "query": query, "key": key, "value": value}
+    head["score"] = found.text if isinstance(found, Phrase) else found
     finished(draft, head, draft.pick(MASKS) if draft.chance(0.9) else None, 0.3 * wild)
 
 
