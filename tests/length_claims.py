@@ -161,7 +161,7 @@ def member(language: Document, word: tuple[str, ...]) -> bool:
     bits = [language["alphabet"].index(a) for a in word]
     name, n, ones = language["name"], len(bits), sum(bits)
     if name == "majority":
-        return 2 * ones > n
+        return bool(2 * ones > n)
     if name == "anbn":
         return bool(bits == [0] * (n - ones) + [1] * ones and 2 * ones == n)
     if name == "palindromes":
