@@ -92,7 +92,7 @@ def test_the_set_of_wrong_lengths_is_that_of_all_words() -> None:
     rng, compared = np.random.default_rng(4), 0
     language = named("regex[ab]:(ab)*")
     assert isinstance(language, Regular)
-    for _ in range(15):
+    for _ in range(25):
         model = loads(json.dumps(accepted_model(rng)).encode())
         if model.output.position == "every":
             continue
