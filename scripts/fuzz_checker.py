@@ -26,6 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -191,6 +192,7 @@ def chunk(place: Place) -> tuple[str, Tally]:
     name, seed, number, size = place
     kind, tally, start = kinds()[name], Tally(), time.process_time()
     signal.signal(signal.SIGALRM, alarm)
+    warnings.simplefilter("ignore", SyntaxWarning)  # Python's, of texts such as "0if k else 1" that a judge parses
     fast.LONG = 1  # every row by the kernels
     rng = np.random.default_rng([20261122, sorted(kinds()).index(name), seed, number])
     pool = [kind.original(rng) for _ in range(2 + size // kind.each)]

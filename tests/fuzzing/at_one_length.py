@@ -130,12 +130,12 @@ def errors(found: Meaning, inputs: list[Word], where: int, language: Document, i
 
 def member(language: Document, word: list[str]) -> bool:
     """Whether a word is in a language of docs/format.md, by its definition."""
-    numbers = [language["alphabet"].index(a) for a in word]
+    numbers: list[int] = [language["alphabet"].index(a) for a in word]
     if "transitions" in language:
         state = language["start"]
         for a in numbers:
             state = language["transitions"][state][a]
-        return state in language["accept"]
+        return bool(state in language["accept"])
     name, n, ones = language["name"], len(numbers), sum(a == 1 for a in numbers)
     if name == "parity":
         return ones % 2 == 1
@@ -146,7 +146,7 @@ def member(language: Document, word: list[str]) -> bool:
     if name == "palindromes":
         return numbers == numbers[::-1]
     if name == "dyck":
-        return nested(numbers, language.get("depth", n))
+        return nested(numbers, int(language.get("depth", n)))
     kinds = range(len(language["alphabet"]) // 2)
     return all(nested([a for a in numbers if a // 2 == kind], n) for kind in kinds)
 
