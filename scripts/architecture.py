@@ -36,6 +36,7 @@ LEVELS: tuple[tuple[str, ...], ...] = (
     ("optimum",),
     ("force",),
     ("cover",),
+    ("trial",),
     ("certificate",),
     ("abstract",),
     ("logic", "importers"),

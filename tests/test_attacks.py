@@ -54,7 +54,6 @@ def test_an_attack_gets_an_answer_within_the_limits(name: str) -> None:
 
 
 SOFT = {
-    "F2_decimal_literal": 3,  # false: the scale denotes 100, and a double makes 0 of it
     "R_soft_epsilon": 4,
     "R_soft_norm": 4,
     "R_soft_pivots": 3,

@@ -242,7 +242,7 @@ def test_all_names_of_the_check_refuse_the_same(case: str, capsys: pytest.Captur
 
 def test_a_false_claim_about_a_decimal_literal_is_not_established() -> None:
     """The scale denotes 100. Read through a double it was 0, and the claim was verified."""
-    files = [CORPUS / "attacks" / f"F2_decimal_literal.{kind}" for kind in ("m.safetensors", "c.json")]
+    files = [CORPUS / "false" / f"F2_decimal_literal.{kind}" for kind in ("safetensors", "c.json")]
     with pytest.raises(Reject, match="the margin is bounded by") as caught:
         checker.verify(*(path.read_bytes() for path in files))
     assert caught.value.code == 3

@@ -19,7 +19,7 @@ CASES = 6
 """Tokens that a position is split by; with a larger alphabet, their hull is taken."""
 WIDE = 1 << 288
 """Numbers in a layer are below ``2^160``, so that a product is a step."""
-EXP, BISECTION = 60, 70
+EXP, BISECTION = 60, 40
 """Steps of an exponential, and of bisecting both ends of one coordinate by one case."""
 BYTES = 240
 """What an entry of a set takes at most, and lists with it."""
@@ -187,4 +187,4 @@ class Run:
         self.meter.fits(sets * ((dk + dv + 4 * self.d) * BYTES + 1500))
         self.meter.charge(sets * ((dk + dv) * (3 * self.d + 20) + 20) + sum(counts[i] for i in rows) * 40 * self.d)
         self.meter.charge(sum(counts[i] for i in rows) * 4 * (dk + dv) * self.d)
-        self.meter.charge(asked * (12 * dk + (20 + BISECTION) * dv + 6 * EXP))
+        self.meter.charge(asked * (12 * dk + (20 + BISECTION) * dv + 4 * EXP))
