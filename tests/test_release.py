@@ -44,9 +44,11 @@ def test_dependence_on_demand_is_that_of_the_run_over_all_nodes() -> None:
     """On random programs with all kinds of variables: the same D, by the cone that it gives, and no more than a bound
     exactly where D is larger."""
     rng, looked, refused = np.random.default_rng(0), 0, 0
-    for seed in range(40):
+    for seed in range(240):
         draw = np.random.default_rng(seed)
         document = generator.random_program(draw)
+        if document["output"]["variable"] == "token":
+            continue  # one position, whatever the bound is: nothing is searched there
         n = generator.random_length(draw, document)
         model = loads(json.dumps(document).encode())
         instance = model.at(n)
