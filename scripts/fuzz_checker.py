@@ -57,6 +57,8 @@ COLUMNS = (
 )
 """What can become of a mutant; the last four are failures."""
 NAMES = {"exit 2": "unreadable", "exit 3": "not established", "exit 4": "malformed", "exit 5": "limit"}
+SCRATCH = "/dev/shm" if Path("/dev/shm").is_dir() else None
+"""Where tensor files are written: in memory, where the system has such a folder."""
 Place = tuple[str, int, int, int]
 """The kind, the seed, the number of a chunk, and how many mutants it has."""
 
@@ -196,7 +198,7 @@ def chunk(place: Place) -> tuple[str, Tally]:
     fast.LONG = 1  # every row by the kernels
     rng = np.random.default_rng([20261122, sorted(kinds()).index(name), seed, number])
     pool = [kind.original(rng) for _ in range(2 + size // kind.each)]
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=SCRATCH) as folder:
         for original in pool:
             column, wrong = outcome(original, kind, Path(folder))
             tally.counts["originals"] += 1

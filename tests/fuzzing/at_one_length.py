@@ -6,6 +6,7 @@ import json
 import tempfile
 from collections import Counter
 from collections.abc import Callable
+from functools import lru_cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -22,12 +23,16 @@ RESTRICTIONS = 1_500
 
 def subject(trial: Trial) -> Meaning:
     """The model's meaning, its tensor files read."""
-    if not trial.files:
-        return meaning(trial.model)
+    return with_files(trial.model, trial.files) if trial.files else meaning(trial.model)
+
+
+@lru_cache(256)
+def with_files(model: bytes, files: tuple[tuple[str, bytes], ...]) -> Meaning:
+    """The meaning of a model with tensor files."""
     with tempfile.TemporaryDirectory() as folder:
-        for name, content in trial.files:
+        for name, content in files:
             (Path(folder) / name).write_bytes(content)
-        return Meaning(naive.inline(json.loads(trial.model), Path(folder)))
+        return Meaning(naive.inline(json.loads(model), Path(folder)))
 
 
 def judged(trial: Trial, truth: Callable[[Meaning, Document], bool | None]) -> Verdict:
