@@ -282,9 +282,10 @@ def table(totals: dict[str, Tally], seconds: float) -> str:
     total = joined(totals)
     failures, refused, broken = (len(total.failures), *(total.counts[key] for key in ORIGINALS[1:]))
     lines.append(
-        f"{failures} failures in {total.mutants()} mutants of {total.counts['originals']} originals ({refused} "
-        f"refused; the engine broke off {broken} times), {seconds:.0f} s; the slowest took {total.slowest:.2f} s; at most {total.largest >> 20} MiB"
+        f"{failures} failures in {total.mutants()} mutants of {total.counts['originals']} originals ({refused}"
     )
+    lines[-1] += f" refused; the engine broke off {broken} times), {seconds:.0f} s; "
+    lines[-1] += f"the slowest took {total.slowest:.2f} s; at most {total.largest >> 20} MiB"
     return "\n".join(lines)
 
 
