@@ -45,8 +45,11 @@ from restrict.certificate import fast  # noqa: E402 # after the path is set
 from restrict.checker import main as checker  # noqa: E402
 from restrict.checker.account import Reject  # noqa: E402
 from restrict.checker.main import verify  # noqa: E402
+from tests import naive  # noqa: E402
+from tests.fuzzing.at_one_length import with_files  # noqa: E402
 from tests.fuzzing.changes import spots  # noqa: E402
 from tests.fuzzing.kinds import Kind, Trial, kinds, read, sealed, write  # noqa: E402
+from tests.fuzzing.meaning import compiled, meaning  # noqa: E402
 
 CHUNK, SECONDS, MEMORY, LIMIT = 1000, 8.0, 1 << 30, 400_000
 COMPARED, ALONE = 20, 2000
@@ -209,6 +212,8 @@ def chunk(place: Place) -> tuple[str, Tally]:
         for turn in range(size):
             one_mutant(kind, kind.mutant(rng, pool), Path(folder), number * size + turn, tally)
     tally.largest, tally.seconds = peak(), time.process_time() - start
+    for known in (naive.parse, naive.names_of, meaning, with_files, compiled):
+        known.cache_clear()  # millions of expressions would be kept
     return name, tally
 
 
