@@ -158,7 +158,7 @@ def lengths_claim(rng: Generator, subject: Subject, first: int) -> Document | No
 
 def member(language: Document, word: tuple[str, ...]) -> bool:
     """Whether a word is in a language of two symbols, by its definition."""
-    bits = [language["alphabet"].index(a) for a in word]
+    bits: list[int] = [language["alphabet"].index(a) for a in word]
     name, n, ones = language["name"], len(bits), sum(bits)
     if name == "majority":
         return bool(2 * ones > n)
