@@ -1,0 +1,9 @@
+(** What the theorems assume: nothing (`make check` reads this). *)
+From R Require Import Defined Fast Main Classes.
+Print Assumptions verified_is_true.
+Print Assumptions forcing_number_is_true.
+Print Assumptions check_source_sound.
+Print Assumptions val_same.
+Print Assumptions classes_sound.
+Print Assumptions covered_sound.
+Print Assumptions covered_classes.
