@@ -38,6 +38,7 @@ MAKERS = (
     "fuzz_",
     "growth_",
     "golden_",
+    "all_lengths_",
 )
 """How the names of scripts that make figures and tables begin."""
 
@@ -93,6 +94,8 @@ KNOWN = (
         "fuzz-checker", "fuzz_checker", ("--mutants 100000 --seed 20261122 --jobs 2 --folder {folder}",),
         "--kind certificate --kind forces --mutants 50 --folder {folder}",
     ),
+    Entry("all-lengths-sweep", "all_lengths_sweep", ("--programs 20000 --seed 7 --jobs 2 --folder {folder}",),
+          "--programs 40 --folder {folder}"),
     Entry("fuzz-cli", "fuzz_cli", ("--lines 10000 --seed 31",), "--lines 3"),
     Entry("soft", "bench_soft", ("triples", "usual", "parity", "restrictions", "influence"), "--quick triples"),
     Entry("simulate", "bench_simulate", ("dyck", "long", "sharp", "growth"), "dyck --length 4 --count 2"),

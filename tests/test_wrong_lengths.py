@@ -85,9 +85,9 @@ def claim_of(automaton: Moore, language: Language, markers: int) -> tuple[dict[s
 
 def checked(claim: dict[str, Any], automaton: Moore, language: Language, markers: int) -> str:
     """The trusted checker's own test."""
-    known = Checked(spelled(language), Place("proof"))
-    order = [known.symbols[a] for a in automaton.alphabet]
     meter = Meter(10**9)
+    known = Checked(spelled(language), Place("proof"), meter)
+    order = [known.symbols[a] for a in automaton.alphabet]
     walked = Walked(automaton.delta.tolist(), automaton.label.tolist(), order)
     return check_lengths(claim, Place("proof"), wrong_lengths(walked, known, meter), markers)
 

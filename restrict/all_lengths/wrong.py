@@ -216,10 +216,11 @@ def equations_of(automaton: Moore, document: dict[str, Any]) -> Wrong:
         raise ResourceLimit(f"the set of lengths is not computed for {document['unchecked']}; the first one is known")
     names = [automaton.labels[int(v)] for v in automaton.label]
     said = [0 if name == "reject" else 1 if name == "accept" else 2 for name in names]
-    language = Checked(document, Place("language"))
+    meter = Meter(MAX_STEPS)
+    language = Checked(document, Place("language"), meter)
     order = [language.symbols[a] for a in automaton.alphabet]
     try:
-        return equations(Walked(automaton.delta.tolist(), said, order), language, Meter(MAX_STEPS))
+        return equations(Walked(automaton.delta.tolist(), said, order), language, meter)
     except Reject:
         raise ResourceLimit(_too_large(automaton)) from None
 

@@ -100,7 +100,7 @@ class Claim:
         if "language" in self.fields:
             if self.program.model.accept is None or self.program.model.every:
                 unproved(place, "a model recognises a language if its output has 'accept' at the last position")
-            self.language = Language(self.fields["language"], place.key("language"))
+            self.language = Language(self.fields["language"], place.key("language"), self.meter)
             if set(self.language.symbols) != set(self.alphabet):
                 malformed(place.key("language").key("alphabet"), "not the symbols of the model")
         if "machine" in self.fields:
@@ -153,6 +153,7 @@ class Claim:
 
     def word(self) -> tuple[list[int], int]:
         """The word as symbol indices, and the model's label at its end."""
+        self.meter.charge(2 * len(self.fields["word"]))
         state, out = self.reader.start, []
         for a in self.fields["word"]:
             if a not in self.alphabet:

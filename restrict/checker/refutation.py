@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import product
 from typing import Any
 
-from .account import LARGEST, Place, Task, malformed, unproved
+from .account import LARGEST, Meter, Place, Task, malformed, unproved
 from .formats import Certificate, symbols
 from .kernel import decide
 from .read import Maybe, anything, integer, integers, listing, record, runs_of, string, thing
@@ -120,11 +120,11 @@ class Automaton:
 class Language:
     """A language of docs/format.md over the model's alphabet; words are indices into ``symbols``."""
 
-    def __init__(self, value: Any, place: Place) -> None:
+    def __init__(self, value: Any, place: Place, meter: Meter) -> None:
         self.automaton: Automaton | None = None
         self.depth = LARGEST
         if "transitions" in value:
-            self.read_automaton(value, place)
+            self.read_automaton(value, place, meter)
             return
         if "unchecked" in value:
             malformed(place, "only the process that has this language can check this")
@@ -146,9 +146,10 @@ class Language:
             self.depth = fields["depth"]
             self.text += f":depth={self.depth}"
 
-    def read_automaton(self, value: Any, place: Place) -> None:
+    def read_automaton(self, value: Any, place: Place, meter: Meter) -> None:
         """A language given as a complete deterministic automaton."""
         fields = record(value, DFA, place)
+        meter.charge(6 * len(fields["transitions"]))
         self.symbols, at = fields["alphabet"], place.key("transitions")
         states = len(fields["transitions"])
         moves = [integers(0, states - 1)(row, at.item(q)) for q, row in enumerate(fields["transitions"])]
@@ -178,7 +179,7 @@ class Refutation:
     def read(self) -> None:
         """The language and the two words, once the certificate is read."""
         place, certificate = self.top.key("language"), self.certificate
-        self.language = Language(self.fields["language"], place)
+        self.language = Language(self.fields["language"], place, self.meter)
         self.model = certificate.model
         if set(self.language.symbols) != set(self.model.alphabet):
             malformed(place.key("alphabet"), "not the symbols of the model")
