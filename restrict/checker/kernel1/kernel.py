@@ -168,7 +168,7 @@ class Kernel:
     def block_below(self, row: Row, head: Head, code: Code, block: range) -> bool:
         """Whether all pairs at some positions are below the bar, whatever the word is."""
         marked = {j: w for j, w in self.program.markers.items() if head.key == TOKEN and j in block}
-        places = [j for j in block if j not in marked]
+        places = [j for j in block if j not in marked] if marked else list(block)
         keys: Sequence[Register] = range(self.program.symbols if head.key == TOKEN else self.keys_of(head))
         placed = code.given({2: places})
         scored = ((places, placed.value({3: places if head.key == POSITION else w})) for w in keys if places)

@@ -81,7 +81,7 @@ OPERATIONS: dict[str, tuple[int, Callable[..., int], Callable[..., Span]]] = {
     "h": (1, lambda a: a >> 1, corners(lambda a: a >> 1)),
     "m": (2, operator.xor, lambda a, b: (0, BITS)),
 }
-"""How many registers an operation reads, its value (of a round of the hash, the first step), and its interval."""
+"""How many registers an operation reads, its value (of ``m`` see ``mixed``), and its interval."""
 
 
 def each(function: Callable[..., int], *operands: Register) -> Register:
@@ -91,8 +91,9 @@ def each(function: Callable[..., int], *operands: Register) -> Register:
     return list(map(function, *(x if isinstance(x, list) else repeat(x) for x in operands)))
 
 
-def mixed(state: Register) -> Register:
-    """The rest of a round of the hash, on 64 bits; modulo 2^64 it does not matter when numbers are cut."""
+def mixed(a: Register, b: Register) -> Register:
+    """One round of the hash on 64 bits; modulo 2^64 it does not matter when numbers are cut."""
+    state = a if isinstance(b, int) and b == 0 else each(operator.xor, a, b)
     if isinstance(state, list):
         return [(x := v * MULTIPLIER & BITS) ^ x >> 32 for v in state]
     x = state * MULTIPLIER & BITS
@@ -120,8 +121,8 @@ class Code(NamedTuple):
         known, rest = {**self.known, **values}, []
         for step in self.rest:
             if all(register in known for register in step.reads):
-                value = each(step.function, *(known[register] for register in step.reads))
-                known[step.made] = mixed(value) if step.sign == "m" else value
+                operands = [known[register] for register in step.reads]
+                known[step.made] = mixed(*operands) if step.sign == "m" else each(step.function, *operands)
             else:
                 rest.append(step)
         return Code(known, rest, self.result)
