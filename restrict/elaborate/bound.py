@@ -50,11 +50,13 @@ def bound_lines(bound: Bound, instance: Instance, digest: str) -> Writer:
         for said in known.statements:
             writer.statement(number, said)
         writer.statement(number, Statement(LABEL, bound.position, tuple(sorted(labels[number])), None))
+    conclusion: list[str] = []
     for wanted, least in claims(bound, labels, table):
         boxes = [number for number, met in labels.items() if not met & wanted]
         words = Tree([bound.boxes[number].symbols for number in boxes], len(bound.model.alphabet), least - 1).words()
         numbers = [writer.set(wanted), least - 1, bound.position, writer.set(boxes), *words]
-        writer.lines.append("unforced " + " ".join(map(str, numbers)))
+        conclusion.append("unforced " + " ".join(map(str, numbers)))
+    writer.lines += conclusion
     return writer
 
 

@@ -49,7 +49,7 @@ def same_certificate(certificate: Certificate, proof: Proof) -> None:
     """The restriction is the same, and the proof's claim is no weaker."""
     found, place, model = proof.found, certificate.top.key("claim"), certificate.model
     assert found is not None
-    if found.kind != ("all" if certificate.position is None else "claim"):
+    if found.kind not in (("all",) if certificate.position is None else ("claim", "refutes")):
         unproved(place, "the proof concludes something else")
     model.meter.charge(certificate.n // 8)
     fixed = zip(runs_of(certificate.fixed.bounds), certificate.fixed.symbols, strict=True)

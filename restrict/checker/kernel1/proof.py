@@ -49,8 +49,8 @@ class Proof:
     def line(self, name: str, numbers: list[int]) -> None:
         """One line; the conclusion stands at the end."""
         kind = self.found.kind if self.found else ""
-        last = not kind or (kind, name) in (("claim", "refutes"), ("unforced", "unforced"))
-        require(name in LINES and last, self.place, "no such line, or none here")
+        after = {"refutes": ("claim",), "unforced": ("", "unforced")}.get(name, ("",))
+        require(name in LINES and kind in after, self.place, "no such line, or none here")
         read, least, step = LINES[name]
         well = len(numbers) == least if not step else len(numbers) >= least and (len(numbers) - least) % step == 0
         require(well, self.place, f"a line {name} with so many words is none")
