@@ -36,6 +36,7 @@ LEVELS: tuple[tuple[str, ...], ...] = (
     ("optimum",),
     ("force",),
     ("cover",),
+    ("elaboration",),
     ("certificate",),
     ("abstract",),
     ("logic", "importers"),

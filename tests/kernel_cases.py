@@ -12,7 +12,7 @@ from restrict.checker.account import Meter, Place
 from restrict.checker.kernel1.proof import check
 from restrict.corollary2.refute import refute
 from restrict.certificate.refutation import Refutation
-from restrict.elaborate.make import Elaborated, Elaboration
+from restrict.elaboration.make import Elaborated, Elaboration
 from restrict.errors import RestrictError
 from restrict.model.fileformat import loads
 from tests import bound_mutations, mutations, naive

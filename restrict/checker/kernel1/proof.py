@@ -32,7 +32,7 @@ class Proof:
     def __init__(self, data: bytes, place: Place, program: Program, digest: str, meter: Meter) -> None:
         meter.hold(len(data) + 80 * data.count(b" "))
         meter.charge(len(data) // 4)
-        self.program, self.n, self.kernel = program, program.n, Kernel(program, meter)
+        self.program, self.n, self.kernel, self.digest = program, program.n, Kernel(program, meter), digest
         self.sets: list[frozenset[int]] = []
         self.automata: list[tuple[int, int, frozenset[int], Sequence[int]]] = []
         self.words: list[Sequence[int]] = []
@@ -45,6 +45,11 @@ class Proof:
         for self.place, words in read:
             self.line(words[0], integers(words[1:], self.place))
         require(self.found is not None, place, "there is no conclusion")
+
+    def line_of_success(self) -> str:
+        """What is printed."""
+        assert self.found is not None
+        return f"s VERIFIED {self.found.text} {self.digest}"
 
     def line(self, name: str, numbers: list[int]) -> None:
         """One line; the conclusion stands at the end."""

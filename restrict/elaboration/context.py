@@ -2,7 +2,7 @@
 
 The rules are those of docs/trusted-base.md, computed on the engine's row scans. Every fact is remembered as a
 *statement* in the order in which it was found; the floor of a row becomes the witness, and the least floor of all
-contexts that use the row becomes its bar (:mod:`restrict.elaborate.rows`).
+contexts that use the row becomes its bar (:mod:`restrict.elaboration.rows`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from restrict.abstract.rows import CONSTANT, Row, Values
 from restrict.abstract.run import mask_of
 from restrict.arrays import I64
-from restrict.elaborate.rows import Rows
+from restrict.elaboration.rows import Rows
 from restrict.model.program import Head, Instance, Map
 
 LARGE = 1 << 16

@@ -18,9 +18,9 @@ from restrict.checker.lower_bound import Bound
 from restrict.checker.main import DEFAULT_LIMIT
 from restrict.checker.read import read_json, runs_of
 from restrict.checker.refutation import Refutation as ReadRefutation
-from restrict.elaborate.bound import bound_lines
-from restrict.elaborate.certificate import certificate_lines
-from restrict.elaborate.writer import Writer
+from restrict.elaboration.bound import bound_lines
+from restrict.elaboration.certificate import certificate_lines
+from restrict.elaboration.writer import Writer
 from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError
 from restrict.model.fileformat import loads
 from restrict.model.program import Model
@@ -31,6 +31,11 @@ class Elaborated(NamedTuple):
 
     program: bytes
     proof: bytes
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the program, by which the proof names it."""
+        return sha256(self.program).hexdigest()
 
 
 class Elaboration:

@@ -8,9 +8,9 @@ from itertools import chain
 from restrict.checker.kernel1.lower import label_table
 from restrict.checker.lower_bound import Bound, Symbols, symbols_of
 from restrict.checker.read import runs_of
-from restrict.elaborate.context import LARGE, Known, Statement
-from restrict.elaborate.rows import Rows
-from restrict.elaborate.writer import LABEL, Writer
+from restrict.elaboration.context import LARGE, Known, Statement
+from restrict.elaboration.rows import Rows
+from restrict.elaboration.writer import LABEL, Writer
 from restrict.errors import NotEstablished
 from restrict.model.program import Instance
 

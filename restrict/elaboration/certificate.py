@@ -9,9 +9,9 @@ from itertools import chain
 from restrict.checker.formats import Certificate, Cone
 from restrict.checker.kernel1.lower import label_table
 from restrict.checker.read import runs_of
-from restrict.elaborate.context import LARGE, Depends, Known, Statement
-from restrict.elaborate.rows import Rows
-from restrict.elaborate.writer import LABEL, Writer
+from restrict.elaboration.context import LARGE, Depends, Known, Statement
+from restrict.elaboration.rows import Rows
+from restrict.elaboration.writer import LABEL, Writer
 from restrict.errors import NotEstablished, ResourceLimit
 from restrict.model.program import Instance
 

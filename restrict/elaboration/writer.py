@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from restrict.arrays import I64
-from restrict.elaborate.context import Depends, Statement
-from restrict.elaborate.rows import Rows, listed
+from restrict.elaboration.context import Depends, Statement
+from restrict.elaboration.rows import Rows, listed
 from restrict.model.program import Head, Instance
 
 LABEL = "@label"
