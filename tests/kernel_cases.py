@@ -8,10 +8,10 @@ from pathlib import Path
 
 from numpy.random import Generator
 
+from restrict.certificate.refutation import Refutation
 from restrict.checker.account import Meter, Place
 from restrict.checker.kernel1.proof import check
 from restrict.corollary2.refute import refute
-from restrict.certificate.refutation import Refutation
 from restrict.elaboration.make import Elaborated, Elaboration
 from restrict.errors import RestrictError
 from restrict.model.fileformat import loads

@@ -188,7 +188,9 @@ class Statements:
             for a, b, s in zip(triples[::3], triples[1::3], triples[2::3], strict=True)
             for j in range(a, b)
         }
-        words = [x for x in (self.contexts[c][1] if c >= 0 else self.oracle.runs) if all(x[j] in a for j, a in mine.items())]
+        words = [
+            x for x in (self.contexts[c][1] if c >= 0 else self.oracle.runs) if all(x[j] in a for j, a in mine.items())
+        ]
         self.contexts.append(({**cells, **mine}, words))
 
     def fact(self, c: int, v: int, i: int, s: int, r: int) -> bool:
@@ -261,7 +263,9 @@ class Statements:
     def needed(self, c: int, i: int, free: list[int]) -> int:
         """How many free positions make a difference: the words of a restriction are all combinations."""
         labels = {word: self.oracle.runs[word][self.machine.label][i] for word in self.contexts[c][1]}
-        return sum(any(labels[x] != labels[y] for x in labels for y in neighbours(x, j, self.machine.symbols)) for j in free)
+        return sum(
+            any(labels[x] != labels[y] for x in labels for y in neighbours(x, j, self.machine.symbols)) for j in free
+        )
 
     def unforced(self, s: int, k: int, i: int, b: int, *tree: int) -> bool:
         """No restriction of at most ``k`` positions forces one of the labels."""

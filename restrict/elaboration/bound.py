@@ -114,7 +114,9 @@ class Tree:
         """The words of one node and all below it."""
         unmet = self.unmet(chosen, has, candidates)
         if not unmet:
-            raise NotEstablished(f"lower bound: claim: {len(chosen)} positions conflict with every box without the label")
+            raise NotEstablished(
+                f"lower bound: claim: {len(chosen)} positions conflict with every box without the label"
+            )
         number, ways = unmet[0]
         if not ways:
             return [1, number]

@@ -161,7 +161,11 @@ class Known:
             places += [(arg, (i,)) for arg in variable.args]
         else:
             seen = range(*self.instance.visible(variable, i))
-            places += [(self.instance.query(variable), (i,)), (self.instance.key(variable), seen), (variable.value, seen)]
+            places += [
+                (self.instance.query(variable), (i,)),
+                (self.instance.key(variable), seen),
+                (variable.value, seen),
+            ]
         for name, positions in places:
             for j in positions if name not in (None, "token", "position") else ():
                 self.examine(str(name), j)

@@ -146,7 +146,9 @@ class Kernel:
         """The only loop over all positions: every pair that is not listed is below the bar."""
         low, high = self.program.visible(head, row.i)
         domain, places = self.keys_of(head), max(0, high - low)
-        self.meter.charge(head.code.work(places * domain) + (places // BLOCK + len(self.runs[row.listed])) * 20 * domain)
+        self.meter.charge(
+            head.code.work(places * domain) + (places // BLOCK + len(self.runs[row.listed])) * 20 * domain
+        )
         code, at = head.code.given({0: row.i, 1: row.u}), low
         for start, stop in [*self.listed(row, low, high), (high, high)]:
             for first in range(at, start, BLOCK):

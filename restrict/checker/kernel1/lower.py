@@ -133,7 +133,9 @@ def label_table(model: Model) -> list[int] | None:
 
 def label_names(model: Model) -> list[str] | None:
     """The labels by number; None where the value is its own label."""
-    return list(model.label_names) if model.labels is not None else None if model.accept is None else ["reject", "accept"]
+    return (
+        list(model.label_names) if model.labels is not None else None if model.accept is None else ["reject", "accept"]
+    )
 
 
 def variable_line(variable: Map | Head, numbers: dict[str, int], n: int, tensors: list[Sequence[int]]) -> str:

@@ -249,7 +249,9 @@ class Reader:
         numbers = integers(words[1:3], self.place)
         require(len(numbers) == 2, self.place, "expected a domain and a number of arguments")
         domain, count = numbers
-        args = integers(words[3 : 3 + inside(count, 0, len(words) - 3, self.place, "a number of arguments")], self.place)
+        args = integers(
+            words[3 : 3 + inside(count, 0, len(words) - 3, self.place, "a number of arguments")], self.place
+        )
         sizes = [self.program.n, *map(self.earlier, args)]
         code, (low, high) = self.code(words[3 + count :], sizes)
         if low < 0 or high >= domain:
@@ -258,7 +260,7 @@ class Reader:
             if (combinations := math.prod(map(len, sets))) > COMBINATIONS:
                 exhausted(self.place, "more than 2^24 combinations to try for the domain")
             self.meter.charge(code.work(combinations))
-            fits = all(0 <= min(block) and max(block) < domain for block in code.images(sets))
+            fits = all(min(block) >= 0 and max(block) < domain for block in code.images(sets))
             require(fits, self.place, "a value is outside the domain")
         return Map(domain, tuple(args), code)
 
@@ -297,7 +299,7 @@ class Reader:
                 spans.append(span(*(spans[register] for register in reads)))
             except (ZeroDivisionError, ValueError, IndexError):
                 malformed(self.place, f"an operation {sign} is not defined")
-            require(-LARGEST <= spans[-1][0] and spans[-1][1] <= LARGEST, self.place, "a number may be too large")
+            require(spans[-1][0] >= -LARGEST and spans[-1][1] <= LARGEST, self.place, "a number may be too large")
             rest.append(Step(made, sign, function, reads))
         return Code(known, rest, len(spans) - 1).given({}), spans[-1]
 

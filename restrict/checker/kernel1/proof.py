@@ -175,7 +175,9 @@ class Proof:
     def dfa(self, states: int, start: int, s: int, moves: list[int]) -> None:
         """An automaton."""
         self.below(len(self.sets), s)
-        require(len(moves) == states * self.program.symbols > 0, self.place, "not a successor for each state and symbol")
+        require(
+            len(moves) == states * self.program.symbols > 0, self.place, "not a successor for each state and symbol"
+        )
         self.below(states, start, max(self.sets[s]), min(moves), max(moves))
         self.kernel.meter.hold(100 * len(moves))
         self.automata.append((states, start, self.sets[s], moves))
@@ -183,7 +185,9 @@ class Proof:
     def word(self, runs: list[int]) -> None:
         """A word, as symbols with their counts."""
         counts, symbols, places = runs[::2], runs[1::2], self.n - len(self.program.markers)
-        require(all(count > 0 for count in counts) and sum(counts) == places, self.place, "not a symbol for each position")
+        require(
+            all(count > 0 for count in counts) and sum(counts) == places, self.place, "not a symbol for each position"
+        )
         require(all(a != b for a, b in pairwise(symbols)), self.place, "a symbol occurs twice in a row")
         self.below(self.program.symbols, *symbols)
         self.kernel.meter.charge(self.n // 4)
