@@ -22,6 +22,8 @@ from .program import BLOCK, Code, Head, Map, Program, Register, Values
 
 TOKEN, POSITION = 0, 1
 EVERYWHERE, NONE = 0, -1
+DEEPEST = 1000
+"""A tree is never deeper: the interpreter's stack ends there."""
 
 Fact = tuple[Values, int]
 Symbols = dict[int, frozenset[int]]
@@ -261,7 +263,7 @@ class Kernel:
         sizes, symbols = [context.size() for context in contexts], self.program.symbols
         nodes, cells = len(tree), sum(sizes)
         self.meter.charge(len(boxes) * (9 + len(labels)) + cells + nodes * (cells + max(sizes) * (1 + symbols // 8)))
-        self.meter.fits(100 * cells + 100 * cells * nodes)
+        self.meter.fits(100 * cells * (1 + min(nodes, DEEPEST)))
         met = (value in labels for box in boxes for value in self.known(box, label, i)[0])
         shape = Tree([list(context.cells()) for context in contexts], frozenset(range(symbols)), most)
         return not any(met) and shape.closes(iter(tree), {}, frozenset())
