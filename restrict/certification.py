@@ -26,6 +26,7 @@ from restrict.optimum.descent import descend, descends
 from restrict.optimum.enumeration import by_enumeration, few_restrictions, few_tables, fewest_fixed, least_depends
 from restrict.restriction import Restriction
 from restrict.task import Target, Task
+from restrict.trial.certificate import try_certificate
 
 if TYPE_CHECKING:
     from restrict.depth_reduction.theorem1 import Method
@@ -79,12 +80,22 @@ def certify(
         UsageError: a bad argument.
         ModelError: the model is not defined at this length, or the trusted checker calls it malformed.
         ResourceLimit: the model is too deep for the search, or a map's range cannot be checked at this length.
+        Disagreement: a run of the model contradicts the certificate, which is a bug.
     """
     task = Task.of(model, n, target=target, seed=seed, time=time, progress=progress)
     check_wish(c, free)
+    found = _certificate(task, c, free, method, restriction)
+    try_certificate(task.instance, found)
+    return found
+
+
+def _certificate(
+    task: Task, c: int | None, free: float | Fraction | None, method: Method, restriction: Restriction | None
+) -> Certificate:
+    """The best certificate, before it is tried."""
     if restriction is not None:
         return _given(task, restriction)
-    if task.position is None:
+    if task.position is None:  # tried there, too
         from restrict.depth_reduction.theorem1 import everywhere
 
         return everywhere(task, free=free, c=c, method=method).certificate

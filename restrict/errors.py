@@ -42,6 +42,11 @@ class InternalError(RestrictError):
     exit_code = 1
 
 
+class Disagreement(InternalError):
+    """A run of the concrete model contradicts an answer, which is therefore not given (exit 1); the message names the
+    file with the model, the word and the answer."""
+
+
 def did_you_mean(word: str, names: Iterable[str]) -> str:
     """The part of a message about an unknown name that proposes similar names.
 

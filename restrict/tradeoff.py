@@ -15,6 +15,7 @@ from restrict.deadline import Progress
 from restrict.force.release import few_nodes, relax, releases
 from restrict.model.program import Model
 from restrict.task import Target, Task
+from restrict.trial.certificate import try_certificate
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,7 @@ def pareto(
         NotEstablished: nothing was found that forces the output.
         ModelError: the model is not defined at this length, or the trusted checker calls it malformed.
         ResourceLimit: the model is too deep for the search, or a map's range cannot be checked at this length.
+        Disagreement: a run of the model contradicts a point, which is a bug.
     """
     task = Task.of(model, n, target=target, seed=seed, time=time, progress=progress)
     task.one_position("a front")
@@ -82,7 +84,10 @@ def pareto(
     found = [start, *_searched(noted, start)]
     if found[-1].restriction.fixed or few_nodes(task):
         found += releases(noted, start)
-    return Front(_undominated(found))
+    points = _undominated(found)
+    for point in points:
+        try_certificate(task.instance, point)
+    return Front(points)
 
 
 def _searched(task: Task, start: Certificate) -> list[Certificate]:

@@ -37,6 +37,7 @@ LEVELS: tuple[tuple[str, ...], ...] = (
     ("force",),
     ("cover",),
     ("elaboration",),
+    ("trial",),
     ("certificate",),
     ("abstract",),
     ("logic", "importers"),

@@ -33,7 +33,7 @@ from restrict.all_lengths.recognise import recognise
 from restrict.all_lengths.stages import build
 from restrict.errors import ResourceLimit
 from restrict.model.fileformat import loads
-from tests.random_order_only import MASKS, random_order_only, random_transformer
+from tests.generator import MASKS, random_order_only, random_transformer
 
 PAST = ("past", "strict_past")
 OPTIONS = {"skip": 0}

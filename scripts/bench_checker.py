@@ -119,7 +119,9 @@ def shapes() -> Iterator[tuple[str, bytes, bytes]]:
 def attacks() -> Iterator[tuple[str, bytes, bytes]]:
     """The pairs of tests/corpus/attacks."""
     for path in sorted((ROOT / "tests/corpus/attacks").glob("*.c.json")):
-        yield path.name[:-7], path.with_name(path.name[:-7] + ".m.json").read_bytes(), path.read_bytes()
+        soft = path.with_name(path.name[:-7] + ".m.safetensors")
+        model = soft if soft.exists() else path.with_name(path.name[:-7] + ".m.json")
+        yield path.name[:-7], model.read_bytes(), path.read_bytes()
 
 
 def measured(model: bytes, certificate: bytes, limit: int) -> tuple[int, float, int]:

@@ -242,7 +242,8 @@ def attacks() -> Iterator[tuple[str, list[str]]]:
     """The names and the files of the attacks."""
     for path in sorted(ATTACKS.glob("*.c.json")):
         name = path.name.removesuffix(".c.json")
-        yield name, [str(ATTACKS / f"{name}.m.json"), str(path)]
+        soft = ATTACKS / f"{name}.m.safetensors"
+        yield name, [str(soft if soft.exists() else ATTACKS / f"{name}.m.json"), str(path)]
 
 
 def large(size: int, only: str, folder: Path) -> Iterator[tuple[str, list[str]]]:

@@ -1,12 +1,17 @@
-"""Fuzz the trusted checker: mutate models, certificates, refutations and tensor files, by structure and by bytes.
+"""Fuzz the trusted checker: mutants of every kind of proof that it verifies, judged by brute force.
 
-    python scripts/fuzz_checker.py --mutants 100000 --seed 0 --jobs 1 --folder failures -o fuzz.json
+    python scripts/fuzz_checker.py --kind all --mutants 100000 --seed 0 --jobs 2 --folder failures -o fuzz.json
+    python scripts/fuzz_checker.py --replay failures
 
-A failure is an exception that is not a rejection, an error that is not one line, more than 8 seconds, more than 1 GiB,
-an accepted claim that is false (by evaluation on every consistent input, where these are few), or another verdict of
-the fast run. Failures are shrunk and written to ``--folder``, each as a folder with ``m.json``, ``c.json`` and the
-tensor file if it has one, to be checked again. The same seed and number of mutants give the same mutants. Exit code 1
-means that there was a failure.
+`--mutants` is the number for each kind (`--list` names the kinds). A mutant is a small change of a pair of files that
+is proved: of the claim, the hints or the model, with the digest put right, seldom of bytes. The table counts what
+became of them; `undecided` are those verified of which brute force says nothing, such as claims about long inputs.
+
+A failure is an exception that is not a rejection (exit code 1), an error that is not one line, more than 8 seconds,
+more than 1 GiB, an accepted claim that is false, another verdict of the fast run, or another exit code of
+`restrict/checker` run by itself. Failures are shrunk and written to `--folder`, each as a folder with the files and
+`wrong.txt`, to be run again with `--replay`. The same seed gives the same mutants. Ctrl-C ends with the counts until
+then. Exit code 1 means that there was a failure.
 """
 
 from __future__ import annotations
@@ -14,59 +19,45 @@ from __future__ import annotations
 import argparse
 import copy
 import json
+import multiprocessing
 import resource
 import signal
-import struct
+import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field
-from hashlib import sha256
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import numpy as np
-from numpy.random import Generator
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from restrict.certificate import fast  # noqa: E402 # after the path is set
+from restrict.checker import main as checker  # noqa: E402
 from restrict.checker.account import Reject  # noqa: E402
 from restrict.checker.main import verify  # noqa: E402
-from restrict.errors import RestrictError  # noqa: E402
-from tests import mutations, naive  # noqa: E402
+from tests.fuzzing.changes import spots  # noqa: E402
+from tests.fuzzing.kinds import Kind, Trial, kinds, read, sealed, write  # noqa: E402
 
-CHUNK, SECONDS, MEMORY, LIMIT, INPUTS = 2000, 8.0, 1 << 30, 2_000_000, 300
-EACH = 100
-"""Mutants of an original; making and certifying one takes as long as some ten mutants."""
-TENSOR = "t.safetensors"
-NUMBERS = (0, 1, -1, 2, 3, 63, 64, 65, 1000, 65536, 10**6, 10**8, 10**8 + 1, 2**31, 2**62, 2**63 - 1, -(2**63), 2**63)
-WORDS = ["n", "i", "j", "q", "k", "token", "and", "or", "not", "if", "else", "min(", "max(", "abs(", "hash(", "isqrt("]
-WORDS += ["(", ")", ",", "+", "-", "*", "//", "%", "==", "!=", "<", "<=", "0", "1", "2", "7", "9223372036854775807"]
-ATOMS: tuple[Any, ...] = (
-    None,
-    True,
-    False,
-    1.5,
-    "",
-    "*",
-    "0",
-    "1",
-    "all",
-    "last",
-    "position",
-    "\x00",
-    "\ud800",
-    [],
-    {},
+CHUNK, SECONDS, MEMORY, LIMIT = 1000, 8.0, 1 << 30, 400_000
+COMPARED, ALONE = 20, 2000
+"""One mutant in so many is verified by the fast run, too; and by the checker's folder in a process of its own."""
+COLUMNS = (
+    *("malformed", "not established", "true", "undecided", "limit", "unreadable"),
+    *("false", "crash", "time-out", "other"),
 )
-PIECES = (b"[", b"]", b"{", b"}", b'"', b",", b":", b"-", b"0", b"9" * 30, b"1e9", b"null", b"\\", b"\xff", b"(", b"%")
+"""What can become of a mutant; the last four are failures."""
+NAMES = {"exit 2": "unreadable", "exit 3": "not established", "exit 4": "malformed", "exit 5": "limit"}
+Place = tuple[str, int, int, int]
+"""The kind, the seed, the number of a chunk, and how many mutants it has."""
 
 
 class TooLong(BaseException):
@@ -74,131 +65,25 @@ class TooLong(BaseException):
 
 
 @dataclass
-class Trial:
-    """The bytes of a pair, and of its tensor file if it has one."""
-
-    model: bytes
-    certificate: bytes
-    tensor: bytes | None = None
-
-
-@dataclass
 class Tally:
-    """What became of the mutants."""
+    """What became of the mutants of a kind."""
 
-    codes: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
     failures: list[tuple[str, Trial]] = field(default_factory=list)
     slowest: float = 0.0
+    seconds: float = 0.0
     largest: int = 0
 
+    def add(self, other: Tally) -> None:
+        """Join the counts of a chunk."""
+        self.counts.update(other.counts)
+        self.failures += other.failures
+        self.slowest, self.largest = max(self.slowest, other.slowest), max(self.largest, other.largest)
+        self.seconds += other.seconds
 
-# ---------------------------------------------------------------- mutants
-
-
-def pick(rng: Generator, options: Any) -> Any:
-    """One of the options."""
-    return options[int(rng.integers(len(options)))]
-
-
-def spots(document: Any) -> list[tuple[Any, Any]]:
-    """Every container with every key or index in it."""
-    found, todo = [], [document]
-    while todo:
-        part = todo.pop()
-        keys = list(part) if isinstance(part, dict) else range(len(part)) if isinstance(part, list) else ()
-        found += [(part, key) for key in keys]
-        todo += [part[key] for key in keys]
-    return found
-
-
-def restructure(rng: Generator, document: Any) -> None:
-    """One change of structure, in place."""
-    if not (places := spots(document)):
-        return
-    part, key = pick(rng, places)
-    old, kind = part[key], int(rng.integers(8))
-    if kind == 0:
-        del part[key]
-    elif kind == 1:
-        part[key] = copy.deepcopy(pick(rng, ATOMS))  # a list among them would be changed for all later mutants
-    elif kind == 2:
-        part[key] = pick(rng, NUMBERS)
-    elif kind == 3 and type(old) is int:
-        part[key] = old + pick(rng, (-2, -1, 1, 2, 64))
-    elif kind == 4 and isinstance(part, list):
-        part.insert(key, copy.deepcopy(old))
-    elif kind == 5:
-        other, at = pick(rng, places)
-        part[key] = copy.deepcopy(other[at])
-    elif kind == 6 and isinstance(old, str):
-        part[key] = " ".join(pick(rng, WORDS) for _ in range(1 + int(rng.integers(9))))
-    elif isinstance(part, dict):
-        part[pick(rng, ("x", "split", "cases", "labels", "accept", "when", "default", "mask"))] = pick(rng, NUMBERS)
-
-
-def bytes_changed(rng: Generator, data: bytes) -> bytes:
-    """A truncation, or a few random bytes or tokens put in, taken out or exchanged."""
-    if not data or rng.random() < 0.1:
-        return data[: int(rng.integers(len(data) + 1))]
-    changed = bytearray(data)
-    for _ in range(1 + int(rng.integers(3))):
-        at = int(rng.integers(len(changed)))
-        changed[at : at + int(rng.integers(3))] = (
-            pick(rng, PIECES) if rng.random() < 0.7 else bytes([rng.integers(256)])
-        )
-    return bytes(changed)
-
-
-def stored(model: Any) -> bytes | None:
-    """Move the first inline table to a tensor file, whose bytes are returned."""
-    for variable in model["variables"]:
-        rule = variable.get("score", variable.get("map"))
-        if not isinstance(rule, dict) or "table" not in rule:
-            continue
-        data = np.array(rule["table"]["values"], dtype=np.int64)
-        header = {"t": {"dtype": "I64", "shape": list(data.shape), "data_offsets": [0, data.nbytes]}}
-        rule["table"] = {"axes": rule["table"]["axes"], "file": TENSOR, "tensor": "t"}
-        text = json.dumps(header).encode()
-        return struct.pack("<Q", len(text)) + text + data.tobytes()
-    return None
-
-
-def refutation(certificate: Any, alphabet: list[str], rng: Generator) -> Any:
-    """A refutation around a certificate, with words that are often wrong."""
-    n = certificate["n"]
-    words = [[[at, 1, pick(rng, alphabet)] for at in range(n)] for _ in range(2)]
-    language = {"name": pick(rng, ("parity", "majority", "palindromes", "dyck", "anbn")), "alphabet": alphabet}
-    document = {"format": "restrict-refutation/1", "certificate": certificate, "language": language}
-    return {**document, "member": words[0], "nonmember": words[1], **({"errors": "1"} if rng.random() < 0.3 else {})}
-
-
-def mutant(rng: Generator, pool: list[mutations.Pair]) -> Trial:
-    """A pair after some changes; mostly the digests are made right again, so that the changes reach the readers."""
-    pair, other = pick(rng, pool), pick(rng, pool)
-    if rng.random() < 0.6:
-        # An operator of the soundness sweep: well-formed, and often nearly true.
-        changed = mutations.OPERATORS[pick(rng, list(mutations.OPERATORS))](rng, pair, other)
-        pair = changed if changed is not None else pair
-    model, certificate = copy.deepcopy(pair.model), copy.deepcopy(pair.certificate)
-    n, free = certificate["n"], [p for p in range(certificate["n"]) if p not in mutations.singles(certificate)]
-    if certificate["target"] != "all" and rng.random() < 0.3:
-        certificate.pop("split", None)
-        certificate["cases"] = mutations.random_cases(rng, free, ["all"], len(model["alphabet"]), 3)
-    tensor = stored(model) if rng.random() < 0.3 else None
-    document = refutation(certificate, model["alphabet"], rng) if rng.random() < 0.15 and n else certificate
-    for _ in range(max(0, int(rng.integers(4)) - 1)):
-        restructure(rng, model if rng.random() < 0.5 else document)
-    if tensor is not None and rng.random() < 0.4:
-        tensor = bytes_changed(rng, tensor)
-    if tensor is not None and isinstance(model, dict):
-        model["files"] = {TENSOR: sha256(tensor).hexdigest()}
-    data = json.dumps(model).encode()
-    data = bytes_changed(rng, data) if rng.random() < 0.1 else data
-    inner = document.get("certificate") if document is not certificate else document
-    if isinstance(inner, dict) and isinstance(inner.get("model"), dict) and rng.random() < 0.97:
-        inner["model"]["sha256"] = sha256(data).hexdigest()
-    text = json.dumps(document).encode()
-    return Trial(data, bytes_changed(rng, text) if rng.random() < 0.1 else text, tensor)
+    def mutants(self) -> int:
+        """How many there were."""
+        return sum(self.counts[name] for name in COLUMNS)
 
 
 # ---------------------------------------------------------------- verdicts
@@ -210,19 +95,35 @@ def alarm(number: int, frame: FrameType | None) -> None:
 
 
 def answer(trial: Trial, folder: Path, runner: Callable[..., Any] | None = None) -> str:
-    """``verified`` or the exit code; whatever else comes is a failure, by its name."""
+    """`verified` or the exit code; whatever else comes is a failure, by its name."""
     signal.setitimer(signal.ITIMER_REAL, SECONDS)
     try:
-        verify(trial.model, trial.certificate, folder=folder, limit=LIMIT, runner=runner)
+        verify(trial.model, trial.proof, folder=folder, limit=LIMIT, runner=runner)
         return "verified"
     except Reject as reject:
-        return f"exit {reject.code}" if "\n" not in str(reject) and len(str(reject)) < 1000 else "a line that is none"
+        text = str(reject)
+        return f"exit {reject.code}" if "\n" not in text and len(text) < 1000 else "a line that is none"
     except TooLong:
-        return "too long"
+        return "time-out"
+    except (MemoryError, RecursionError, SystemError):
+        return "exit 5"
     except Exception as error:
         return f"crash: {type(error).__name__}"
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def alone(trial: Trial, folder: Path, suffix: str) -> str:
+    """The same by the checker's folder, run by itself."""
+    with tempfile.TemporaryDirectory(dir=folder) as inner:
+        write(trial, Path(inner), suffix)
+        files = [str(Path(inner) / f"m{suffix}"), str(Path(inner) / "c.json")]
+        command = [sys.executable, "-I", str(Path(str(checker.__file__)).parent), *files, "--limit", str(LIMIT)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    lines = (done.stdout.count("\n"), done.stderr.count("\n"))
+    if lines != ((1, 0) if done.returncode == 0 else (0, 1)):
+        return f"exit {done.returncode} with {lines[0]} + {lines[1]} lines"
+    return f"exit {done.returncode}" if done.returncode else "verified"
 
 
 def peak() -> int:
@@ -230,140 +131,238 @@ def peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
-def fault(trial: Trial, folder: Path, compare: bool) -> tuple[str, str | None]:
-    """The verdict, and what is wrong with it."""
-    if trial.tensor is not None:
-        (folder / TENSOR).write_bytes(trial.tensor)
+def outcome(trial: Trial, kind: Kind, folder: Path, turn: int = 0) -> tuple[str, str | None]:
+    """The column of the table, and what is wrong."""
+    for name, content in trial.files:
+        (folder / name).write_bytes(content)
     before, code = peak(), answer(trial, folder)
-    if not code.startswith("exit") and code != "verified":
-        return code, code
+    if code.startswith("crash") or code in ("time-out", "a line that is none"):
+        return (code.split(":")[0] if code != "a line that is none" else "other"), code
     if peak() > max(MEMORY, before):  # what was here before the fuzzer is not the checker's
-        return code, "too large"
-    if compare and (other := answer(trial, folder, fast.FastRun)) != code:
-        return code, f"{code}, the fast run {other}"
-    if code == "verified" and (verdict := judged(trial, folder)) != "true":
-        return f"{code}, {verdict}", verdict if verdict == "accepted and false" else None
-    return code, None
-
-
-def judged(trial: Trial, folder: Path) -> str:
-    """Whether an accepted claim is true, where that can be decided by evaluation."""
-    model, document = json.loads(trial.model), json.loads(trial.certificate)
-    certificate = document.get("certificate", document)
-    if trial.tensor is not None:
-        model = naive.inline(model, folder)
-    pair = mutations.Pair(model, certificate)
-    if certificate["n"] > 12 or mutations.inputs(pair) > INPUTS:
-        return "not judged"
+        return "other", "more than 1 GiB"
+    if turn % COMPARED == 1 and kind.fast and (found := answer(trial, folder, fast.FastRun)) != code:
+        return "other", f"{code}, the fast run {found}"
+    if turn % ALONE == 1 and (found := alone(trial, folder, kind.suffix)) != code:
+        return "other", f"{code}, alone {found}"
+    if code != "verified":
+        return NAMES.get(code, "other"), None if code in NAMES else code
     try:
-        return "true" if mutations.is_true(pair) else "accepted and false"
-    except RestrictError:
-        return "not judged"  # such as a symbol that is not a character: the package does not read it
+        verdict = kind.judge(trial)
+    except Exception as error:  # a file that is verified can be judged
+        return "other", f"the judge: {type(error).__name__}"
+    return verdict, "accepted and false" if verdict == "false" else None
 
 
 # ---------------------------------------------------------------- shrinking
 
 
 def smaller(trial: Trial) -> Iterator[Trial]:
-    """The trial with one part of the model or certificate left out, digests made right."""
-    model, document = json.loads(trial.model), json.loads(trial.certificate)
+    """The trial with one part of the model or the proof left out, digests made right."""
     for which in (0, 1):
-        for index in range(len(spots((model, document)[which]))):
-            both = [copy.deepcopy(model), copy.deepcopy(document)]
+        for index in range(len(spots(trial.documents()[which]))):
+            both = trial.documents()
             part, key = spots(both[which])[index]
             del part[key]
-            data = json.dumps(both[0]).encode()
-            inner = both[1].get("certificate", both[1]) if isinstance(both[1], dict) else None
-            if isinstance(inner, dict) and isinstance(inner.get("model"), dict):
-                inner["model"]["sha256"] = sha256(data).hexdigest()
-            yield Trial(data, json.dumps(both[1]).encode(), trial.tensor)
+            yield sealed(both[0], copy.deepcopy(both[1]), trial.files)
 
 
-def shrunk(trial: Trial, wrong: str, folder: Path) -> Trial:
-    """A smaller trial with the same failure, where one is found within a minute."""
-    end = time.monotonic() + 60
+def shrunk(trial: Trial, wrong: str, kind: Kind, folder: Path) -> Trial:
+    """A smaller trial with the same failure, where one is found within half a minute."""
+    end, found = time.monotonic() + 30, True
     try:
-        found = True
-        while found and time.monotonic() < end:
+        while found:
             found = False
             for candidate in smaller(trial):
                 if time.monotonic() > end:
-                    break
-                if fault(candidate, folder, "fast run" in wrong)[1] == wrong:
+                    return trial
+                if outcome(candidate, kind, folder)[1] == wrong:
                     trial, found = candidate, True
                     break
-    except ValueError:
-        pass  # bytes that are not JSON stay as they are
+    except (ValueError, TypeError, AttributeError, LookupError):
+        pass  # bytes that are not JSON, or a model that the judge cannot read, stay as they are
     return trial
 
 
-def chunk(task: tuple[int, int]) -> Tally:
-    """So many mutants from one seed."""
+# ---------------------------------------------------------------- chunks
+
+
+def chunk(place: Place) -> tuple[str, Tally]:
+    """So many mutants from one seed, and the originals themselves."""
+    name, seed, number, size = place
+    kind, tally, start = kinds()[name], Tally(), time.process_time()
     signal.signal(signal.SIGALRM, alarm)
     fast.LONG = 1  # every row by the kernels
-    rng, tally = np.random.default_rng([20261121, 11, task[0]]), Tally()
-    pool = [mutations.original(rng) for _ in range(2 + task[1] // EACH)]
-    with tempfile.TemporaryDirectory() as name:
-        for turn in range(task[1]):
-            trial, start = mutant(rng, pool), time.perf_counter()
-            code, wrong = fault(trial, Path(name), turn % 20 == 0)
-            tally.slowest = max(tally.slowest, time.perf_counter() - start)
-            tally.codes[code] += 1
+    rng = np.random.default_rng([20261122, sorted(kinds()).index(name), seed, number])
+    pool = [kind.original(rng) for _ in range(2 + size // kind.each)]
+    with tempfile.TemporaryDirectory() as folder:
+        for original in pool:
+            column, wrong = outcome(original, kind, Path(folder))
+            tally.counts["originals"] += 1
+            tally.counts["originals refused"] += column not in ("true", "undecided")
             if wrong:
-                tally.failures.append((wrong, shrunk(trial, wrong, Path(name))))
-    tally.largest = peak()
-    return tally
+                tally.failures.append((f"an original: {wrong}", original))
+        for turn in range(size):
+            one_mutant(kind, kind.mutant(rng, pool), Path(folder), number * size + turn, tally)
+    tally.largest, tally.seconds = peak(), time.process_time() - start
+    return name, tally
 
 
-def keep(folder: Path, number: int, wrong: str, trial: Trial) -> None:
-    """Write a failure as files of a folder of its own: the model names its tensor file, so that needs the same name."""
-    folder = folder / f"failure-{number}"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "m.json").write_bytes(trial.model)
-    (folder / "c.json").write_bytes(trial.certificate)
-    (folder / "wrong.txt").write_text(wrong + "\n")
-    if trial.tensor is not None:
-        (folder / TENSOR).write_bytes(trial.tensor)
+def one_mutant(kind: Kind, trial: Trial, folder: Path, turn: int, tally: Tally) -> None:
+    """Count a mutant."""
+    start = time.perf_counter()
+    column, wrong = outcome(trial, kind, folder, turn)
+    tally.slowest = max(tally.slowest, time.perf_counter() - start)
+    tally.counts[column] += 1
+    if wrong:
+        small = shrunk(trial, wrong, kind, folder) if len(tally.failures) < 3 else trial
+        tally.failures.append((wrong, small))
 
 
-def collect(total: Tally, found: Tally, folder: Path) -> None:
-    """Add the counts of a chunk, and write its failures."""
-    total.codes.update(found.codes)
-    total.slowest, total.largest = max(total.slowest, found.slowest), max(total.largest, found.largest)
-    for wrong, trial in found.failures:
-        total.failures.append((wrong, trial))
-        keep(folder, len(total.failures), wrong, trial)
+def places(names: Iterable[str], seed: int, mutants: int) -> Iterator[Place]:
+    """The chunks, those of all kinds in turn, so that an interruption leaves some of each."""
+    names = list(names)
+    for number, done in enumerate(range(0, mutants, CHUNK)):
+        for name in names:
+            yield name, seed, number, min(CHUNK, mutants - done)
 
 
-def main() -> int:
-    """Run the fuzzer."""
+def worker() -> None:
+    """A worker leaves an interruption to the process that gives it work."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def run(work: Iterator[Place], jobs: int) -> Iterator[tuple[str, Tally]]:
+    """The results of chunks as they come."""
+    if jobs == 1:
+        yield from map(chunk, work)
+        return
+    # Forked after the imports and the compiled kernels are there; few chunks wait, so that little is lost at the end.
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("fork"), worker)
+    try:
+        waiting: set[Future[tuple[str, Tally]]] = {pool.submit(chunk, place) for place in islice(work, jobs + 1)}
+        while waiting:
+            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+            waiting |= {pool.submit(chunk, place) for place in islice(work, len(done))}
+            for future in done:
+                yield future.result()
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+# ---------------------------------------------------------------- the report
+
+
+def table(totals: dict[str, Tally], seconds: float) -> str:
+    """What became of the mutants, a row for each kind."""
+    head = ("kind", "mutants", *COLUMNS, "per second")
+    rows: list[tuple[str, ...]] = [head]
+    for name, tally in [*totals.items(), ("all", joined(totals))]:
+        rate = tally.mutants() / tally.seconds if tally.seconds else 0
+        numbers = [tally.mutants(), *(tally.counts[column] for column in COLUMNS), round(rate)]
+        rows.append((name, *map(str, numbers)))
+    widths = [max(len(row[at]) for row in rows) for at in range(len(head))]
+    lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+    total = joined(totals)
+    failures, refused = len(total.failures), total.counts["originals refused"]
+    lines.append(
+        f"{failures} failures in {total.mutants()} mutants of {total.counts['originals']} originals ({refused} "
+        f"refused), {seconds:.0f} s; the slowest took {total.slowest:.2f} s; at most {total.largest >> 20} MiB"
+    )
+    return "\n".join(lines)
+
+
+def joined(totals: dict[str, Tally]) -> Tally:
+    """All kinds together."""
+    out = Tally()
+    for tally in totals.values():
+        out.add(tally)
+    return out
+
+
+def document(totals: dict[str, Tally], options: argparse.Namespace, seconds: float) -> dict[str, Any]:
+    """The counts as JSON."""
+    found = {
+        name: {
+            "mutants": tally.mutants(),
+            **{column: tally.counts[column] for column in (*COLUMNS, "originals", "originals refused")},
+            "processor seconds": round(tally.seconds, 2),
+            "slowest": round(tally.slowest, 3),
+            "failures": [wrong for wrong, _ in tally.failures],
+        }
+        for name, tally in totals.items()
+    }
+    return {"seed": options.seed, "seconds": round(seconds, 1), "jobs": options.jobs, "kinds": found}
+
+
+def keep(folder: Path, kind: Kind, number: int, wrong: str, trial: Trial) -> None:
+    """Write a failure as a folder of its own."""
+    folder = folder / f"{kind.name}-{number}"
+    write(trial, folder, kind.suffix)
+    (folder / "wrong.txt").write_text(f"{kind.name}: {wrong}\n")
+
+
+def replay(folder: Path) -> int:
+    """Run the failures of a folder again; how many there are still."""
+    signal.signal(signal.SIGALRM, alarm)
+    fast.LONG, still = 1, 0
+    for path in sorted(folder.glob("**/wrong.txt")):
+        name, _, was = path.read_text().strip().partition(": ")
+        trial = read(path.parent)
+        with tempfile.TemporaryDirectory() as inner:
+            column, wrong = outcome(trial, kinds()[name], Path(inner), turn=1)
+        still += wrong is not None
+        print(f"{path.parent}: was {was}; now {wrong or column}")
+    return still
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
     parser = argparse.ArgumentParser(description="fuzz the trusted checker")
-    parser.add_argument("--mutants", type=int, default=10_000)
+    parser.add_argument("--kind", action="append", help="a kind of proof, several, or all (the default)")
+    parser.add_argument("--mutants", type=int, default=10_000, help="of each kind")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--folder", type=Path, default=Path("failures"), help="where failures are written")
     parser.add_argument("-o", "--output", type=Path, help="write the counts as JSON")
+    parser.add_argument("--replay", type=Path, help="run the failures in this folder again")
+    parser.add_argument("--list", action="store_true", help="name the kinds")
     options = parser.parse_args()
-    start, total = time.monotonic(), Tally()
-    sizes = [min(CHUNK, options.mutants - done) for done in range(0, options.mutants, CHUNK)]
-    tasks = [((options.seed + 1) * 10_000_000 + index, size) for index, size in enumerate(sizes)]
+    options.kinds = list(kinds()) if options.kind in (None, ["all"]) else list(dict.fromkeys(options.kind))
+    if unknown := [name for name in options.kinds if name not in kinds()]:
+        parser.error(f"no such kind: {', '.join(unknown)}; there are {', '.join(kinds())}")
+    return options
+
+
+def main() -> int:
+    """Run the fuzzer."""
+    options = arguments()
+    if options.list:
+        print("\n".join(kinds()))
+        return 0
+    if options.replay:
+        return 1 if replay(options.replay) else 0
+    start, totals = time.monotonic(), {name: Tally() for name in options.kinds}
+    if options.jobs > 1:
+        for name in options.kinds:
+            kinds()[name].original(np.random.default_rng(0))  # compiles the kernels that all workers use
     # A kill by a time limit is an interruption, too: what was found until then is reported.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with suppress(KeyboardInterrupt), ProcessPoolExecutor(options.jobs) if options.jobs > 1 else nullcontext() as pool:
-        for found in map(chunk, tasks) if pool is None else pool.map(chunk, tasks):
-            collect(total, found, options.folder)
+    try:
+        for name, found in run(places(options.kinds, options.seed, options.mutants), options.jobs):
+            for number, (wrong, trial) in enumerate(found.failures, 1 + len(totals[name].failures)):
+                keep(options.folder, kinds()[name], number, wrong, trial)
+            totals[name].add(replace(found))
             if sys.stderr.isatty():
-                print(f"\r{total.codes.total()} mutants, {len(total.failures)} failures", end="", file=sys.stderr)
-    for code, count in sorted(total.codes.items()):
-        print(f"{count:9} {code}")
+                every = joined(totals)
+                print(f"\r{every.mutants()} mutants, {len(every.failures)} failures", end="", file=sys.stderr)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
     seconds = time.monotonic() - start
-    print(f"{len(total.failures)} failures in {total.codes.total()} mutants, {seconds:.0f} s; the slowest took "
-          f"{total.slowest:.2f} s; at most {total.largest >> 20} MiB")  # fmt: skip
+    print(table(totals, seconds))
     if options.output:
-        counts = {"mutants": total.codes.total(), "seed": options.seed, "codes": dict(total.codes)}
-        faults = [wrong for wrong, _ in total.failures]
-        options.output.write_text(json.dumps({**counts, "failures": faults, "slowest": total.slowest}, indent=1) + "\n")
-    return 1 if total.failures else 0
+        options.output.write_text(json.dumps(document(totals, options, seconds), indent=1) + "\n")
+    return 1 if joined(totals).failures else 0
 
 
 if __name__ == "__main__":

@@ -90,8 +90,8 @@ KNOWN = (
     Entry("files", "bench_files", ("", "--attacks"), "--size 100000 --only runs"),
     Entry("soundness", "soundness_sweep", ("--mutants 40000 --seed 1", "--mutants 10000 --parity"), "--mutants 60"),
     Entry(
-        "fuzz-checker", "fuzz_checker", ("--mutants 1000000 --seed 20261122 --folder {folder}",),
-        "--mutants 50 --folder {folder}",
+        "fuzz-checker", "fuzz_checker", ("--mutants 100000 --seed 20261122 --jobs 2 --folder {folder}",),
+        "--kind certificate --kind forces --mutants 50 --folder {folder}",
     ),
     Entry("fuzz-cli", "fuzz_cli", ("--lines 10000 --seed 31",), "--lines 3"),
     Entry("soft", "bench_soft", ("triples", "usual", "parity", "restrictions", "influence"), "--quick triples"),

@@ -17,7 +17,7 @@ from restrict.errors import RestrictError
 from restrict.model.fileformat import loads
 from restrict.optimum.lower_bound import lower_bound
 from restrict.report.lower_bound import has_claim
-from tests import mutations, naive, random_programs
+from tests import generator, mutations, naive
 from tests.mutations import Document, Pair, encode, pick, sealed
 from tests.trusted import Reject, verify
 
@@ -36,8 +36,8 @@ def small(model: Document, n: int) -> bool:
 def original(rng: Generator) -> Pair:
     """A random program with a lower bound that says something."""
     while True:
-        document = random_programs.random_program(rng, None, 7)
-        n = random_programs.random_length(rng, document)
+        document = generator.random_program(rng, None, 7)
+        n = generator.random_length(rng, document)
         if not small(document, n):
             continue
         found = lower_bound(loads(encode(document)), n, seed=int(rng.integers(99)))

@@ -18,14 +18,14 @@ from restrict.all_lengths.compare import difference
 from restrict.all_lengths.forcing import costs
 from restrict.all_lengths.moore import Moore, moore
 from restrict.all_lengths.patterns import cheapest_pattern
-from restrict.all_lengths.recognise import recognise
+from restrict.all_lengths.recognise import NotOrderOnly, recognise
 from restrict.all_lengths.stages import Built, build
 from restrict.all_lengths.wrong import equations_of, possible_lengths, settled_pair
 from restrict.languages.dfa import minimal
 from restrict.languages.regular import Regular
-from restrict.model.fileformat import loads
+from restrict.model.fileformat import dumps, loads
 from restrict.model.program import Model
-from tests.random_order_only import random_order_only, random_transformer
+from tests.generator import random_order_only, random_transformer
 
 Document = dict[str, Any]
 LONG = 40
@@ -52,7 +52,7 @@ def random_model(rng: Generator) -> Document:
     """A random order-only program: all masks, ties, orders by j, windows, predicates, ``when``, labels, markers."""
     if rng.random() < 0.15:
         return random_transformer(rng, 2, 2, 3)
-    program = random_order_only(rng, 2, 4, placed=0.35, near=0.15)
+    program = accepted_model(rng)
     if rng.random() < 0.2:
         program["when"] = str(rng.choice(["n % 2 == 0", "n > 3", "n % 3 != 1", "n < 9"]))
     if rng.random() < 0.3:
@@ -61,6 +61,17 @@ def random_model(rng: Generator) -> Document:
             size = program["variables"][-1]["domain"]
             program["output"]["labels"] = [["x", "y", "undefined"][(v in accept) + (v == 2)] for v in range(size)]
     return program
+
+
+def accepted_model(rng: Generator) -> Document:
+    """A random program that is order-only; another one is drawn where it is not."""
+    while True:
+        program = random_order_only(rng, 2, 4, placed=0.35, near=0.15)
+        try:
+            recognise(loads(dumps(program)))
+        except NotOrderOnly:
+            continue
+        return program
 
 
 # ---------------------------------------------------------------- claims
@@ -85,7 +96,8 @@ def true_claim(rng: Generator, subject: Subject) -> Document:
     one, first = subject.moore, int(rng.integers(4))
     makers: list[Any] = [forcing_claim, cost_claim, computes_claim, deviates_claim]
     if one.accepts and not subject.every:
-        makers += [recognises_claim, differs_claim, other_language_claim, lengths_claim]
+        makers += [recognises_claim, differs_claim, lengths_claim]
+        makers += [other_language_claim] if len(subject.model.alphabet) == 2 else []
     for _ in range(20):
         claim = makers[int(rng.integers(len(makers)))](rng, subject, first)
         if claim is not None:
@@ -129,7 +141,7 @@ def other_language_claim(rng: Generator, subject: Subject, first: int) -> Docume
 
 def lengths_claim(rng: Generator, subject: Subject, first: int) -> Document | None:
     """The set of lengths at which the model is wrong about a language."""
-    if rng.random() < 0.3:
+    if rng.random() < 0.3 or len(subject.model.alphabet) != 2:
         document = dfa_document(random_language(rng, subject.model.alphabet))
     else:
         name, alphabet = OTHERS[int(rng.integers(len(OTHERS)))], list(subject.model.alphabet)
@@ -172,7 +184,7 @@ def machine_of(subject: Subject) -> Document:
     """The model's own labels as a machine."""
     if subject.every:
         return labels.bimachine_document(subject.built)
-    return labels.automaton_document(subject.built.program, subject.moore)
+    return labels.automaton_document(subject.moore, subject.built.program.labels)
 
 
 def computes_claim(rng: Generator, subject: Subject, first: int) -> Document:

@@ -20,6 +20,8 @@ from restrict.checker.account import Reject
 from restrict.checker.main import verify
 from restrict.errors import RestrictError
 from restrict.model.fileformat import dumps
+from tests.fuzzing.at_all_lengths import judge
+from tests.fuzzing.kinds import Trial
 from tests.length_claims import Document, Subject, random_model, true_claim, truth
 
 Operator = Callable[[Generator, Document, Document], bool]
@@ -447,12 +449,14 @@ def one_mutant(rng: Generator, subject: Subject, good: Document, name: str, coun
         nudge(rng, *pick(rng, list(places(proof["claim"])) or [(proof, "n")]))
     content = dumps(model)
     proof["model"]["sha256"] = hashlib.sha256(content).hexdigest()
+    data = json.dumps(proof).encode()
     try:
-        verify(content, json.dumps(proof).encode(), limit=STEPS)
+        verify(content, data, limit=STEPS)
     except Reject as reject:
         counts[name][f"refused {reject.code}"] += 1
         return True
     counts[name]["accepted"] += 1
     changed = subject if model == subject.document else Subject(model, content)
     assert truth(changed, proof["claim"]), (name, model, proof)
+    assert judge(Trial(content, data)) != "false", (name, model, proof)  # by no code of the package
     return True

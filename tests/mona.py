@@ -22,7 +22,7 @@ from restrict.all_lengths.recognise import recognise
 from restrict.all_lengths.stages import build
 from restrict.model.fileformat import loads
 from tests import naive
-from tests.random_order_only import random_transformer
+from tests.generator import random_transformer
 
 VISIBLE = {"none": "true", "past": "j <= i", "strict_past": "j < i", "future": "j >= i", "strict_future": "j > i"}
 

@@ -27,13 +27,13 @@ from restrict.model.trace import run_batch
 from restrict.restriction import Restriction
 from restrict.strictjson import Node, parse
 from restrict.task import Target
-from tests import naive, random_programs
+from tests import generator, naive
 from tests import trusted as check
 
 Document = dict[str, Any]
 MOST_INPUTS = 20_000
 """A mutant with more consistent inputs is not made."""
-LONGEST = random_programs.LONGEST
+LONGEST = generator.LONGEST
 
 
 @dataclass(frozen=True)
@@ -66,10 +66,10 @@ def sealed(model: Document, certificate: Document) -> Pair:
 def original(rng: Generator, most_inputs: int = 64) -> Pair:
     """A pair that the checker accepts: a random program and what follows at a random target; few claim nothing."""
     while True:
-        model = random_programs.random_program(rng, None, 7)
-        n = random_programs.random_length(rng, model)
-        fixed = random_programs.random_restriction(rng, model, n, most_inputs)
-        cone = random_programs.random_cone(rng, model, n)
+        model = generator.random_program(rng, None, 7)
+        n = generator.random_length(rng, model)
+        fixed = generator.random_restriction(rng, model, n, most_inputs)
+        cone = generator.random_cone(rng, model, n)
         pair = certified(rng, model, n, fixed, positions_of_cone(cone))
         if pair is not None and (rng.random() < 0.05 or telling(pair)):
             return pair
@@ -98,7 +98,7 @@ def certified(rng: Generator, model: Document, n: int, fixed: dict[int, str], co
 
 def pair_of(rng: Generator, model: Document, n: int) -> list[Any]:
     """Two cones for the leaves of a tree, in the form of a file."""
-    return [random_programs.random_cone(rng, model, n), "all"]
+    return [generator.random_cone(rng, model, n), "all"]
 
 
 def random_cases(rng: Generator, free: list[int], cones: list[Any], symbols: int, depth: int) -> Document:
@@ -324,7 +324,7 @@ def change_n(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
     """Mostly with what lies beyond the new end cut off, and the number of free positions put right."""
     certificate, n = pair.certificate, pair.certificate["n"]
     m = n + int(pick(rng, (-2, -1, -1, 1, 1, 2)))
-    if not random_programs.shortest(pair.model) <= m <= LONGEST:
+    if not generator.shortest(pair.model) <= m <= LONGEST:
         return None
     if rng.random() < 0.1:
         return Pair(pair.model, {**certificate, "n": m})
@@ -500,9 +500,7 @@ def change_the_mask(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
     if not (found := a_head(rng, pair)):
         return None
     index, head, _ = found
-    return with_variable(
-        pair, index, mask=pick(rng, [m for m in random_programs.MASKS if m != head.get("mask", "none")])
-    )
+    return with_variable(pair, index, mask=pick(rng, [m for m in generator.MASKS if m != head.get("mask", "none")]))
 
 
 @operator
@@ -512,7 +510,7 @@ def swap_the_score(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
         return None
     index, head, names = found
     scores = [v["score"] for v in pair.model["variables"] if v["kind"] == "head" and v["score"] != head["score"]]
-    score: Any = pick(rng, random_programs.SCORES).format(seed=int(rng.integers(1000)))
+    score: Any = generator.random_score(rng)
     if scores and rng.random() < 0.3:
         score = pick(rng, scores)
     return with_variable(

@@ -212,10 +212,16 @@ def score_function(score: Any, n: int) -> Callable[[int, int, int, int], int]:
     return function
 
 
+@functools.cache
+def names_of(text: str) -> frozenset[str]:
+    """The names in an expression."""
+    return frozenset(part.id for part in ast.walk(parse(text)) if isinstance(part, ast.Name))
+
+
 def mentions(score: Any, name: str) -> bool:
     """Whether a score mentions `q`, `k`, `i` or `j`."""
     if isinstance(score, str):
-        return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(parse(score)))
+        return name in names_of(score)
     if "table" in score:
         return name in score["table"]["axes"]
     return name in score["dot"]["query"]["axes"] or name in score["dot"]["key"]["axes"]
@@ -308,7 +314,8 @@ def attended(instance: Instance, head: Mapping[str, Any], i: int, values: Mappin
     q = 0 if query is None else values[query][i]
     score = instance.score[head["name"]]
     scores = {j: score(i, q, j, 0 if key is None else values[key][j]) for j in seen}
-    best = [j for j in seen if scores[j] == max(scores.values())]
+    greatest = max(scores.values())
+    best = [j for j in seen if scores[j] == greatest]
     return min(best) if head.get("ties", "left") == "left" else max(best)
 
 

@@ -1,4 +1,8 @@
-"""Random B-RASP programs as text."""
+"""Random B-RASP programs as text: another input language than ``restrict-model/1``.
+
+B-RASP has formulas of propositional logic and no arithmetic, so ``tests/generator`` has no part in it; what is imported
+from such a text is compared with the definition of B-RASP, not with another model.
+"""
 
 from __future__ import annotations
 

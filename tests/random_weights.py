@@ -1,6 +1,7 @@
 """Random exact transformers as safetensors files, and a slow exact evaluator of the layout of docs/importers.md.
 
-The evaluator keeps one list of fractions a position and knows nothing of the importer or of models.
+This is another input language than ``restrict-model/1``: tensors of numbers and no expressions, so ``tests/generator``
+has no part in it. The evaluator keeps one list of fractions a position and knows nothing of the importer or of models.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ from restrict.model.fileformat import loads
 from restrict.model.program import Model
 from restrict.model.trace import run_batch
 from tests import naive
+from tests.generator import random_order_only, random_transformer
 from tests.marks import heavy_after
-from tests.random_order_only import random_order_only, random_transformer
 
 
 def model_of(document: dict[str, Any]) -> Model:
@@ -169,7 +169,7 @@ DECLINED = [
     ("j * k", "tie rule"),
     ("j == n // 2", "share of n"),
     ("i - j + 3 * k", "weighs j against the key"),
-    ("abs(i - j)", "distance"),
+    ("abs(i - j)", "compares positions with each other"),
 ]
 
 

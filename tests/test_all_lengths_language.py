@@ -25,7 +25,7 @@ from restrict.logic.sample import random_formula
 from restrict.logic.semantics import satisfies
 from restrict.model.fileformat import loads
 from tests.formula_automaton import automaton_of, same
-from tests.random_order_only import random_order_only, random_transformer
+from tests.generator import random_order_only, random_transformer
 
 INSTANCES = Path(__file__).resolve().parent.parent / "instances"
 

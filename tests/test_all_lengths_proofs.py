@@ -17,6 +17,7 @@ from restrict.checker.main import verify
 from restrict.errors import RestrictError
 from restrict.languages.quasilinear import QuasiLinear, least_costs
 from restrict.model.fileformat import dumps
+from tests.generator import coverage
 from tests.length_claims import Subject, random_model, true_claim, truth
 from tests.length_mutations import OPERATORS, attack
 
@@ -41,9 +42,9 @@ def proofs(seed: int, programs: int) -> Counter[str]:
         kinds["when"] += "when" in model
         kinds["every"] += subject.every
         kinds["no accept"] += "accept" not in model["output"]
-        scores = [str(v.get("score")) for v in model["variables"]]
-        kinds["order by j"] += any(s in ("j", "-j", "j if k else -1", "2 * j + (k > 0)") for s in scores)
-        kinds["j - i"] += any("i - " in s or "i + 1" in s or "i == j" in s or "i != j" in s for s in scores)
+        shown = coverage.steps_show(model, subject.built.program.steps)
+        kinds["order by j"] += "order by j against the ties" in shown
+        kinds["j - i"] += "window" in shown
     return kinds
 
 

@@ -28,7 +28,8 @@ SECONDS, MEBIBYTES = 10, 1024
 
 
 def files(name: str) -> list[str]:
-    return [str(FOLDER / f"{name}.m.json"), str(FOLDER / f"{name}.c.json")]
+    soft = FOLDER / f"{name}.m.safetensors"
+    return [str(soft if soft.exists() else FOLDER / f"{name}.m.json"), str(FOLDER / f"{name}.c.json")]
 
 
 def alone(*argv: str, memory: int | None = None) -> tuple[int, str, str]:
@@ -52,6 +53,27 @@ def test_an_attack_gets_an_answer_within_the_limits(name: str) -> None:
     assert "out of memory" not in err
 
 
+SOFT = {
+    "R_soft_epsilon": 4,
+    "R_soft_norm": 4,
+    "R_soft_pivots": 3,
+    **dict.fromkeys(("R_soft_n", "R_soft_power", "R_soft_exp", "R_soft_root", "R_soft_symbols"), 5),
+    **dict.fromkeys(("R_soft_heads", "R_soft_layers", "R_soft_large_numbers", "R_soft_labels"), 5),
+}
+"""What the checker says of each pair with a softmax model."""
+
+
+@pytest.mark.parametrize("name", SOFT)
+def test_an_attack_on_soft_certificates_ends_as_it_should(name: str) -> None:
+    code, out, err = alone(*files(name), "--limit", str(AUTOMATIC_CHECK), memory=MEBIBYTES << 20)
+    assert (code, out) == (SOFT[name], "")
+    assert err.count(": ") >= 2, "FILE: PLACE: REASON"
+
+
+def test_every_softmax_model_among_the_attacks_is_listed() -> None:
+    assert set(SOFT) == {path.name.removesuffix(".m.safetensors") for path in FOLDER.glob("*.m.safetensors")}
+
+
 @pytest.mark.parametrize("name", PARAMETERS)
 def test_both_runs_say_the_same(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     answers = []
@@ -67,8 +89,10 @@ CORPUS = FOLDER.parent / "malformed"
 def test_both_runs_say_the_same_of_the_malformed_corpus(capsys: pytest.CaptureFixture[str]) -> None:
     count = 0
     for certificate in sorted(CORPUS.glob("*.cert.json")):
-        model = certificate.with_name(certificate.name.replace(".cert.json", ".model.json"))
-        pair = [str(model if model.exists() else CORPUS / "good.model.json"), str(certificate)]
+        spare = "good-soft.model.safetensors" if certificate.name.startswith("soft-") else "good.model.json"
+        own = certificate.name.removesuffix("cert.json")
+        names = [name for kind in ("json", "safetensors") if (CORPUS / (name := f"{own}model.{kind}")).exists()]
+        pair = [str(CORPUS / (names or [spare])[0]), str(certificate)]
         codes = [check.main.main(pair, runner) for runner in (None, FastRun)]
         out, err = capsys.readouterr()
         lines = (out + err).splitlines()

@@ -13,7 +13,7 @@ from restrict.errors import ModelError
 from restrict.model.fileformat import loads
 from restrict.model.program import Head, Instance, Map, Model, Output
 from restrict.restriction import Restriction
-from tests.random_programs import random_program
+from tests.generator import random_program
 
 
 def assert_same(at: Instance, rho: Restriction) -> None:

@@ -19,7 +19,7 @@ from restrict.errors import ModelError, NotEstablished
 from restrict.model.fileformat import loads
 from restrict.restriction import Restriction
 from restrict.strictjson import Node
-from tests import mutations, naive, random_programs
+from tests import generator, mutations, naive
 from tests import trusted as check
 
 SAME = {
@@ -85,9 +85,9 @@ def test_the_claim_over_a_tree_is_that_of_the_theorem(seed: int, count: int) -> 
     """On random programs and trees, for the engine, the checker and its fast twin; it is true, and nothing less is."""
     rng, done, kinds = np.random.default_rng(seed), 0, Counter[str]()
     while done < count:
-        model = random_programs.random_program(rng, None, 6)
-        n = random_programs.random_length(rng, model)
-        fixed = random_programs.random_restriction(rng, model, n, 256)
+        model = generator.random_program(rng, None, 6)
+        n = generator.random_length(rng, model)
+        fixed = generator.random_restriction(rng, model, n, 256)
         at = loads(mutations.encode(model)).at(n)
         free = [i for i in range(n) if i not in fixed and i not in at.pinned]
         tree = mutations.random_cases(rng, free, ["all", "all"], len(model["alphabet"]), 4)

@@ -16,7 +16,7 @@ from restrict import Certificate, Claim, Restriction, certificate_of, load_certi
 from restrict.certificate.certificate import check_fast, read_certificate
 from restrict.errors import ModelError, NotEstablished, ResourceLimit, RestrictError, UsageError
 from restrict.model.fileformat import loads
-from tests import naive, random_programs
+from tests import generator, naive
 
 
 def example(n: int = 5, fixed: dict[int, str] | None = None, **more: Any) -> Certificate:
@@ -36,10 +36,10 @@ def test_the_claim_is_what_the_abstract_run_gives() -> None:
 def test_claims_are_those_of_the_slow_abstract_run(block: int) -> None:
     for seed in range(25 * block, 25 * block + 25):
         rng = np.random.default_rng([seed, 11])
-        document = random_programs.random_program(rng)
-        n = random_programs.random_length(rng, document)
-        fixed = random_programs.random_restriction(rng, document, n)
-        cone = random_programs.random_cone(rng, document, n)
+        document = generator.random_program(rng)
+        n = generator.random_length(rng, document)
+        fixed = generator.random_restriction(rng, document, n)
+        cone = generator.random_cone(rng, document, n)
         model = loads(json.dumps(document).encode())
         at = model.at(n)
         spread = (

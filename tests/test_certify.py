@@ -18,7 +18,7 @@ from restrict import certification as engine
 from restrict.errors import NotEstablished, UsageError
 from restrict.model.examples.builtin import BUILTINS
 from restrict.model.fileformat import loads
-from tests import naive, random_programs
+from tests import generator, naive
 from tests.marks import heavy_after
 
 
@@ -92,8 +92,8 @@ def small_program(seed: int) -> tuple[dict[str, Any], int]:
     """A random program with a table of at most 729 inputs."""
     rng = np.random.default_rng([seed, 13])
     while True:
-        document = random_programs.random_program(rng)
-        n = random_programs.random_length(rng, document)
+        document = generator.random_program(rng)
+        n = generator.random_length(rng, document)
         if 3 <= n <= 6 and len(document["alphabet"]) ** len(naive.letters(document, n)) <= 729:
             return document, n
 

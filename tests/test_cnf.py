@@ -10,7 +10,7 @@ from restrict import Model, ResourceLimit, Restriction, load
 from restrict.force.on_demand import OnDemandState
 from restrict.model.fileformat import dumps, loads
 from restrict.optimum.cnf import Encoding, encode
-from tests import naive, random_programs
+from tests import generator, naive
 
 SEEDS = range(300)
 
@@ -18,9 +18,9 @@ SEEDS = range(300)
 def case(seed: int) -> tuple[naive.Model, Model, int, dict[int, str]]:
     """A random program, as a document and loaded, with a length and a restriction."""
     rng = np.random.default_rng(seed)
-    document = random_programs.random_program(rng)
-    n = random_programs.random_length(rng, document)
-    fixed = random_programs.random_restriction(rng, document, n, 100)
+    document = generator.random_program(rng)
+    n = generator.random_length(rng, document)
+    fixed = generator.random_restriction(rng, document, n, 100)
     return document, loads(dumps(document), "random"), n, fixed
 
 

@@ -14,7 +14,7 @@ from restrict.force.on_demand import OnDemandState
 from restrict.model.fileformat import loads
 from restrict.model.program import Instance
 from restrict.restriction import Restriction
-from tests.random_programs import random_program
+from tests.generator import random_program
 
 
 def agrees(instance: Instance, position: int, run: CompiledRun, fixed: dict[int, int]) -> None:

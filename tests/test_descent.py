@@ -15,7 +15,7 @@ from restrict.optimum.descent import descend
 from restrict.optimum.enumeration import Labels, all_labels
 from restrict.optimum.exact import exact
 from restrict.task import Task
-from tests import naive, random_programs
+from tests import generator, naive
 from tests.marks import heavy_after
 
 
@@ -24,8 +24,8 @@ def programs(first: int, count: int) -> list[tuple[naive.Model, int]]:
     found = []
     for seed in range(first, first + count):
         rng = np.random.default_rng(seed)
-        document = random_programs.random_program(rng)
-        found.append((document, min(5, random_programs.random_length(rng, document))))
+        document = generator.random_program(rng)
+        found.append((document, generator.random_length(rng, document, 5)))
     return found
 
 

@@ -29,7 +29,7 @@ from restrict.model.program import Model as Loaded
 from restrict.model.trace import Batch, run_batch
 from restrict.restriction import Restriction
 from restrict.task import Target
-from tests import naive, random_programs
+from tests import generator, naive
 from tests import trusted as check
 from tests.marks import heavy_after
 from tests.naive import Abstract, Model, Node
@@ -61,10 +61,10 @@ def make(seed: int, most_inputs: int = 256) -> Case:
     """The case of a seed; a third of the programs is written for one length only, which is then in ``when``."""
     rng = np.random.default_rng([20261121, seed])
     wanted = int(rng.integers(1, 10)) if rng.random() < 0.3 else None
-    model = random_programs.random_program(rng, wanted)
-    n = random_programs.random_length(rng, model) if wanted is None else wanted
-    fixed = random_programs.random_restriction(rng, model, n, most_inputs)
-    runs = random_programs.random_cone(rng, model, n)
+    model = generator.random_program(rng, wanted)
+    n = generator.random_length(rng, model) if wanted is None else wanted
+    fixed = generator.random_restriction(rng, model, n, most_inputs)
+    runs = generator.random_cone(rng, model, n)
     data = json.dumps(model).encode()
     loaded = loads(data)
     at = loaded.at(n)

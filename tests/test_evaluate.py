@@ -14,7 +14,7 @@ from restrict.errors import UsageError
 from restrict.model.examples.builtin import BUILTINS
 from restrict.model.fileformat import dumps, loads
 from restrict.model.trace import run_batch
-from tests import naive, random_programs
+from tests import generator, naive
 
 
 def agree(document: dict[str, Any], n: int, words: list[list[int]]) -> None:
@@ -42,9 +42,9 @@ def test_random_programs_run_as_naive_runs_them(block: int) -> None:
     """Batches of 1 and 12 take the two ways to score a row: pair by pair, and by a table of key values."""
     for seed in range(40 * block, 40 * block + 40):
         rng = np.random.default_rng([seed, 7])
-        wanted = int(rng.integers(2, random_programs.LONGEST + 1)) if seed % 2 else None
-        document = random_programs.random_program(rng, wanted)
-        n = random_programs.random_length(rng, document) if wanted is None else wanted
+        wanted = int(rng.integers(2, generator.LONGEST + 1)) if seed % 2 else None
+        document = generator.random_program(rng, wanted)
+        n = generator.random_length(rng, document) if wanted is None else wanted
         agree(document, n, random_words(rng, document, n, 12 if seed % 3 else 1))
 
 
@@ -52,7 +52,7 @@ def test_random_programs_run_as_naive_runs_them(block: int) -> None:
 def test_some_random_programs_without_compiled_kernels() -> None:
     for seed in range(30):
         rng = np.random.default_rng([seed, 8])
-        document = random_programs.random_program(rng, 5)
+        document = generator.random_program(rng, 5)
         agree(document, 5, random_words(rng, document, 5, 6))
 
 

@@ -15,7 +15,7 @@ from restrict.errors import UsageError
 from restrict.model.examples.builtin import BUILTINS
 from restrict.model.fileformat import dumps, loads
 from restrict.optimum.exact import Exact, exact, least_hitting_set, recheck
-from tests import naive, random_programs
+from tests import generator, naive
 from tests.marks import heavy_after
 
 
@@ -43,8 +43,8 @@ def check(document: naive.Model, model: Model, n: int) -> Exact:
 def test_the_optimum_of_random_programs_is_that_of_brute_force(block: int) -> None:
     for seed in range(block, 120, 4):
         rng = np.random.default_rng(1000 + seed)
-        document = random_programs.random_program(rng)
-        n = min(5, random_programs.random_length(rng, document))
+        document = generator.random_program(rng)
+        n = generator.random_length(rng, document, 5)
         check(document, loads(dumps(document), "random"), n)
 
 
@@ -143,9 +143,8 @@ def minimum_for(document: naive.Model, n: int, c: int) -> int:
 def test_the_optimum_for_a_given_c_is_that_of_brute_force() -> None:
     for seed in range(12):
         rng = np.random.default_rng(2000 + seed)
-        document = random_programs.random_program(rng)
-        n = min(3, random_programs.random_length(rng, document))
-        n = max(n, random_programs.shortest(document))
+        document = generator.random_program(rng)
+        n = generator.random_length(rng, document, 3)
         model = loads(dumps(document), "random")
         for c in (1, 2):
             found = exact(model, n, c=c)

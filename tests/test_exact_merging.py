@@ -17,7 +17,7 @@ from restrict.errors import NotEstablished
 from restrict.kernels import bimachine as kernels
 from restrict.kernels import refinement
 from restrict.model.fileformat import loads
-from tests.random_order_only import random_transformer
+from tests.generator import random_transformer
 
 
 def slow(function: Any) -> Any:

@@ -14,7 +14,7 @@ from restrict.model.fileformat import dumps, loads
 from restrict.optimum import cnf
 from restrict.optimum.explain import Explanation, explain
 from restrict.optimum.sensitivity import sensitivity
-from tests import naive, random_programs
+from tests import generator, naive
 
 Case = tuple[naive.Model, Model, tuple[int, ...]]
 
@@ -22,8 +22,8 @@ Case = tuple[naive.Model, Model, tuple[int, ...]]
 def random_case(seed: int) -> Case:
     """A random program with an input."""
     rng = np.random.default_rng(seed)
-    document = random_programs.random_program(rng)
-    n = min(6, random_programs.random_length(rng, document))
+    document = generator.random_program(rng)
+    n = generator.random_length(rng, document, 6)
     x = tuple(int(rng.integers(len(document["alphabet"]))) for _ in naive.letters(document, n))
     return document, loads(dumps(document), "random"), x
 

@@ -20,7 +20,7 @@ from restrict.model.fileformat import loads
 from restrict.optimum.enumeration import MIXED, by_size, constant_labels, cube_of, forcing, lift
 from restrict.optimum.faces import largest_faces
 from restrict.task import Task
-from tests import random_programs
+from tests import generator
 
 
 def test_the_largest_faces_are_those_of_the_table_of_all_restrictions() -> None:
@@ -53,9 +53,7 @@ def test_out_of_time_the_faces_are_bounds() -> None:
 def test_a_tree_of_cases_confirms_whatever_is_forced(tmp_path: Path) -> None:
     """Every optimal restriction of random programs; the trusted checker and its fast run agree."""
     rng, trees = np.random.default_rng(5), 0
-    documents = [
-        json.dumps(random_programs.random_program(np.random.default_rng(seed), 5)).encode() for seed in range(25)
-    ]
+    documents = [json.dumps(generator.random_program(np.random.default_rng(seed), 5)).encode() for seed in range(25)]
     models = [*map(loads, documents), *(restrict.load(f"random:layers=2,heads=1,states=2,seed={s}") for s in range(12))]
     for model in models:
         n = 5

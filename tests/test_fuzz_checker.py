@@ -1,8 +1,13 @@
-"""The fuzzer of the checker: a short seeded run finds nothing, and a fault that is put in is found."""
+"""The fuzzer of the checker: a short run of every kind of proof finds nothing, and a fault that is put in is found."""
 
 from __future__ import annotations
 
+import json
+import os
 import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,9 +15,19 @@ import numpy as np
 import pytest
 
 from restrict.certificate import fast
+from restrict.checker import main as checker
 from restrict.checker.account import Reject
+from restrict.errors import RestrictError
+from restrict.model.fileformat import loads
 from scripts import fuzz_checker
-from tests import mutations
+from tests import naive
+from tests.fuzzing.batch import batch_values
+from tests.fuzzing.defined import defined
+from tests.fuzzing.kinds import Trial, kinds, read, write
+from tests.fuzzing.meaning import Meaning
+from tests.generator import random_order_only, random_program
+
+SCRIPT = Path(fuzz_checker.__file__)
 
 
 @pytest.fixture(autouse=True)
@@ -24,25 +39,174 @@ def as_it_was() -> Iterator[None]:
     signal.signal(signal.SIGALRM, handler)
 
 
-def test_a_short_run_finds_nothing() -> None:
-    tally = fuzz_checker.chunk((1, 400))
-    assert tally.failures == []
-    assert tally.codes.total() == 400
-    assert {"verified", "exit 3", "exit 4"} <= set(tally.codes)
+def test_there_is_a_kind_for_every_format_and_every_claim() -> None:
+    """What prints `s VERIFIED` is fuzzed: a kind for each format of `checker.PROOFS`, for each claim of all lengths."""
+    from restrict.checker.claims import CLAIMS
+
+    rng = np.random.default_rng(0)
+    proofs = {name: json.loads(kind.original(rng).proof) for name, kind in kinds().items()}
+    assert {proof["format"] for proof in proofs.values()} == set(checker.PROOFS)
+    assert set(CLAIMS) <= set(proofs)
+    assert {"certificate", "all", "split", "cases", "refutation", "errors", "lower-bound"} <= set(proofs)
+    assert "split" in proofs["split"]
+    assert "cases" in proofs["cases"]
+    assert "errors" in proofs["errors"]
+    assert proofs["all"]["target"] == "all"
+
+
+@pytest.mark.parametrize("name", kinds())
+def test_a_short_run_finds_nothing(name: str) -> None:
+    _, tally = fuzz_checker.chunk((name, 1, 0, 60))
+    assert [wrong for wrong, _ in tally.failures] == []
+    assert tally.mutants() == 60
+    assert tally.counts["originals refused"] == 0
+    assert tally.counts["true"] >= 3
+    assert tally.counts["not established"] >= 1
+    assert tally.counts["malformed"] >= 3
     assert tally.slowest < fuzz_checker.SECONDS
 
 
-def test_a_crash_would_be_found_and_shrunk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", kinds())
+def test_a_checker_that_believes_well_formed_files_is_found_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The judge is no rubber stamp: of the mutants that are rightly not established, it calls many false."""
+
+    def credulous(model: bytes, proof: bytes, **more: object) -> str:
+        try:
+            return checker.verify(model, proof, **more)  # type: ignore[arg-type]
+        except Reject as reject:
+            if reject.code == 3:
+                return "s VERIFIED"
+            raise
+
+    monkeypatch.setattr(fuzz_checker, "verify", credulous)
+    monkeypatch.setattr(fuzz_checker, "shrunk", lambda trial, *_: trial)
+    monkeypatch.setattr(fuzz_checker, "COMPARED", 1 << 30)
+    monkeypatch.setattr(fuzz_checker, "ALONE", 1 << 30)
+    _, tally = fuzz_checker.chunk((name, 2, 5, 160))
+    assert tally.counts["false"] >= 3
+    # Where a file is not read to its end, the judge may not understand it.
+    assert all(wrong == "accepted and false" or wrong.startswith("the judge: ") for wrong, _ in tally.failures)
+
+
+def test_a_crash_is_found_shrunk_and_run_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     def broken(model: bytes, certificate: bytes, **more: object) -> str:
         if b'"cone"' in certificate:
             raise KeyError
         raise Reject(4, "certificate: top level: the key cone is missing")
 
-    pair = mutations.original(np.random.default_rng(1))
-    trial = fuzz_checker.Trial(*pair.bytes)
+    kind = kinds()["certificate"]
+    trial = kind.original(np.random.default_rng(1))
     monkeypatch.setattr(fuzz_checker, "verify", broken)
-    code, wrong = fuzz_checker.fault(trial, tmp_path, compare=False)
-    assert wrong == code == "crash: KeyError"
-    found = fuzz_checker.shrunk(trial, wrong, tmp_path)
-    assert len(found.certificate) < 80
-    assert b'"cone"' in found.certificate
+    column, wrong = fuzz_checker.outcome(trial, kind, tmp_path)
+    assert (column, wrong) == ("crash", "crash: KeyError")
+    found = fuzz_checker.shrunk(trial, str(wrong), kind, tmp_path)
+    assert len(found.proof) < 80
+    assert b'"cone"' in found.proof
+    fuzz_checker.keep(tmp_path / "failures", kind, 1, str(wrong), found)
+    assert fuzz_checker.replay(tmp_path / "failures") == 1
+    monkeypatch.undo()
+    assert fuzz_checker.replay(tmp_path / "failures") == 0
+    assert "was crash: KeyError; now malformed" in capsys.readouterr().out
+
+
+def test_a_trial_is_read_as_it_was_written(tmp_path: Path) -> None:
+    trial = Trial(b"m", b"c", (("t.safetensors", b"t"),))
+    write(trial, tmp_path)
+    (tmp_path / "wrong.txt").write_text("certificate: nothing\n")
+    assert read(tmp_path) == trial
+
+
+def test_an_interruption_leaves_the_counts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ctrl-C in the third chunk: the table and the JSON of the first two."""
+    real, calls = fuzz_checker.chunk, []
+
+    def chunk(place: fuzz_checker.Place) -> tuple[str, fuzz_checker.Tally]:
+        calls.append(place)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return real(place)
+
+    monkeypatch.setattr(fuzz_checker, "chunk", chunk)
+    monkeypatch.setattr(fuzz_checker, "CHUNK", 10)
+    monkeypatch.chdir(tmp_path)
+    kinds_wanted = ["--kind", "certificate", "--kind", "forces"]
+    monkeypatch.setattr(sys, "argv", ["fuzz_checker.py", *kinds_wanted, "--mutants", "100", "-o", "counts.json"])
+    assert fuzz_checker.main() == 0
+    out, err = capsys.readouterr()
+    assert err == "interrupted\n"
+    assert "0 failures in 20 mutants" in out
+    counts = json.loads((tmp_path / "counts.json").read_text())["kinds"]
+    assert [counts[name]["mutants"] for name in ("certificate", "forces")] == [10, 10]
+
+
+@pytest.mark.heavy
+def test_an_interruption_of_two_workers_leaves_the_counts(tmp_path: Path) -> None:
+    command = [sys.executable, str(SCRIPT), "--kind", "certificate", "--mutants", "1000000", "--jobs", "2"]
+    environment = {**os.environ, "PYTHONPATH": str(SCRIPT.parent.parent)}
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=tmp_path
+    )
+    time.sleep(20)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert err == "interrupted\n"
+    assert "0 failures in" in out
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_the_judges_know_the_models(seed: int) -> None:
+    """Definedness is the engine's, evaluation word by word and of all words at once is that of tests/naive.py."""
+    rng, compared = np.random.default_rng(seed), 0
+    for turn in range(60):
+        model = random_program(rng, None, 5) if turn % 2 else random_order_only(rng, 2, 4, placed=0.5)
+        found, program = Meaning(model), loads(json.dumps(model).encode())
+        for n in (1, 2, 3, 5, 9, 200):
+            try:
+                program.at(n)
+            except RestrictError:
+                assert defined(model, n) is False, (model, n)
+                continue
+            assert defined(model, n), (model, n)
+            if n > 5:
+                continue
+            words = found.sampled(n - found.markers)
+            rows = batch_values(found.instance(n), words)
+            for word, row in list(zip(words, rows or [], strict=True))[::7]:
+                expected = naive.run(model, word)
+                assert row == expected.values[model["output"]["variable"]] == found.value(word)
+                assert found.labels(word) == [str(label) for label in naive.labels_of(model, expected)]
+                compared += 1
+    assert compared > 100
+
+
+def test_an_overflow_a_division_and_a_root_are_seen_by_the_judges() -> None:
+    """Each rule of interval analysis has a model on both of its sides."""
+
+    def model(score: str, **more: object) -> dict[str, object]:
+        head = {"name": "h", "kind": "head", "key": "token", "value": "token", "score": score}
+        output = {"variable": "h", "position": "last", "accept": [1]}
+        fields = {"format": "restrict-model/1", "name": "m", "alphabet": ["a", "b"], "variables": [head]}
+        return {**fields, "output": output, **more}
+
+    for score, n, expected in [
+        ("j * 4611686018427387904", 2, True),
+        ("j * 4611686018427387904", 3, False),
+        ("k // (n - 3)", 3, False),
+        ("k // (n - 3)", 4, True),
+        ("k % (j + 1)", 5, True),
+        ("k % (j - 1)", 5, False),
+        ("isqrt(j - 1)", 5, False),
+        ("isqrt(abs(j - 1))", 5, True),
+        ("0 * (9223372036854775807 + k)", 2, False),
+        ("k if 1 else 1 // k", 2, False),
+        ("min(j, 2) * 4611686018427387903", 9, True),
+        ("hash(k) + 1", 2, False),
+    ]:
+        assert defined(model(score), n) is expected, (score, n)
+    assert defined(model("k", when="n % 2"), 4) is False
+    assert defined(model("k", start_marker="<", end_marker=">"), 1) is False

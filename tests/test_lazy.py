@@ -8,15 +8,15 @@ from restrict.errors import ResourceLimit
 from restrict.model.fileformat import loads
 from restrict.model.on_demand import OnDemandRun
 from restrict.model.trace import run_batch
-from tests import mutations, random_programs
+from tests import generator, mutations
 
 
 def test_every_node_of_random_programs_has_the_value_of_the_batch() -> None:
     rng = np.random.default_rng(5)
     nodes = 0
     for _ in range(400):
-        document = random_programs.random_program(rng, None, 7)
-        at = loads(mutations.encode(document)).at(random_programs.random_length(rng, document))
+        document = generator.random_program(rng, None, 7)
+        at = loads(mutations.encode(document)).at(generator.random_length(rng, document))
         symbols = at.n - len(at.pinned)
         words = rng.integers(0, len(at.model.alphabet), (3, symbols))
         values = run_batch(at, words).values

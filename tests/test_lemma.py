@@ -33,8 +33,8 @@ from restrict.model.fileformat import dumps, loads
 from restrict.model.program import Head, Model, Output
 from restrict.restriction import Restriction
 from tests import naive
+from tests.generator import random_length, random_program, random_restriction
 from tests.marks import LONG_TO_COMPILE, heavy_after
-from tests.random_programs import random_length, random_program, random_restriction
 
 pytestmark = LONG_TO_COMPILE
 

@@ -27,7 +27,7 @@ from restrict.model.fileformat import loads
 from restrict.model.program import Model
 from restrict.model.source import load
 from restrict.optimum.lower_bound import lower_bound
-from tests import bound_mutations, naive, random_programs
+from tests import bound_mutations, generator, naive
 from tests.bound_mutations import least_forcing
 from tests.marks import heavy_after
 from tests.trusted import Reject, verify
@@ -109,8 +109,8 @@ def test_disjoint_boxes_are_counted() -> None:
 
 
 def random_case(rng: np.random.Generator) -> tuple[Model, int] | None:
-    document = random_programs.random_program(rng, None, 7)
-    n = random_programs.random_length(rng, document)
+    document = generator.random_program(rng, None, 7)
+    n = generator.random_length(rng, document)
     model = loads(json.dumps(document).encode())
     few = (len(model.alphabet) + 1) ** (n - len(model.markers)) <= 3000
     return (model, n) if few else None

@@ -1,6 +1,7 @@
 """What the trusted checker refuses: each rule of the format has a file that breaks it, and nothing crashes.
 
 The corpus holds ``NAME.model.json`` and ``NAME.cert.json``; a case without a model of its own uses ``good.model.json``.
+The models of soft certificates are ``NAME.model.safetensors``; ``soft-cert-NAME`` uses ``good-soft``.
 The test of the test: every call of ``malformed`` or ``require`` in the checker's files, found in their syntax trees, is
 what refuses some case, and so is every entry of the tables of fields.
 """
@@ -29,12 +30,13 @@ REFUSALS = ("malformed", "require")
 TABLES = ("MODEL", "OUTPUT", "MAP", "HEAD", "CERTIFICATE", "CLAIM", "CLAIM_ALL", "LEAF", "CASE", "INLINE", "STORED")
 TABLES += ("HEADER", "TABLE", "DOT", "REFUTATION", "LANGUAGE", "DFA", "BOUND", "BOX")
 TABLES += ("PROOF", "SIDE", "LAYER", "RECOGNISES", "DIFFERS", "FORCES", "COST", "COMPUTES", "DEVIATES", "WRONG")
-TABLES += ("AUTOMATON", "BIMACHINE")
+TABLES += ("AUTOMATON", "BIMACHINE", "POSITION")
 
 
 def files(case: str) -> tuple[Path, Path]:
-    model = CORPUS / f"{case}.model.json"
-    return model if model.exists() else CORPUS / "good.model.json", CORPUS / f"{case}.cert.json"
+    spare = CORPUS / ("good-soft.model.safetensors" if case.startswith("soft-") else "good.model.json")
+    own = [path for kind in ("json", "safetensors") if (path := CORPUS / f"{case}.model.{kind}").exists()]
+    return (own or [spare])[0], CORPUS / f"{case}.cert.json"
 
 
 Site = tuple[str, int]
@@ -136,6 +138,12 @@ def test_the_good_proof_for_all_lengths_is_verified(capsys: pytest.CaptureFixtur
     digest = hashlib.sha256(files("good")[0].read_bytes()).hexdigest()
     line = f"s VERIFIED all-lengths recognises=dfa-of-2-states n>=1 states=2 {digest}\n"
     assert capsys.readouterr() == (line, "")
+
+
+def test_the_good_soft_certificate_is_verified(capsys: pytest.CaptureFixture[str]) -> None:
+    assert check.main.main([str(path) for path in files("good-soft")]) == 0
+    digest = hashlib.sha256(files("good-soft")[0].read_bytes()).hexdigest()
+    assert capsys.readouterr() == (f"s VERIFIED n=4 fixed=1 free=2 probability<=1/2 {digest}\n", "")
 
 
 def test_every_rejection_site_and_every_table_entry_is_reached_by_a_case() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests import naive, random_programs
+from tests import generator, naive
 from tests.naive import Model, Node
 
 FORMAT_PAGE = Path(__file__).resolve().parent.parent / "docs" / "format.md"
@@ -299,11 +299,11 @@ def soundness(seed: int) -> tuple[int, int, int]:
     """Check one random program; returns how many nodes it has, how many dependency sets are not everything, and how
     many of the abstract run's sets are exact."""
     rng = np.random.default_rng(seed)
-    wanted = int(rng.integers(1, random_programs.LONGEST + 1)) if seed % 2 else None
-    model = random_programs.random_program(rng, wanted)
-    n = random_programs.random_length(rng, model) if wanted is None else wanted
-    fixed = random_programs.random_restriction(rng, model, n, most_inputs=130)
-    abstract = naive.abstract_run(model, n, fixed, random_programs.random_cone(rng, model, n))
+    wanted = int(rng.integers(1, generator.LONGEST + 1)) if seed % 2 else None
+    model = generator.random_program(rng, wanted)
+    n = generator.random_length(rng, model) if wanted is None else wanted
+    fixed = generator.random_restriction(rng, model, n, most_inputs=130)
+    abstract = naive.abstract_run(model, n, fixed, generator.random_cone(rng, model, n))
     values, dependencies = naive.true_values(model, n, fixed), naive.true_dependencies(model, n, fixed)
     free = set(naive.free_positions(model, n, fixed))
     for node, exact in dependencies.items():
@@ -325,71 +325,10 @@ def test_the_abstract_run_contains_the_truth() -> None:
 @pytest.mark.parametrize("seed", range(10))
 def test_the_dependency_set_determines_the_label(seed: int) -> None:
     rng = np.random.default_rng([seed, 1])
-    model = random_programs.random_program(rng)
-    n = random_programs.random_length(rng, model)
-    fixed = random_programs.random_restriction(rng, model, n, most_inputs=100)
+    model = generator.random_program(rng)
+    n = generator.random_length(rng, model)
+    fixed = generator.random_restriction(rng, model, n, most_inputs=100)
     abstract = naive.abstract_run(model, n, fixed)
     for i in range(n):
         assert naive.is_function_of(model, n, fixed, ("label", i), abstract.dependencies["label", i])
         assert naive.is_function_of(model, n, fixed, ("label", i), naive.true_dependencies(model, n, fixed)["label", i])
-
-
-# --- the generator ---
-
-
-def test_random_programs_are_reproducible_json() -> None:
-    first = [random_programs.random_program(np.random.default_rng(seed)) for seed in range(50)]
-    again = [random_programs.random_program(np.random.default_rng(seed)) for seed in range(50)]
-    assert json.loads(json.dumps(first)) == again
-
-
-def test_random_programs_use_every_feature() -> None:
-    models = [
-        random_programs.random_program(np.random.default_rng(seed), 5 if seed % 2 else None) for seed in range(300)
-    ]
-    text = json.dumps(models)
-    words = [
-        "start_marker",
-        "end_marker",
-        "when",
-        "table",
-        "dot",
-        "hash",
-        "default",
-        "accept",
-        "labels",
-        "every",
-        "last",
-    ]
-    for word in [*words, *random_programs.MASKS, "left", "right", '"axes": []', '"i"', '"position"']:
-        assert word in text, word
-    heads = [v for model in models for v in model["variables"] if v["kind"] == "head"]
-    roles = [(naive.query_of(h), naive.key_of(h), h["value"]) for h in heads]
-    assert sum(q == k for q, k, _ in roles if q) > 50
-    assert sum(k == v for _, k, v in roles) > 50
-    assert sum(q == v for q, _, v in roles) > 50
-    assert sum(q == k == v for q, k, v in roles) > 20
-
-
-def test_random_programs_are_defined_and_in_their_domains() -> None:
-    for seed in range(150):
-        rng = np.random.default_rng([seed, 2])
-        n = int(rng.integers(1, random_programs.LONGEST + 1)) if seed % 2 else None
-        model = random_programs.random_program(rng, n)
-        for m in range(random_programs.shortest(model), random_programs.LONGEST + 1) if n is None else [n]:
-            instance = naive.at(model, m)
-            assert naive.defined(model, m)
-            for variable in model["variables"]:
-                check_variable(instance, variable)
-
-
-def check_variable(instance: naive.Instance, variable: dict[str, Any]) -> None:
-    """A map stays in its domain on all combinations; a head has room for its values and its default."""
-    size = instance.domain[variable["name"]]
-    if variable["kind"] == "head":
-        assert size >= instance.domain[variable["value"]]
-        assert 0 <= variable.get("default", 0) < size
-        return
-    for i in range(instance.n):
-        for choice in itertools.product(*[range(instance.domain[a]) for a in variable["args"]]):
-            assert 0 <= instance.function[variable["name"]](i, *choice) < size

@@ -24,7 +24,7 @@ from restrict.model.fileformat import loads
 from restrict.model.program import Model
 from restrict.restriction import Restriction
 from restrict.task import Task
-from tests import mutations, naive, random_programs
+from tests import generator, mutations, naive
 from tests import trusted as check
 from tests.marks import heavy_after
 
@@ -108,11 +108,11 @@ def test_exact_is_the_best_of_all_restrictions(spec: str) -> None:
     rng = np.random.default_rng(sum(map(ord, spec)))
     counts = {"refuted": 0, "immune": 0, "unconfirmed": 0}
     while sum(counts.values()) < 60:
-        document = random_programs.random_program(rng, None, 6)
+        document = generator.random_program(rng, None, 6)
         if len(document["alphabet"]) != 2 or document["output"]["position"] != "last":
             continue
         document["alphabet"] = ["0", "1"]
-        n = random_programs.random_length(rng, document)
+        n = generator.random_length(rng, document)
         if n - sum(m in document for m in ("start_marker", "end_marker")) > 5:
             continue
         if {"0", "1"} & {document.get("start_marker"), document.get("end_marker")}:

@@ -23,7 +23,7 @@ from restrict.model.fileformat import loads
 from restrict.optimum.enumeration import all_labels, by_size, cube_of, essential_counts, fewest_fixed
 from restrict.restriction import Restriction
 from restrict.task import Task
-from tests import random_programs
+from tests import generator
 from tests.marks import heavy_after
 
 
@@ -46,8 +46,8 @@ def test_dependence_on_demand_is_that_of_the_run_over_all_nodes() -> None:
     rng, looked, refused = np.random.default_rng(0), 0, 0
     for seed in range(40):
         draw = np.random.default_rng(seed)
-        document = random_programs.random_program(draw)
-        n = random_programs.random_length(draw, document)
+        document = generator.random_program(draw)
+        n = generator.random_length(draw, document)
         model = loads(json.dumps(document).encode())
         instance = model.at(n)
         state = DependenceState(instance, n - 1)

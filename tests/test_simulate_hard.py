@@ -26,9 +26,8 @@ from restrict.simulate.measure import affordable, measure, smallest_factor, word
 from restrict.soft.evaluate import activations
 from restrict.soft.format import loads as loads_soft
 from restrict.soft.terms import Term
+from tests.generator import random_length, random_order_only, random_program
 from tests.random_brasp import random_brasp
-from tests.random_order_only import random_order_only
-from tests.random_programs import random_length, random_program
 from tests.test_simulate_laws import off_winner
 
 INSTANCES = sorted((Path(__file__).parent.parent / "instances").glob("*.json"))

@@ -18,7 +18,7 @@ from restrict.model.trace import run_batch
 from restrict.optimum.enumeration import few_restrictions, forcing
 from restrict.restriction import Restriction
 from restrict.task import Task
-from tests import mutations, naive, random_programs
+from tests import generator, mutations, naive
 
 
 @pytest.mark.heavy
@@ -83,8 +83,8 @@ def brute_force(at: Instance) -> int:
 def test_enumeration_finds_the_optimum() -> None:
     rng, done = np.random.default_rng(8), 0
     while done < 40:
-        document = random_programs.random_program(rng, None, 6)
-        n = random_programs.random_length(rng, document)
+        document = generator.random_program(rng, None, 6)
+        n = generator.random_length(rng, document)
         at = loads(json.dumps(document).encode()).at(n)
         letters = n - len(at.pinned)
         if letters < 1 or (len(at.model.alphabet) + 1) ** letters > 3000:

@@ -12,7 +12,7 @@ from restrict.force.state import ForcingState
 from restrict.model.fileformat import loads
 from restrict.model.program import Head
 from restrict.restriction import Restriction
-from tests.random_programs import random_program
+from tests.generator import random_program
 
 
 def test_key_values_are_those_of_the_walk() -> None:

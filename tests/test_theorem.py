@@ -28,8 +28,8 @@ from restrict.model.fileformat import dumps, loads
 from restrict.task import Task
 from scripts.make_instances import INSTANCES
 from tests import naive
+from tests.generator import random_length, random_program, shortest
 from tests.marks import LONG_TO_COMPILE, heavy_after
-from tests.random_programs import random_length, random_program, shortest
 
 pytestmark = LONG_TO_COMPILE
 

@@ -14,7 +14,7 @@ from restrict import Certificate, Model, ModelError, Restriction, UsageError, ce
 from restrict.model.fileformat import dumps, loads
 from restrict.optimum.tighten import PROOF_SOLVERS, Tightened, prove, tighten
 from restrict.sat.drat_check import ProofError, check_refutation, dimacs
-from tests import naive, random_programs
+from tests import generator, naive
 
 
 def case(seed: int) -> tuple[naive.Model, Model, Certificate]:
@@ -52,9 +52,9 @@ def test_random_two_layer_models_are_tightened_to_the_truth() -> None:
 def test_random_programs_are_tightened_to_the_truth() -> None:
     for seed in range(60):
         rng = np.random.default_rng(seed)
-        document = random_programs.random_program(rng)
-        n = random_programs.random_length(rng, document)
-        fixed = random_programs.random_restriction(rng, document, n, 100)
+        document = generator.random_program(rng)
+        n = generator.random_length(rng, document)
+        fixed = generator.random_restriction(rng, document, n, 100)
         model = loads(dumps(document), "random")
         compare(document, model, certificate_of(model.at(n), Restriction.of(model.at(n), fixed), "all"))
 

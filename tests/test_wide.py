@@ -23,7 +23,7 @@ from restrict.model.fileformat import loads
 from restrict.model.program import Map, Model
 from restrict.restriction import Restriction
 from tests import mutations, naive
-from tests.random_programs import random_length, random_program
+from tests.generator import random_length, random_program
 
 
 @pytest.fixture

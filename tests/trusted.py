@@ -24,6 +24,12 @@ from restrict.checker import (
     refutation,
     rows,
     rules,
+    soft,
+    soft_layers,
+    soft_model,
+    soft_run,
+    soft_sets,
+    soft_terms,
     tensors,
     window,
 )
@@ -38,6 +44,7 @@ FOLDER = Path(str(main.__file__)).parent
 MODULES = (
     account, read, tensors, rules, formats, kernel, refutation, lower_bound, main,
     rows, positions, program, machines, window, labelling, costs, equations, lengths, claims, all_lengths,
+    soft_terms, soft_sets, soft_model, soft_layers, soft_run, soft,
 )  # fmt: skip
 FILES = tuple(Path(str(module.__file__)) for module in MODULES)
 __all__ = [

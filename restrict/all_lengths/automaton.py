@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from restrict.all_lengths.bimachine import DEFAULT_STATES, Limits
 from restrict.all_lengths.compare import needs_accept
@@ -13,11 +13,13 @@ from restrict.all_lengths.patterns import Pattern, cheapest_pattern
 from restrict.all_lengths.program import UNDEFINED
 from restrict.all_lengths.recognise import recognise
 from restrict.all_lengths.stages import Built, Record, build
+from restrict.all_lengths.tried import agree_with, members_of, try_automaton, try_cells, try_costs, try_pattern
 from restrict.arguments import the_model
 from restrict.errors import UsageError
 from restrict.htmltable import facts_table, grid_table
 from restrict.languages.dfa import Dfa
 from restrict.model.program import Model
+from restrict.trial.run import Trial
 
 Progress = Callable[[str], None]
 
@@ -27,12 +29,14 @@ class Automaton:
     """What a model computes at every length.
 
     ``moore``: the minimal automaton of the label at the last position. With output at every position ``built.machine``
-    is the bimachine of all labels. ``account``: states on both sides after each stage.
+    is the bimachine of all labels. ``account``: states on both sides after each stage. ``trial``: the runs of the model
+    with which it was compared.
     """
 
     model: Model
     built: Built
     moore: Moore
+    trial: Trial = field(repr=False)
 
     @property
     def account(self) -> tuple[Record, ...]:
@@ -44,8 +48,11 @@ class Automaton:
 
         Raises:
             UsageError: the output is at every position, or has no ``accept``.
+            Disagreement: a run of the model contradicts it.
         """
-        return self.acceptor().language()
+        dfa = self.acceptor().language()
+        agree_with(self, members_of(self, lambda word: dfa.run(word) in dfa.accept), "the minimal automaton")
+        return dfa
 
     @property
     def every(self) -> bool:
@@ -68,16 +75,23 @@ class Automaton:
 
         Raises:
             ResourceLimit: too many sets of states.
+            Disagreement: a run of the model contradicts it.
         """
-        return cheapest_pattern(self.moore, label, len(self.model.markers))
+        pattern = cheapest_pattern(self.moore, label, len(self.model.markers))
+        if pattern is not None:
+            try_pattern(self.model, pattern)
+        return pattern
 
     def costs(self, label: str) -> Costs:
         """The exact cost of forcing a label of the last position, at every length.
 
         Raises:
             ResourceLimit: too many sets of states, or no period was found up to a limit of lengths.
+            Disagreement: a run of the model contradicts it.
         """
-        return costs(self.moore, label, len(self.model.markers))
+        found = costs(self.moore, label, len(self.model.markers))
+        try_costs(self, found)
+        return found
 
     def cheapest(self, label: str, n: int) -> tuple[str, ...] | None:
         """A restriction with the fewest fixed symbols that forces a label of the last position at length ``n``.
@@ -92,10 +106,13 @@ class Automaton:
         Raises:
             ResourceLimit: too many sets of states, or too much memory at this length.
             UsageError: ``n`` is below 1, or the markers alone are longer.
+            Disagreement: a run of the model contradicts it.
         """
         if n < max(1, len(self.model.markers)):
             raise UsageError(f"there are no inputs of length {n}")
-        return cheapest_restriction(self.moore, label, n - len(self.model.markers))
+        cells = cheapest_restriction(self.moore, label, n - len(self.model.markers))
+        try_cells(self.model, cells, label, "a cheapest restriction forces")
+        return cells
 
     def _repr_html_(self) -> str:
         if self.moore is None:
@@ -128,9 +145,11 @@ def automaton(
         NotEstablished: the model is not order-only; the message names the variable and the sub-expression.
         ModelError: the model is not defined at any length.
         ResourceLimit: a side has more than ``states`` states, or a table is too large; the message names the variable.
+        Disagreement: a run of the model contradicts the automaton, which is a bug.
     """
     built = build(recognise(the_model(model)), Limits(states), progress, keep)
-    return Automaton(model, built, moore(built))
+    found = Automaton(model, built, moore(built), Trial(model))
+    return replace(found, trial=try_automaton(found))
 
 
 def labels_of(found: Automaton) -> list[str]:

@@ -10,16 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from restrict.all_lengths.automaton import automaton
 from restrict.all_lengths.cascade import Cascade, Level, decompose
 from restrict.all_lengths.evidence import Proved
+from restrict.all_lengths.tried import agree_with
 from restrict.all_lengths.verify import verify
 from restrict.errors import NotEstablished, ResourceLimit
 from restrict.languages.dfa import Dfa
 from restrict.languages.monoid import star_free
 from restrict.languages.regular import Regular
+from restrict.logic.compiler import compile_formula
 from restrict.logic.formula import Builder, Formula
+from restrict.logic.semantics import evaluate_tokens
 from restrict.model.fileformat import dumps, loads
 from restrict.model.program import Model
+from restrict.trial.disagreement import disagree
 
 MAX_TABLE = 2_000_000
 
@@ -37,12 +42,14 @@ def compile_language(language: Regular, *, name: str | None = None) -> tuple[Mod
     Raises:
         NotEstablished: the language is not star-free; the message names the group that is in the way.
         ResourceLimit: the decomposition, or a table, is too large.
+        Disagreement: the model is wrong, which is a bug.
     """
     cascade = cascade_of(language.dfa, language.spec)
     content = dumps(document(cascade, name or language.spec[:200]))
     model = loads(content, language.spec)
     found = verify(model, language)
-    assert isinstance(found, Proved), "the compiled model is wrong, which is a bug"
+    if not isinstance(found, Proved):
+        disagree(model, "the compiled model is right", found.difference.word, repr(found.difference.said), content)
     return model, found
 
 
@@ -135,6 +142,35 @@ def _table(shape: list[int], entry: Callable[[tuple[int, ...]], int], point: tup
 
 MAX_NODES = 4_000
 MAX_TEXT = 200_000
+
+
+def formula_of_model(model: Model) -> Formula:
+    """A formula that is true at the last position of exactly the words that an order-only model accepts.
+
+    Args:
+        model: an order-only model without markers, with ``accept`` at the last position.
+
+    Returns:
+        The formula: compiled again, it is proved to have the language of the model; and its own truth on words is
+        compared with runs of the model.
+
+    Raises:
+        NotEstablished: the model has markers, is not order-only, or its language is not star-free.
+        UsageError: the model recognises no language.
+        ModelError: it is not defined at any length.
+        ResourceLimit: an automaton, or the formula, is too large.
+        Disagreement: the formula is wrong, which is a bug.
+    """
+    if model.markers:
+        raise NotEstablished("a formula does not see markers; --to ltl is for models without them")
+    found = automaton(model)
+    language = Regular(f"the language of {model.name}", model.name, found.dfa())
+    formula = formula_of(language.dfa, language.name)
+    proof = verify(compile_formula(formula, language.alphabet), language)
+    if not isinstance(proof, Proved):
+        disagree(model, "the formula is right", proof.difference.word, repr(proof.difference.said), str(formula))
+    agree_with(found, lambda words: evaluate_tokens(formula, words, model.alphabet)[:, -1].tolist(), "the formula")
+    return formula
 
 
 def formula_of(dfa: Dfa, what: str) -> Formula:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from restrict.all_lengths.automaton import Automaton
 from restrict.all_lengths.compare import Difference
+from restrict.all_lengths.lengths import Lengths
 from restrict.all_lengths.proof import document, to_bytes
 from restrict.checker.main import verify as check_proof
 from restrict.errors import NotEstablished
@@ -50,6 +51,8 @@ class Proved(Evidenced):
     """The claim holds at every length ``n >= first`` at which the model is defined.
 
     ``other``: where two models were compared, the same claim about the second one, and the same automaton.
+    ``defined_once``: then, the lengths (markers of the first model counted) at which exactly one of them is defined, of
+    which nothing is claimed.
     """
 
     what: str
@@ -57,6 +60,7 @@ class Proved(Evidenced):
     automaton: Automaton
     evidence: Evidence = field(default=Evidence(), repr=False)
     other: Proved | None = field(default=None, repr=False)
+    defined_once: Lengths | None = field(default=None, repr=False)
 
     def __bool__(self) -> bool:
         return True
@@ -64,12 +68,16 @@ class Proved(Evidenced):
 
 @dataclass(frozen=True, eq=False)
 class Counterexample(Evidenced):
-    """A shortest word on which the model is wrong: ``said`` by the model, ``member`` of the language."""
+    """A shortest word on which the model is wrong: ``said`` by the model, ``member`` of the language.
+
+    ``defined_once``: where two models were compared, the lengths at which exactly one of them is defined.
+    """
 
     what: str
     difference: Difference
     automaton: Automaton
     evidence: Evidence = field(default=Evidence(), repr=False)
+    defined_once: Lengths | None = field(default=None, repr=False)
 
     def __bool__(self) -> bool:
         return False

@@ -9,7 +9,8 @@ coordinate itself below ``threshold`` and its residue above. The rules, each a t
 - sums, differences and multiples of waves are waves; so is a floor division by a constant ``c`` (period times ``c``);
 - the remainder of a wave by a constant is finite (period times ``c``);
 - a comparison of waves is finite if all slopes of their difference have one sign: far out, that is its sign;
-- ``min``, ``max`` and ``abs`` follow from comparisons; anything else is finite when its operands are.
+- ``min`` and ``max`` of waves whose difference has slopes of one sign are waves with the slopes of one of them, and
+  ``abs(x)`` is ``max(x, -x)``; anything else is finite when its operands are.
 
 ``j - i`` is not a function of classes. Its comparison with a constant is finite in ``d``, the difference cut off at
 ``reach``; a wave carries that ``reach``.
@@ -79,10 +80,12 @@ class Linear:
         """Whether it is a number."""
         return not (self.i or self.j or self.n)
 
-    def wave(self) -> Wave:
-        """As a function of ``p, s, p2, s2``; ``n`` is read from the side of ``j`` where ``i`` does not occur."""
-        by_j = self.i == 0 and self.j != 0
-        slope = (0, 0, self.j + self.n, self.n) if by_j else (self.i + self.n, self.n, self.j, 0)
+    def wave(self, by_j: bool | None = None) -> Wave:
+        """As a function of ``p, s, p2, s2``; by default ``n`` is read from the side of ``j`` where ``i`` does not
+        occur."""
+        if by_j is None:
+            by_j = self.i == 0 and self.j != 0
+        slope = (self.i, 0, self.j + self.n, self.n) if by_j else (self.i + self.n, self.n, self.j, 0)
         base = self.n + self.constant
 
         def at(env: Env) -> I64:
@@ -132,6 +135,8 @@ def analyse(expr: Expr) -> Form:
             return Linear(int(expr.text == "i"), int(expr.text == "j"), int(expr.text == "n"), 0)
     if expr.op == "gather":
         raise _decline(expr, "is a table over positions, which grows with n")
+    if expr.op == "select":
+        return _select(expr)
     args = [analyse(a) for a in expr.args]
     if expr.op in ("add", "sub"):
         return _sum(args[0], args[1], 1 if expr.op == "add" else -1)
@@ -144,11 +149,9 @@ def analyse(expr: Expr) -> Form:
     if expr.op in ("min", "max"):
         return _choose(expr, args)
     if expr.op == "abs":
-        return _absolute(expr, args[0])
+        return _better(expr, args[0], _sum(Linear(0, 0, 0, 0), args[0], -1), True)
     if expr.op in ("and", "or", "not"):
         return _pointwise(expr, [_truth(expr, a) for a in args])
-    if expr.op == "select":
-        return _select(expr, args)
     return _pointwise(expr, [_finite(expr, a) for a in args])
 
 
@@ -281,14 +284,25 @@ def _choose(expr: Expr, args: list[Form]) -> Form:
 
 
 def _better(expr: Expr, one: Form, two: Form, larger: bool) -> Form:
-    sign = _sign(expr, _sum(one, two, -1))
-    a, b = wave(one), wave(two)
-    slopes = _scaled([a, b])
-    slope = []
-    for x, y in zip(*slopes, strict=True):
-        slope.append((max if larger else min)(x, y))
+    """The smaller or the larger of two waves of which one is ahead in every coordinate: it has that one's slopes."""
+    a, b = _alike(one, two)
+    first, second = _scaled([a, b])
+    gap = tuple(x - y for x, y in zip(first, second, strict=True))
+    sign = _sign(expr, _joined([a, b], gap, lambda env: a.at(env) - b.at(env)))  # type: ignore[arg-type]
+    slope = (max if larger else min)(first, second, key=sum)
     pick = np.maximum if larger else np.minimum
-    return _joined([a, b, sign], _rescale(slope, [a, b], sign), lambda env: pick(a.at(env), b.at(env)))
+    return _joined([sign], slope, lambda env: pick(a.at(env), b.at(env)))  # type: ignore[arg-type]
+
+
+def _alike(one: Form, two: Form) -> tuple[Wave, Wave]:
+    """Two forms as waves; of two lines, ``n`` is read from one side, on which one is ahead if there is such a side."""
+    if isinstance(one, Linear) and isinstance(two, Linear):
+        for by_j in (False, True):
+            a, b = one.wave(by_j), two.wave(by_j)
+            gap = [x - y for x, y in zip(a.slope, b.slope, strict=True)]
+            if min(gap) >= 0 or max(gap) <= 0:
+                return a, b
+    return wave(one), wave(two)
 
 
 def _rescale(slope: list[int], args: list[Wave], sign: Wave) -> tuple[int, int, int, int]:
@@ -297,17 +311,11 @@ def _rescale(slope: list[int], args: list[Wave], sign: Wave) -> tuple[int, int, 
     return tuple(k * (lcm(inner, sign.period) // inner) for k in slope)  # type: ignore[return-value]
 
 
-def _absolute(expr: Expr, form: Form) -> Form:
-    if isinstance(form, Linear) and form.i == -form.j and form.i:
-        raise _decline(expr, "is a distance of positions that is not compared with a constant")
-    negative = _sum(Linear(0, 0, 0, 0), form, -1)
-    return _better(expr, form, negative, True)
-
-
-def _select(expr: Expr, args: list[Form]) -> Form:
-    test, one, two = _truth(expr, args[0]), args[1], args[2]
-    if one == two:
-        return one
+def _select(expr: Expr) -> Form:
+    condition = analyse(expr.args[0])
+    if isinstance(condition, Linear) and condition.known:
+        return analyse(expr.args[1] if condition.constant else expr.args[2])
+    test, one, two = _truth(expr, condition), analyse(expr.args[1]), analyse(expr.args[2])
     a, b = wave(one), wave(two)
     slopes = _scaled([a, b])
     if slopes[0] != slopes[1]:

@@ -20,8 +20,10 @@ from restrict.all_lengths.moore import Moore
 from restrict.all_lengths.program import UNDEFINED, Program
 from restrict.all_lengths.stages import Built
 from restrict.arrays import I32
-from restrict.errors import UsageError
+from restrict.errors import ResourceLimit, UsageError
 
+MAX_CELLS = 5_000_000
+"""Entries of the table of a common bimachine."""
 Pair = tuple[int, int]
 Reached = dict[Pair, tuple[Pair, int] | None]
 
@@ -40,47 +42,90 @@ def comparable(one: Program, two: Program) -> None:
         raise UsageError("with output at every position both models must have the same markers")
 
 
-def named_labels(program: Program, labels: tuple[str, ...]) -> list[str]:
-    """The labels; lengths at which the model is not defined get a label that no value of the output has."""
+def named_labels(labels: tuple[str, ...], taken: tuple[str, ...]) -> list[str]:
+    """The labels; lengths at which no model is defined get a label that none of the ``taken`` ones is."""
     name = "undefined"
-    while name in program.labels:
+    while name in taken:
         name += "_"
     return [name if label == UNDEFINED else label for label in labels]
 
 
-def automaton_document(program: Program, one: Moore) -> dict[str, Any]:
+def automaton_document(one: Moore, taken: tuple[str, ...]) -> dict[str, Any]:
     """An automaton with labels, as the checker reads it."""
-    out = {"alphabet": list(one.alphabet), "labels": named_labels(program, one.labels)}
+    out = {"alphabet": list(one.alphabet), "labels": named_labels(one.labels, taken)}
     return out | {"transitions": one.delta.tolist(), "output": one.label.tolist()}
+
+
+def common_bimachine(one: Built, two: Built) -> dict[str, Any]:
+    """The bimachine of the second model's labels and, at lengths at which it is not defined, of the first model's; as
+    the checker reads it.
+
+    Raises:
+        ResourceLimit: the table would be too large.
+    """
+    if two.program.defined is None:
+        return bimachine_document(two)
+    order = letter_order(one.program, two.program)
+    names = [_names(one.program, one.machine), _names(two.program, two.machine)]
+    sides = []
+    for ours, theirs in ((one.machine.left, two.machine.left), (one.machine.right, two.machine.right)):
+        theirs = theirs[:, order]
+        number = {pair: at for at, pair in enumerate(_reached(ours, theirs))}
+        moves = [zip(ours[a].tolist(), theirs[b].tolist(), strict=True) for a, b in number]
+        sides.append((number, [[number.get(to, -1) for to in row] for row in moves]))
+    (lefts, left), (rights, right) = sides
+    if len(lefts) * len(rights) * len(order) > MAX_CELLS:
+        raise ResourceLimit(f"the labels of both models take a table of {len(lefts)} times {len(rights)} states")
+    union = tuple(dict.fromkeys((*two.program.labels, *one.program.labels, UNDEFINED)))
+
+    def cell(l: tuple[int, int], x: int, r: tuple[int, int]) -> int:
+        """The label's number at a position, -1 where there is none."""
+        mine, other = int(one.machine.lab[l[0], x, r[0]]), int(two.machine.lab[l[1], order[x], r[1]])
+        return -1 if mine < 0 or other < 0 else union.index(names[1][other] or names[0][mine])
+
+    table = [[[cell(l, x, r) for r in rights] for x in range(len(order))] for l in lefts]
+    out: dict[str, Any] = {"alphabet": list(one.program.alphabet), "labels": named_labels(union, union)}
+    return out | {"left": left, "right": right, "table": table}
 
 
 def bimachine_document(built: Built) -> dict[str, Any]:
     """A bimachine of labels, as the checker reads it."""
     program, machine = built.program, built.machine
     label = np.append(machine.column("@label"), -1)
-    out: dict[str, Any] = {"alphabet": list(program.alphabet), "labels": named_labels(program, program.labels)}
+    labels = tuple(program.labels)
+    out: dict[str, Any] = {"alphabet": list(program.alphabet), "labels": named_labels(labels, labels)}
     out |= {"left": machine.left.tolist(), "right": machine.right.tolist()}
     return out | {"table": label[machine.lab].tolist()}
 
 
-def difference_at_the_end(one: Moore, two: Moore, markers: tuple[int, int], first: int) -> Difference | None:
-    """A shortest word of at least ``first`` positions (markers of the first model counted) with different labels."""
+def letter_order(one: Program, two: Program) -> list[int]:
+    """The second program's number of each letter of the first, markers included."""
     order = [two.alphabet.index(a) for a in one.alphabet]
-    todo, low = deque([(0, 0, markers[0])]), max(first, 1)
-    back: dict[tuple[int, int, int], tuple[tuple[int, int, int], str] | None] = {(0, 0, min(markers[0], low)): None}
+    return order + list(range(len(order), one.letters))
+
+
+def difference_at_the_end(one: Moore, two: Moore, markers: tuple[int, int], first: int) -> Difference | None:
+    """A shortest word with different labels where both models are defined.
+
+    Words have at least ``first`` positions in both models, the markers of each counted; the empty run is not a word.
+    """
+    order = [two.alphabet.index(a) for a in one.alphabet]
+    low = max(first - min(markers), 0)
+    back: dict[tuple[int, int, int], tuple[tuple[int, int, int], str] | None] = {(0, 0, 0): None}
+    todo = deque([(0, 0, 0)])
     while todo:
-        a, b, n = todo.popleft()
-        here = (a, b, min(n, low))
+        a, b, t = todo.popleft()
+        here = (a, b, min(t, low))
         said, other = one.labels[int(one.label[a])], two.labels[int(two.label[b])]
-        if n >= low and said not in (other, UNDEFINED):
+        if t >= low and UNDEFINED not in (said, other) and said != other:
             word: list[str] = []
             while (step := back[here]) is not None:
                 here, symbol = step
                 word.append(symbol)
-            return Difference(tuple(reversed(word)), n, said, other=other or "undefined")
+            return Difference(tuple(reversed(word)), t + markers[0], said, other=other)
         for x, y in enumerate(order):
-            to = (int(one.delta[a, x]), int(two.delta[b, y]), n + 1)
-            key = (*to[:2], min(n + 1, low))
+            to = (int(one.delta[a, x]), int(two.delta[b, y]), t + 1)
+            key = (*to[:2], min(t + 1, low))
             if key not in back:
                 back[key] = (here, one.alphabet[x])
                 todo.append(to)
@@ -88,9 +133,8 @@ def difference_at_the_end(one: Moore, two: Moore, markers: tuple[int, int], firs
 
 
 def difference_anywhere(one: Built, two: Built) -> Difference | None:
-    """A shortest word and a position in it at which the labels differ."""
-    order = [two.program.alphabet.index(a) for a in one.program.alphabet]
-    order += list(range(len(order), one.program.letters))
+    """A shortest word and a position in it at which the labels differ, where both models are defined."""
+    order = letter_order(one.program, two.program)
     ours, theirs = one.machine, two.machine
     lefts, rights = _reached(ours.left, theirs.left[:, order]), _reached(ours.right, theirs.right[:, order])
     behind = [(pair, len(_letters(rights, pair))) for pair in rights]
@@ -106,7 +150,7 @@ def difference_anywhere(one: Built, two: Built) -> Difference | None:
                 if label < 0:
                     continue
                 said, said_there = names[0][label], names[1][theirs.lab[pair[1], y, other[1]]]
-                if said not in (said_there, UNDEFINED):
+                if UNDEFINED not in (said, said_there) and said != said_there:
                     best = (before + 1 + after, pair, x, other)
     if best is None:
         return None
@@ -117,7 +161,7 @@ def difference_anywhere(one: Built, two: Built) -> Difference | None:
     said_there = names[1][theirs.lab[pair[1], order[x], other[1]]]
     symbols = one.program.alphabet
     word = tuple(symbols[a] for a in run if a < len(symbols))
-    return Difference(word, n, said, other=said_there or "undefined", position=at)
+    return Difference(word, n, said, other=said_there, position=at)
 
 
 def _names(program: Program, machine: Bimachine) -> list[str]:

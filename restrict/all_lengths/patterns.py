@@ -49,6 +49,13 @@ class Pattern:
         """The share of the middle that is fixed."""
         return sum(a != FREE for a in self.middle) / len(self.middle)
 
+    def cells(self, symbols: int) -> tuple[str, ...] | None:
+        """The pattern on words of so many symbols: a symbol or ``*`` for each; ``None`` where it does not fit."""
+        inner = symbols - len(self.start) - len(self.end)
+        if inner < 0:
+            return None
+        return (*self.start, *(self.middle[t % len(self.middle)] for t in range(inner)), *self.end)
+
     def claim(self) -> dict[str, object]:
         """The claim of a proof."""
         content = {"kind": "forces", "label": self.label, "start": list(self.start), "middle": list(self.middle)}

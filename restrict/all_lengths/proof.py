@@ -34,7 +34,7 @@ def document(model: Model, built: Built, claim: dict[str, Any]) -> dict[str, Any
     return {
         "format": FORMAT,
         "model": {"name": model.name, "sha256": model.digest},
-        "n": first_length(model, 2),
+        "n": first_length(model, least_length(model, claim)),
         "threshold": built.program.threshold,
         "period": built.program.period,
         "layers": [layer_document(layer, built.program) for layer in built.layers],
@@ -42,19 +42,29 @@ def document(model: Model, built: Built, claim: dict[str, Any]) -> dict[str, Any
     }
 
 
+def least_length(model: Model, claim: dict[str, Any]) -> int:
+    """The least length at which the checker may read the model: one about which the claim says something.
+
+    For a word that is its own length, and for other claims their ``from``.
+    """
+    if "word" in claim:
+        return max(2, len(claim["word"]) + len(model.markers))
+    return max(2, int(claim.get("from", 0)))
+
+
 def first_length(model: Model, least: int) -> int:
     """The first length from ``least`` on at which the model is defined.
 
     Raises:
-        NotEstablished: there is none below 10 000.
+        NotEstablished: there is none among the next 10 000.
     """
-    for n in range(least, 10_000):
+    for n in range(least, least + 10_000):
         try:
             model.at(n)
         except ModelError:
             continue
         return n
-    raise NotEstablished(f"the model is not defined at any length from {least} to 9999")
+    raise NotEstablished(f"the model is not defined at any length from {least} to {least + 9_999}")
 
 
 def to_bytes(content: dict[str, Any]) -> bytes:

@@ -20,8 +20,10 @@ from restrict.all_lengths.automaton import Automaton
 from restrict.all_lengths.bimachine import DEFAULT_STATES
 from restrict.all_lengths.compare import needs_accept
 from restrict.all_lengths.evidence import Counterexample, Evidence, Evidenced, Proved, proved, spelled
+from restrict.all_lengths.lengths import Lengths, shortest_lengths
 from restrict.all_lengths.moore import Moore, moore
 from restrict.all_lengths.program import UNDEFINED
+from restrict.all_lengths.tried import try_language, try_wrong_word
 from restrict.all_lengths.verify import named, verify
 from restrict.all_lengths.witness import wrong_word
 from restrict.checker.account import Meter, Place, Reject
@@ -34,41 +36,14 @@ from restrict.languages.dfa import Dfa
 from restrict.languages.protocol import Language
 from restrict.languages.regular import Regular
 from restrict.model.program import Model
+from restrict.trial.run import defined_at
 
 MAX_SETS = 100_000
 MAX_STEPS = 100_000_000
 """The most work, in the checker's steps, that goes into a system of equations."""
 MAX_LENGTH = 2_000
-
-
-@dataclass(frozen=True)
-class Lengths:
-    """A set of lengths: ``early[n]`` for ``n`` below its size, then ``cycle[(n - len(early)) % len(cycle)]``."""
-
-    early: tuple[bool, ...]
-    cycle: tuple[bool, ...]
-
-    def __contains__(self, n: int) -> bool:
-        if n < len(self.early):
-            return self.early[n]
-        return self.cycle[(n - len(self.early)) % len(self.cycle)]
-
-    def document(self) -> dict[str, list[int]]:
-        """As a proof has it."""
-        return {"early": [int(b) for b in self.early], "cycle": [int(b) for b in self.cycle]}
-
-    def text(self) -> str:
-        """In words."""
-        shown = [str(n) for n, there in enumerate(self.early) if there]
-        start, period = len(self.early), len(self.cycle)
-        if all(self.cycle):
-            while start and self.early[start - 1]:
-                start -= 1
-                shown.pop()
-            return ", ".join([*shown, f"every n >= {start}"])
-        late = [start + at for at, there in enumerate(self.cycle) if there]
-        residues = " or ".join(f"n = {n % period} mod {period}" for n in late)
-        return ", ".join([*shown, *([f"from {late[0]} on: {residues}"] if late else [])]) or "none"
+TRIED = (*range(1, 9), 13, 22, 37)
+"""At these lengths, where they are in the set, a word is made and run."""
 
 
 def wrong_about_automaton(automaton: Moore, dfa: Dfa, markers: int) -> Lengths:
@@ -117,6 +92,7 @@ class WrongLengths(Evidenced):
     example: Counterexample
     evidence: Evidence = field(default=Evidence(), repr=False)
     _words: Callable[[int], list[int] | None] | None = field(default=None, repr=False)
+    _language: Language | None = field(default=None, repr=False)
 
     def word(self, n: int) -> tuple[str, ...]:
         """A word on which the model is wrong, at a length of ``least``.
@@ -129,12 +105,16 @@ class WrongLengths(Evidenced):
 
         Raises:
             UsageError: the model is not known to be wrong at this length, or its equations were too many.
+            Disagreement: a run of the model contradicts it, which is a bug.
         """
         model = self.automaton.model
         letters = self._words(n - len(model.markers)) if self._words is not None and n in self.least else None
         if letters is None:
             raise UsageError(f"no word of length {n} is known on which {model.name} is wrong")
-        return tuple(self.automaton.moore.alphabet[x] for x in letters)
+        word = tuple(self.automaton.moore.alphabet[x] for x in letters)
+        if self._language is not None:
+            try_wrong_word(model, self._language, word)
+        return word
 
     @property
     def exact(self) -> bool:
@@ -202,6 +182,7 @@ def lengths_of(model: Model, language: Language, example: Counterexample) -> Wro
             wrong = equations_of(raw, document)
             settled = settled_pair(wrong)
         except ResourceLimit as error:
+            try_language(example.automaton, language, 1, most)
             return WrongLengths(least, most, example, Evidence(reason=str(error)))
     else:
         wrong = equations_of(raw, document)
@@ -209,8 +190,13 @@ def lengths_of(model: Model, language: Language, example: Counterexample) -> Wro
         least, most = (possible_lengths(wrong, *settled, markers, side) for side in (0, 1))
     claim: dict[str, Any] = {"kind": "lengths", "language": document, "settled": settled[0]}
     claim |= {"turn": settled[1], "least": least.document(), "most": most.document()}
+    try_language(example.automaton, language, 1, most)
     evidence = proved(model, example.automaton, claim)
-    return WrongLengths(least, most, example, evidence, partial(wrong_word, wrong, *settled))
+    found = WrongLengths(least, most, example, evidence, partial(wrong_word, wrong, *settled), language)
+    for n in TRIED:
+        if n in least and defined_at(model, n) is not None:
+            found.word(n)
+    return found
 
 
 def equations_of(automaton: Moore, document: dict[str, Any]) -> Wrong:
@@ -290,13 +276,3 @@ def possible_lengths(wrong: Wrong, first: int, turn: int, markers: int, side: in
     low = max(1, markers)
     found = [n >= low and wrong.at(n - markers, first, turn)[side] for n in range(max(first + markers, 1) + turn)]
     return shortest_lengths(found[:-turn], found[-turn:])
-
-
-def shortest_lengths(early: list[bool], cycle: list[bool]) -> Lengths:
-    """The same set with the least period, and with the fewest early entries."""
-    size = len(cycle)
-    period = next(p for p in range(1, size + 1) if size % p == 0 and cycle == cycle[:p] * (size // p))
-    cycle = cycle[:period]
-    while early and early[-1] == cycle[-1]:
-        cycle = [early.pop(), *cycle[:-1]]
-    return Lengths(tuple(early), tuple(cycle))

@@ -15,6 +15,8 @@ docs/format.md.
 ``lower_bound`` Theorem C: no few fixed positions force a label
 ``all_lengths`` Theorem B: claims about every length, with ``claims``, ``costs``, ``equations``, ``labelling``,
                 ``lengths``, ``machines``, ``positions``, ``program``, ``rows`` and ``window``
+``soft``        Theorem S: what softmax models' outputs can differ by, with ``soft_terms``, ``soft_model``,
+                ``soft_sets``, ``soft_layers`` and ``soft_run``; the files are in docs/soft-format.md
 ``main``        which module verifies which format; from Python, ``main.verify`` on bytes
 ``__main__``    the command line
 """

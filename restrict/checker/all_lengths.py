@@ -68,6 +68,7 @@ def first(program: Program) -> Machine:
     opens, closes = program.symbols if program.start else -1, last if program.end else -1
     letters, states = range(program.letters), range(size + 1)
     program.meter.charge(4 * size * size * program.letters)
+    program.meter.hold(150 * size * size * program.letters)
     left = [[step(program, x, q, opens, closes) for x in letters] for q in states]
     right = [[step(program, x, q, closes, opens) for x in letters] for q in states]
     values: Rows = []
@@ -114,18 +115,19 @@ class Box:
         program.meter.charge(len(queries) * len(pairs) * (20 + head.price))
         self.offers: list[list[Entry]] = [[head.offer(q, p) for p in pairs] for q in queries]
         self.entries = [self.read_box(b, place.key("boxes").item(at)) for at, b in enumerate(fields["boxes"])]
-        most = len(self.entries)
+        most, meter = len(self.entries), program.meter
         self.left = self.right = None
         if self.past:
-            self.left = rows(fields.get("left"), place.key("left"), sizes[0], len(machine.right), -1, most)
+            self.left = rows(fields.get("left"), place.key("left"), sizes[0], len(machine.right), -1, most, meter)
         if self.future:
-            self.right = rows(fields.get("right"), place.key("right"), sizes[1], len(machine.left), -1, most)
+            self.right = rows(fields.get("right"), place.key("right"), sizes[1], len(machine.left), -1, most, meter)
         self.steps: dict[tuple[int, int, int, bool], bool] = {}
         self.results: dict[tuple[int, int, int], int] = {}
         self.seen: dict[int, tuple[int, int]] = {}
 
     def read_box(self, value: Any, place: Place) -> list[list[Entry]]:
         """The entries of a box for each query."""
+        self.program.meter.charge(10 + 5 * len(self.query))
         if len(listing(value, place)) != len(self.query):
             malformed(place, f"expected a list for each of the {len(self.query)} queries")
         read = integers(NOTHING, len(self.pair) - 1)
@@ -134,6 +136,8 @@ class Box:
     def at(self, label: int) -> tuple[int, int]:
         """The query's and the pair's number at a position with this label."""
         if label not in self.seen:
+            self.program.meter.charge(4 + len(self.machine.names))
+            self.program.meter.hold(150)
             known = dict(zip(self.machine.names, self.machine.values[label], strict=True))
             query, pair = (self.program.value(self.head.name + role, known) for role in ("@query", "@pair"))
             if query not in self.query or pair not in self.pair:
@@ -154,6 +158,7 @@ class Box:
         """Whether a box extended by a pair (to its right, or with ``mirror`` to its left) lies in the box ``after``."""
         key = box, pair, after, mirror
         if key not in self.steps:
+            self.program.meter.hold(250)
             ok = box >= 0 and after >= 0
             for u in range(len(self.query)) if ok else ():
                 new = self.offers[u][pair]
@@ -167,6 +172,7 @@ class Box:
         """The head's value at a position, given the boxes to its left and right."""
         key = label, before, behind
         if key not in self.results:
+            self.program.meter.hold(250)
             u, pair = self.at(label)
             parts: list[list[Entry]] = [[None], [self.offers[u][pair] if self.own else None], [None]]
             for at, seen, box in ((0, self.past, before), (2, self.future, behind)):
@@ -209,10 +215,11 @@ class Layer:
         inner = place.key("heads")
         self.boxes = [Box(h, inner.item(at), program, machine, sizes) for at, h in enumerate(fields["heads"])]
         self.keep = fields["keep"]
-        self.values = rows(fields["labels"], place.key("labels"), len(fields["labels"]), len(self.keep), 0, LARGEST)
+        labels, meter = fields["labels"], program.meter
+        self.values = rows(labels, place.key("labels"), len(labels), len(self.keep), 0, LARGEST, meter)
         ends = 1 if self.last else len(self.right.next)
         self.table = [
-            rows(part, place.key("table").item(at), program.letters, ends, -1, len(self.values))
+            rows(part, place.key("table").item(at), program.letters, ends, -1, len(self.values), meter)
             for at, part in enumerate(fields["table"])
         ]
         if len(self.table) != len(self.left.next):
@@ -223,10 +230,10 @@ class Layer:
         """A refined automaton that projects to the old one and merges into the next."""
         letters, count = self.program.letters, len(fields["base"])
         base = row(fields["base"], place.key("base"), count, len(old))
-        delta = rows(fields["delta"], place.key("delta"), count, letters, -1, count)
+        delta = rows(fields["delta"], place.key("delta"), count, letters, -1, count, self.program.meter)
         last = len(fields["next"])
         merge, after = row(fields["merge"], place.key("merge"), count, last), fields["next"]
-        rows(after, place.key("next"), last, letters, -1, last)
+        rows(after, place.key("next"), last, letters, -1, last, self.program.meter)
         if not count or base[0] != 0 or merge[0] != 0:
             unproved(place, "the start states are not the same")
         self.program.meter.charge(3 * count * letters)
@@ -270,7 +277,8 @@ class Layer:
         """The values at every position, before and after merging."""
         machine, left, right = self.machine, self.left, self.right
         ends = [0] if self.last else list(range(len(right.base)))
-        self.program.meter.charge(len(left.base) * self.program.letters * len(ends) * (3 + 2 * len(self.boxes)))
+        price = 3 + 2 * len(self.boxes) + len(self.keep) // 16
+        self.program.meter.charge(len(left.base) * self.program.letters * len(ends) * price)
         for l, old in enumerate(left.base):
             for x in range(self.program.letters):
                 line, target = machine.table[old][x], self.table[left.merge[l]][x]
@@ -299,6 +307,9 @@ class Layer:
     def compute(self, key: tuple[int, ...]) -> list[int]:
         """The kept values at a position with this label and these boxes."""
         label = key[0]
+        width = len(self.machine.names) + len(self.keep) + len(self.boxes)
+        self.program.meter.charge(10 + width)
+        self.program.meter.hold(250 + 16 * width)
         known = dict(zip(self.machine.names, self.machine.values[label], strict=True))
         for at, box in enumerate(self.boxes):
             known[box.head.name] = box.result(label, key[1 + 2 * at], key[2 + 2 * at])

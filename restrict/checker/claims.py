@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from .account import LARGEST, Place, malformed, unproved
 from .costs import COSTS, Costs, spoken_costs
 from .labelling import Labelling
-from .lengths import LENGTHS, Walked, check_lengths, wrong_lengths
+from .lengths import LENGTHS, Walked, check_lengths, contains, wrong_lengths
 from .machines import Other, machine_of
 from .program import LABEL, Program
 from .read import Maybe, integer, record, string, strings, thing
@@ -110,6 +110,12 @@ class Claim:
         """The claim in words, where it holds."""
         return str(getattr(self, self.kind)())
 
+    def first(self) -> int:
+        """The claim's first length; at one from there on the model must be defined."""
+        first: int = max(self.fields["from"], 1)
+        self.program.defined_from(first, self.place.key("from"))
+        return first
+
     # ------------------------------------------------------------ languages and labellings
 
     def agreement(self, other: Other, first: int, most: int) -> None:
@@ -143,7 +149,7 @@ class Claim:
         if self.language.automaton is None:
             malformed(self.place.key("language"), "agreement at all lengths is for automata and parity alone")
         self.agreement(self.machine(), self.fields["from"], LARGEST)
-        return f"recognises={self.language.text} n>={max(self.fields['from'], 1)}"
+        return f"recognises={self.language.text} n>={self.first()}"
 
     def word(self) -> tuple[list[int], int]:
         """The word as symbol indices, and the model's label at its end."""
@@ -153,10 +159,11 @@ class Claim:
                 malformed(self.place.key("word"), "not a symbol of the model", a)
             out.append(self.alphabet[a])
             state = self.reader.step(state, out[-1])
-        if len(out) + self.reader.markers < max(self.fields["from"], 1):
+        if (n := len(out) + self.reader.markers) < max(self.fields["from"], 1):
             unproved(self.place.key("word"), "the word is shorter than the claim's first length")
         if state[1] == self.reader.undefined:
             unproved(self.place.key("word"), "the model is not defined at the length of the word")
+        self.program.defined_at(n, self.place.key("word"))
         return out, state[1]
 
     def differs(self) -> str:
@@ -172,7 +179,7 @@ class Claim:
     def computes(self) -> str:
         """The labels are those of a machine, at every length."""
         self.agreed(self.fields["from"], LARGEST)
-        return f"computes={self.labelling.text} n>={max(self.fields['from'], 1)}"
+        return f"computes={self.labelling.text} n>={self.first()}"
 
     def agreed(self, first: int, most: int) -> None:
         """The labels are those of the machine at all lengths ``first .. most``."""
@@ -209,6 +216,10 @@ class Claim:
         order = [self.language.symbols[a] for a in self.alphabet]
         wrong = wrong_lengths(self.walked(order), self.language, self.meter)
         spoken = check_lengths(self.fields, self.place, wrong, self.reader.markers)
+        least = self.fields["least"]
+        some = range(len(least["early"]) + len(least["cycle"]))
+        if (n := next((n for n in (self.program.model.n, *some) if contains(least, n)), None)) is not None:
+            self.program.defined_at(n, self.place.key("least"))
         return f"{spoken} language={self.language.text}"
 
     def walked(self, order: list[int]) -> Walked:
@@ -250,8 +261,7 @@ class Claim:
         start, middle, end = self.cells("start"), self.cells("middle"), self.cells("end")
         if not middle:
             malformed(self.place.key("middle"), "expected at least one cell")
-        good, n = self.good(), len(start) + len(end) + self.reader.markers
-        first = max(1, self.fields["from"])
+        good, n, first = self.good(), len(start) + len(end) + self.reader.markers, self.first()
         if n > first:
             unproved(self.place.key("from"), f"the pattern is for {n} positions and more")
         states = frozenset([self.reader.start])

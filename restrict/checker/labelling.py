@@ -42,10 +42,10 @@ class Labelling:
 
     def read_automaton(self, fields: dict[str, Any]) -> None:
         """States with labels."""
-        states, place = len(fields["transitions"]), self.place
+        states, place, meter = len(fields["transitions"]), self.place, self.program.meter
         if not states:
             malformed(place.key("transitions"), "expected at least one state")
-        moves = rows(fields["transitions"], place.key("transitions"), states, self.program.symbols, 0, states)
+        moves = rows(fields["transitions"], place.key("transitions"), states, self.program.symbols, 0, states, meter)
         output = row(fields["output"], place.key("output"), states, len(self.numbers))
         order = self.order[: self.program.symbols]
         label = [self.numbers[number] for number in output]
@@ -55,19 +55,19 @@ class Labelling:
 
     def read_bimachine(self, fields: dict[str, Any]) -> None:
         """Both automata and the table of labels."""
-        letters, place, ends = self.program.letters, self.place, []
+        letters, place, meter, ends = self.program.letters, self.place, self.program.meter, list[list[list[int]]]()
         for key in ("left", "right"):
             states = len(fields[key])
             if not states:
                 malformed(place.key(key), "expected at least one state")
-            steps = rows(fields[key], place.key(key), states, letters, -1, states)
+            steps = rows(fields[key], place.key(key), states, letters, -1, states, meter)
             ends.append([[line[x] for x in self.order] for line in steps])
         self.left, self.right = ends
         if len(fields["table"]) != len(self.left):
             malformed(place.key("table"), f"expected {len(self.left)} entries", len(fields["table"]))
         self.table = []
         for at, part in enumerate(fields["table"]):
-            found = rows(part, place.key("table").item(at), letters, len(self.right), -1, len(self.numbers))
+            found = rows(part, place.key("table").item(at), letters, len(self.right), -1, len(self.numbers), meter)
             named = [[self.numbers[v] if v >= 0 else LARGEST for v in line] for line in found]
             self.table.append([named[x] for x in self.order])
         self.text = f"bimachine-of-{len(self.left)}+{len(self.right)}-states"

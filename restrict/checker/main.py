@@ -23,6 +23,7 @@ PROOFS = {
     "restrict-refutation/1": "refutation",
     "restrict-automaton/1": "all_lengths",
     "restrict-lower-bound/1": "lower_bound",
+    "restrict-soft-certificate/1": "soft",
 }
 """The module of this package with ``verify(task)`` for each format of a proof."""
 KERNEL = b"restrict-kernel/1"

@@ -1,15 +1,13 @@
-"""Which expressions depend on the *classes* of positions only: a position, counted from the left or from the right, is
-told apart below ``threshold`` and by its residue modulo ``period`` from there on.
+"""Which expressions depend on the *classes* of positions only: the lemmas of docs/trusted-base.md ("Position classes"),
+one function each.
 
-With ``p = i``, ``s = n-1-i``, ``p2 = j`` and ``s2 = n-1-j``, a :class:`Form` is a function of these four that from its
-threshold on grows by ``slope`` in a coordinate when its period is added to that coordinate, whatever the others are.
-Without slopes it depends on classes only (**finite**). By induction over the expression: sums and multiples add and
-multiply slopes; division by a constant ``c`` multiplies the period by ``c``, and a remainder has no slopes; a
-comparison is finite if the slopes of the difference have one sign, since beyond a bound on the difference over one
-block of classes the sign is that of the slopes; any other operation is finite when its operands are.
+With ``p = i``, ``s = n-1-i``, ``p2 = j``, ``s2 = n-1-j`` and ``d = j - i``, a :class:`Form` is a function of the five
+that equals the expression wherever the five belong to some ``i, j < n``. From its threshold on it grows by ``slope``
+when the period is added to one of the first four, whatever the others are; beyond its reach it does not depend on
+``d``. Without slopes it is **finite**: it depends on the class of each number only, the number itself below the
+threshold and its residue from there on.
 
-``j - i`` is no function of classes, but its comparison with a constant is one of ``d = j - i`` that does not change
-beyond a **reach**; the fifth coordinate is ``d``, and may be cut off at the reach.
+What no lemma covers is refused. No lemma looks at more than the forms of the operands.
 """
 
 from __future__ import annotations
@@ -25,8 +23,10 @@ from .rules import Tree, compiled
 
 MOST = 4096
 POINTS = 1 << 20
+FLAT = (0, 0, 0, 0)
 Point = tuple[int, int, int, int, int]
 Slopes = tuple[int, ...]
+At = Callable[[Point], int]
 SIGNS: dict[str, Callable[[int], bool]] = {
     "==": lambda v: v == 0,
     "!=": lambda v: v != 0,
@@ -37,21 +37,34 @@ SIGNS: dict[str, Callable[[int], bool]] = {
 }
 
 
+class Line(NamedTuple):
+    """``i * position + j * attended + n * length + constant``."""
+
+    i: int
+    j: int
+    n: int
+    constant: int
+
+    @property
+    def known(self) -> bool:
+        """Whether it is a number."""
+        return not (self.i or self.j or self.n)
+
+
 class Form(NamedTuple):
-    """See the module. ``line`` is (i, j, n, constant) where the expression is that sum of multiples; ``uses`` are the
-    coordinates that it reads; ``slope`` is of the first four."""
+    """See the module. ``uses`` are the coordinates that ``at`` reads; the expression is the ``line``, if it has one."""
 
     threshold: int
     period: int
     slope: Slopes
-    at: Callable[[Point], int]
+    at: At
     uses: frozenset[int]
-    line: tuple[int, int, int, int] | None = None
     reach: int = 0
+    line: Line | None = None
 
 
 class Analysis:
-    """The forms of one expression with all finite names replaced by numbers."""
+    """The forms of expressions with all finite names replaced by numbers."""
 
     def __init__(self, place: Place, meter: Meter) -> None:
         self.place, self.meter = place, meter
@@ -63,129 +76,121 @@ class Analysis:
     def form(self, tree: Tree, known: dict[str, int]) -> Form:
         """The form of a tree, bottom up; what no position enters is a number."""
         self.meter.charge(50)
-        found = self.form_of(tree, known)
-        constant = found.line is None and not found.uses and not any(found.slope)
-        return self.linear(0, 0, 0, found.at((0, 0, 0, 0, 0))) if constant else found
+        found = self.by_operator(tree, known)
+        return found if found.uses or found.line else read(Line(0, 0, 0, found.at((0, 0, 0, 0, 0))))
 
-    def form_of(self, tree: Tree, known: dict[str, int]) -> Form:
-        """The same, by the operator."""
+    def by_operator(self, tree: Tree, known: dict[str, int]) -> Form:
+        """The lemma for the operator at the root."""
         if tree.op == "int":
-            return self.linear(0, 0, 0, tree.value)
+            return read(Line(0, 0, 0, tree.value))
         if tree.op == "name":
             name = tree.value
-            return self.linear(+(name == "i"), +(name == "j"), +(name == "n"), known.get(name, 0))
+            return read(Line(+(name == "i"), +(name == "j"), +(name == "n"), known.get(name, 0)))
         if tree.op == "if":
             return self.choice(tree, known)
         args = [self.form(arg, known) for arg in tree.args]
+        numbers = [number(arg) for arg in args]
         if tree.op in ("+", "-"):
             return self.sum(args[0], args[1], 1 if tree.op == "+" else -1)
         if tree.op == "neg":
-            return self.sum(self.linear(0, 0, 0, 0), args[0], -1)
-        if tree.op == "*" and (number(args[0]) is not None or number(args[1]) is not None):
-            one, two = args if number(args[0]) is not None else reversed(args)
-            return self.multiple(number(one) or 0, two)
-        if tree.op in ("//", "%") and (divisor := number(args[1])):
-            return self.division(tree.op, args[0], divisor)
+            return multiple(-1, args[0])
+        if tree.op == "*" and numbers[0] is not None:
+            return multiple(numbers[0], args[1])
+        if tree.op == "*" and numbers[1] is not None:
+            return multiple(numbers[1], args[0])
+        if tree.op == "//" and numbers[1]:
+            return self.quotient(args[0], numbers[1])
+        if tree.op == "%" and numbers[1]:
+            return self.remainder(args[0], numbers[1])
         if tree.op in SIGNS or tree.op == "chain":
             signs = tree.value if tree.op == "chain" else (tree.op,)
             tests = [self.test(sign, self.sum(a, b, -1)) for sign, a, b in zip(signs, args, args[1:], strict=False)]
-            return tests[0] if len(tests) == 1 else self.finite(tests, lambda v: +all(v))
+            return tests[0] if len(tests) == 1 else self.pointwise(tests, lambda v: +all(v))
         if tree.op in ("min", "max"):
             best = args[0]
             for other in args[1:]:
-                best = self.better(tree.op, best, other)
+                best = self.extreme(tree.op, best, other)
             return best
         if tree.op == "abs":
-            return self.better("max", args[0], self.sum(self.linear(0, 0, 0, 0), args[0], -1))
+            return self.extreme("max", args[0], multiple(-1, args[0]))
         if tree.op in ("and", "or", "not"):
-            args = [self.test("!=", a) for a in args]
-        return self.finite(args, operation(tree.op, len(tree.args)))
+            args = [self.test("!=", arg) for arg in args]
+        return self.pointwise(args, operation(tree.op, len(tree.args)))
 
-    def linear(self, i: int, j: int, n: int, constant: int) -> Form:
-        """``n`` is read from the side of ``j`` where ``i`` does not occur."""
-        slope = (0, 0, j + n, n) if j and not i else (i + n, n, j, 0)
-        base = n + constant
-
-        def at(point: Point) -> int:
-            return base + sum(a * b for a, b in zip(slope, point, strict=False))
-
-        return Form(0, 1, slope, at, frozenset(c for c in range(4) if slope[c]), (i, j, n, constant))
-
-    def joined(self, args: list[Form], slope: Slopes, at: Callable[[Point], int], times: int = 1) -> Form:
-        """A form made of others, with their common classes."""
+    def common(self, args: list[Form], slope: Slopes, at: At, times: int = 1) -> Form:
+        """A form with the common classes of others (Lemma 2), ``times`` their common period."""
         threshold, period = max(a.threshold for a in args), lcm(*(a.period for a in args)) * times
         if threshold + period > MOST:
             self.refuse(f"{threshold + period} classes of positions")
         uses: frozenset[int] = frozenset().union(*(a.uses for a in args))
-        return Form(threshold, period, slope, at, uses, None, max(a.reach for a in args))
-
-    def finite(self, args: list[Form], apply: Callable[[list[int]], int]) -> Form:
-        """A function of finite forms."""
-        if any(any(a.slope) for a in args):
-            self.refuse("something that grows inside a function that is not periodic")
-        return self.joined(args, (0, 0, 0, 0), lambda point: apply([a.at(point) for a in args]))
+        return Form(threshold, period, slope, at, uses, max(a.reach for a in args))
 
     def sum(self, one: Form, two: Form, sign: int) -> Form:
-        """The sum, or the difference."""
-        if one.line is not None and two.line is not None:
-            i, j, n, constant = (a + sign * b for a, b in zip(one.line, two.line, strict=True))
-            return self.linear(i, j, n, constant)
+        """The sum, or the difference (Lemma 3). That of two lines is a line."""
+        if one.line and two.line:
+            return read(Line(*(a + sign * b for a, b in zip(one.line, two.line, strict=True))))
         first, second = scaled([one, two])
         slope = tuple(a + sign * b for a, b in zip(first, second, strict=True))
-        return self.joined([one, two], slope, lambda point: one.at(point) + sign * two.at(point))
+        return self.common([one, two], slope, lambda point: one.at(point) + sign * two.at(point))
 
-    def multiple(self, c: int, form: Form) -> Form:
-        """A multiple."""
-        if form.line is not None:
-            i, j, n, constant = (c * part for part in form.line)
-            return self.linear(i, j, n, constant)
-        return form._replace(slope=tuple(c * k for k in form.slope), at=lambda point: c * form.at(point))
+    def quotient(self, form: Form, c: int) -> Form:
+        """Floor division by a number (Lemma 4)."""
+        slope = tuple(k * abs(c) // c for k in form.slope)
+        return self.common([form], slope, lambda point: form.at(point) // c, abs(c) if any(slope) else 1)
 
-    def division(self, op: str, form: Form, c: int) -> Form:
-        """Floor division or remainder by a constant."""
-        times, apply = abs(c) if any(form.slope) else 1, operation(op, 2)
-        slope = (0, 0, 0, 0) if op == "%" else tuple(k * abs(c) // c for k in form.slope)
-        return self.joined([form], slope, lambda point: apply([form.at(point), c]), times)
+    def remainder(self, form: Form, c: int) -> Form:
+        """The remainder by a number (Lemma 4)."""
+        return self.common([form], FLAT, lambda point: form.at(point) % c, abs(c) if any(form.slope) else 1)
 
-    def test(self, sign: str, difference: Form) -> Form:
-        """A comparison with 0, as a finite form."""
-        threshold, period, slope = difference.threshold, difference.period, difference.slope
-        if difference.line is not None and difference.line[1] == -difference.line[0] != 0 == difference.line[2]:
-            scale, constant = difference.line[1], difference.line[3]
+    def test(self, sign: str, form: Form) -> Form:
+        """A comparison with 0, finite (Lemma 5); of ``c (j - i) + e``, by ``d`` alone (Lemma 6)."""
+        holds = SIGNS[sign]
+        if form.line and form.line.i == -form.line.j != 0 == form.line.n:
+            scale, constant = form.line.j, form.line.constant
             reach = abs(constant) // abs(scale) + 1
-            compare = SIGNS[sign]
-            line = (0, 0, 0, 0)
-            return Form(0, 1, line, lambda p: +compare(scale * p[4] + constant), frozenset((4,)), None, reach)
-        if any(slope):
-            if difference.reach:
-                self.refuse("j - i and the position itself in one comparison")
-            if min(slope) < 0 < max(slope):
-                self.refuse("a comparison of positions with each other or with a share of n")
-            size, used = threshold + period, sorted(difference.uses)
-            if size ** len(used) > POINTS:
-                self.refuse("too many classes to compare")
-            self.meter.charge(20 * size ** len(used))
-            bound = 0
-            for values in product(range(size), repeat=len(used)):
-                point = [0, 0, 0, 0]
-                for c, value in zip(used, values, strict=True):
-                    point[c] = value
-                bound = max(bound, abs(difference.at((point[0], point[1], point[2], point[3], 0))))
-            threshold += period * (bound // min(abs(k) for k in slope if k) + 2)
-        told = difference._replace(threshold=threshold, slope=(0, 0, 0, 0), line=None)
-        return self.joined([told], (0, 0, 0, 0), lambda point: +SIGNS[sign](difference.at(point)))
+            if reach > MOST:
+                self.refuse(f"a window of {reach} positions")
+            return Form(0, 1, FLAT, lambda point: +holds(scale * point[4] + constant), frozenset((4,)), reach)
+        return self.common([self.settled(form)], FLAT, lambda point: +holds(form.at(point)))
 
-    def better(self, op: str, one: Form, two: Form) -> Form:
-        """The smaller or the larger of two forms."""
-        less = self.test("<", self.sum(one, two, -1))
+    def settled(self, form: Form) -> Form:
+        """The form with a threshold from which on its sign is that of its slopes (Lemma 5)."""
+        if not any(form.slope):
+            return form
+        if form.reach:
+            self.refuse("j - i and the position itself in one comparison")
+        if min(form.slope) < 0 < max(form.slope):
+            self.refuse("a comparison of positions with each other or with a share of n")
+        blocks = self.largest(form) // min(abs(k) for k in form.slope if k) + 2
+        return form._replace(threshold=form.threshold + blocks * form.period)
+
+    def largest(self, form: Form) -> int:
+        """The largest absolute value of a form on one block of its classes."""
+        size, used = form.threshold + form.period, sorted(form.uses)
+        if size ** len(used) > POINTS:
+            self.refuse("too many classes to compare")
+        self.meter.charge(20 * size ** len(used))
+        bound = 0
+        for values in product(range(size), repeat=len(used)):
+            point = [0, 0, 0, 0, 0]
+            for c, value in zip(used, values, strict=True):
+                point[c] = value
+            bound = max(bound, abs(form.at((point[0], point[1], point[2], point[3], 0))))
+        return bound
+
+    def extreme(self, op: str, one: Form, two: Form) -> Form:
+        """The smaller or the larger of two forms of which one is ahead in every coordinate (Lemma 7)."""
+        one, two = alike(one, two)
+        first, second = scaled([one, two])
+        gap = tuple(a - b for a, b in zip(first, second, strict=True))
+        ahead = self.settled(self.common([one, two], gap, lambda point: one.at(point) - two.at(point)))
         pick = max if op == "max" else min
-        slope = [pick(a, b) for a, b in zip(*scaled([one, two]), strict=True)]
-        times = lcm(one.period, two.period, less.period) // lcm(one.period, two.period)
-        slopes = tuple(k * times for k in slope)
-        return self.joined([one, two, less], slopes, lambda point: pick(one.at(point), two.at(point)))
+        # One of the two has the larger slope, or the same one, in every coordinate.
+        slope = pick(first, second, key=sum)
+        return self.common([ahead], slope, lambda point: pick(one.at(point), two.at(point)))
 
     def choice(self, tree: Tree, known: dict[str, int]) -> Form:
-        """``yes if condition else no``."""
+        """``yes if condition else no``, of two forms that grow alike (Lemma 8)."""
         yes, condition, no = tree.args
         held = self.form(condition, known)
         if (value := number(held)) is not None:
@@ -195,8 +200,44 @@ class Analysis:
         if first != second:
             self.refuse("two branches that grow differently")
         times = lcm(one.period, two.period, test.period) // lcm(one.period, two.period)
-        slopes = tuple(k * times for k in first)
-        return self.joined([one, two, test], slopes, lambda p: one.at(p) if test.at(p) else two.at(p))
+        slope = tuple(k * times for k in first)
+        return self.common([one, two, test], slope, lambda point: one.at(point) if test.at(point) else two.at(point))
+
+    def pointwise(self, args: list[Form], apply: Callable[[list[int]], int]) -> Form:
+        """Any operation on finite forms (Lemma 9)."""
+        if any(any(a.slope) for a in args):
+            self.refuse("something that grows inside a function that is not periodic")
+        return self.common(args, FLAT, lambda point: apply([a.at(point) for a in args]))
+
+
+def read(line: Line, by_j: bool | None = None) -> Form:
+    """A line as a form (Lemma 1): ``n`` is ``p + s + 1`` or ``p2 + s2 + 1``. By default that of ``j`` where ``i`` does
+    not occur."""
+    i, j, n, constant = line
+    if by_j is None:
+        by_j = j != 0 == i
+    slope = (i, 0, j + n, n) if by_j else (i + n, n, j, 0)
+    base = n + constant
+    uses = frozenset(c for c in range(4) if slope[c])
+    return Form(0, 1, slope, lambda point: base + sum(a * b for a, b in zip(slope, point, strict=False)), uses, 0, line)
+
+
+def alike(one: Form, two: Form) -> tuple[Form, Form]:
+    """Two lines with ``n`` read from one side: the first on which the slopes of their difference have one sign."""
+    if one.line and two.line:
+        for by_j in (False, True):
+            a, b = read(one.line, by_j), read(two.line, by_j)
+            gap = [x - y for x, y in zip(a.slope, b.slope, strict=True)]
+            if min(gap) >= 0 or max(gap) <= 0:
+                return a, b
+    return one, two
+
+
+def multiple(c: int, form: Form) -> Form:
+    """A multiple (Lemma 3). That of a line is a line."""
+    if form.line:
+        return read(Line(*(c * part for part in form.line)))
+    return form._replace(slope=tuple(c * k for k in form.slope), at=lambda point: c * form.at(point))
 
 
 @lru_cache(256)
@@ -212,10 +253,10 @@ def operation(op: str, count: int) -> Callable[[Sequence[int]], int]:
 
 def number(form: Form) -> int | None:
     """The number that a form is, if it is one."""
-    return form.line[3] if form.line is not None and not any(form.line[:3]) else None
+    return form.line.constant if form.line and form.line.known else None
 
 
 def scaled(args: list[Form]) -> list[Slopes]:
-    """The slopes for the common period."""
+    """The slopes for the common period (Lemma 2)."""
     period = lcm(*(a.period for a in args))
     return [tuple(k * (period // a.period) for k in a.slope) for a in args]

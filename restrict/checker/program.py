@@ -13,9 +13,9 @@ from collections.abc import Callable
 from itertools import product
 from typing import Any, NamedTuple
 
-from .account import Place, Task, unproved
-from .formats import Head, Map, read_model
-from .positions import Analysis, Form
+from .account import Place, Reject, Task, unproved
+from .formats import Head, Map, Model, read_model
+from .positions import Analysis, Form, Line, number, read
 from .rules import Tree, expression
 
 LABEL, WHEN = "@label", "@when"
@@ -48,7 +48,7 @@ class Program:
         self.period: int = fields["period"]
         self.classes: int = self.threshold + self.period
         self.model = read_model(task, fields, task.top)
-        self.meter, self.place = task.meter, task.model_place
+        self.task, self.meter, self.place = task, task.meter, task.model_place
         self.variables = {v.name: v for v in self.model.variables}
         self.symbols = len(self.model.alphabet)
         places = [at for at, _ in self.model.markers]
@@ -77,6 +77,26 @@ class Program:
         if form.threshold > self.threshold or self.period % form.period:
             unproved(place, "its rule tells more positions apart than the classes of the proof")
         return form
+
+    def defined_at(self, n: int, place: Place) -> None:
+        """Not established unless the model is defined at a length: it is read there."""
+        if n != self.model.n:
+            try:
+                Model(self.task, n)
+            except Reject as reject:
+                if reject.code != 4:
+                    raise
+                unproved(place, f"the model is not defined at n = {n}: {reject}")
+
+    def defined_from(self, first: int, place: Place) -> None:
+        """Not established unless the proof's own length, or the first one from ``first`` on at which ``when`` holds, is
+        at least ``first`` and one at which the model is defined."""
+        if self.model.n >= first:
+            return
+        turn = range(first, first + self.classes)
+        if (n := next((n for n in turn if self.when is None or self.when.at((0, n - 1, 0, 0, 0))), None)) is None:
+            unproved(place, f"the model is defined at no length from {first} on")
+        self.defined_at(n, place)
 
     def label(self, name: str, place: Place) -> int:
         """The number of a label."""
@@ -259,7 +279,7 @@ def moved(tree: Tree, sources: dict[str, str]) -> Tree:
 
 def moving(form: Form) -> bool:
     """Whether a score orders by ``j`` itself."""
-    return form.line is not None and form.line[1] != 0
+    return form.line is not None and form.line.j != 0
 
 
 def by_position(place: Place, forms: dict[tuple[int, ...], Form], query: int | None) -> dict[tuple[int, ...], Form]:
@@ -270,16 +290,16 @@ def by_position(place: Place, forms: dict[tuple[int, ...], Form], query: int | N
     out: dict[tuple[int, ...], Form] = {}
     for some in by_query.values():
         lines = [form.line for form in some.values() if moving(form) and form.line is not None]
-        fixed = [form.line[3] for form in some.values() if form.line is not None and not any(form.line[:3])]
+        fixed = [value for form in some.values() if (value := number(form)) is not None]
         if len(lines) + len(fixed) < len(some) or any(abs(c) >= BEYOND for c in fixed):
             unproved(place, "an order by j is mixed with other functions of positions")
         rank = rank_of(place, lines, fixed) if lines else 0
         for values, form in some.items():
-            out[values] = constant(rank) if moving(form) else form._replace(uses=frozenset())
+            out[values] = read(Line(0, 0, 0, rank)) if moving(form) else form._replace(uses=frozenset())
     return out
 
 
-def rank_of(place: Place, lines: list[tuple[int, int, int, int]], fixed: list[int]) -> int:
+def rank_of(place: Place, lines: list[Line], fixed: list[int]) -> int:
     """One rank for all scores ``a i + b j + c n + d`` of a query; odd where the later pair wins, that is ``b > 0``.
 
     Two pairs at different positions differ by at least ``|b|`` minus the spread of the ``d``, so the order is that of
@@ -299,8 +319,3 @@ def rank_of(place: Place, lines: list[tuple[int, int, int, int]], fixed: list[in
     if (j > 0) != (n == 0) and most + n < min(fixed):
         return -rank
     unproved(place, "an order by j is above a constant at some positions and below it at others")
-
-
-def constant(value: int) -> Form:
-    """A form that is a number."""
-    return Form(0, 1, (0, 0, 0, 0), lambda _: value, frozenset(), (0, 0, 0, value))

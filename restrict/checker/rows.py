@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from .account import Place, malformed
+from .account import Meter, Place, malformed
 from .read import integers, listing
 
 
-def rows(value: Any, place: Place, count: int, width: int, least: int, most: int) -> list[list[int]]:
-    """``count`` lists of ``width`` integers in ``least .. most - 1``."""
+def rows(value: Any, place: Place, count: int, width: int, least: int, most: int, meter: Meter) -> list[list[int]]:
+    """``count`` lists of ``width`` integers in ``least .. most - 1``; a short row takes as long as many numbers."""
     if len(listing(value, place)) != count:
         malformed(place, f"expected {count} rows", len(value))
+    meter.charge(5 * count)
     read = integers(least, most - 1)
     for index, row in enumerate(value):
         if len(read(row, place.item(index))) != width:

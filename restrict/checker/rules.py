@@ -13,7 +13,7 @@ import operator
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, product
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from .account import LARGEST, LEAST, Meter, Place, malformed, require, short, shown
 from .read import anything, record, string
@@ -46,13 +46,16 @@ class Tree(NamedTuple):
 
 
 class Parser:
-    """The grammar of docs/format.md, by precedence."""
+    """The grammar of docs/format.md, by precedence. A grammar with other words changes what stands first here."""
+
+    characters, token = EXPRESSION_CHARACTERS, TOKEN
+    levels: ClassVar = LEVELS
+    functions: ClassVar = FUNCTIONS
 
     def __init__(self, text: str, place: Place, names: Collection[str], meter: Meter) -> None:
         self.place, self.names, self.at = place, names, 0
-        short_enough = len(text) <= EXPRESSION_CHARACTERS
-        require(short_enough, place, f"an expression has at most {EXPRESSION_CHARACTERS} characters")
-        self.tokens: list[str] = [*TOKEN.findall(text), ""]
+        require(len(text) <= self.characters, place, f"an expression has at most {self.characters} characters")
+        self.tokens: list[str] = [*self.token.findall(text), ""]
         meter.read(8 * len(self.tokens))
         meter.hold(200 * len(self.tokens))
         self.tree = self.parse(0, 0)
@@ -82,7 +85,7 @@ class Parser:
         """An operand and the operators after it that bind at least as tightly as ``level``."""
         self.shallow(depth)
         tree = self.operand(level, depth + 1)
-        while (binding := LEVELS.get(self.tokens[self.at], -1)) >= level:
+        while (binding := self.levels.get(self.tokens[self.at], -1)) >= level:
             sign = self.take()
             if sign == "if":
                 condition = self.parse(1, depth)
@@ -95,16 +98,21 @@ class Parser:
                     operands.append(self.parse(SUM, depth))
                 tree = self.node("chain" if len(signs) > 1 else sign, *operands, value=tuple(signs))
             else:
-                tree = self.node(sign, tree, self.parse(binding + 1, depth))
+                # A power of a power is read from the right.
+                tree = self.node(sign, tree, self.parse(binding + (sign != "**"), depth))
         return tree
+
+    def number(self, token: str) -> Any:
+        """The number that a token denotes, or None."""
+        return int(token) if NUMBER.fullmatch(token) and int(token) <= LARGEST else None
 
     def operand(self, level: int, depth: int) -> Tree:
         """A name, a number, a call, a parenthesis, or a prefix operator with its operand."""
         token = self.take()
         if token in self.names:
             return Tree("name", value=token)
-        if NUMBER.fullmatch(token) and int(token) <= LARGEST:
-            return Tree("int", value=int(token))
+        if (number := self.number(token)) is not None:
+            return Tree("int", value=number)
         if token == "-":
             return self.node("neg", self.parse(UNARY, depth))
         if token == "not" and level <= NOT:
@@ -114,7 +122,9 @@ class Parser:
             self.expect(")")
             return tree
         found = "the end" if not token else "the unknown name " * token.isidentifier() + shown(token)
-        require(token in FUNCTIONS, self.place, f"expected a value (an integer is at most 2^63-1) but found {found}")
+        require(
+            token in self.functions, self.place, f"expected a value (an integer is at most 2^63-1) but found {found}"
+        )
         return self.call(token, depth)
 
     def call(self, name: str, depth: int) -> Tree:
@@ -125,7 +135,7 @@ class Parser:
             self.take()
             args.append(self.parse(0, depth))
         self.expect(")")
-        least, most = FUNCTIONS[name]
+        least, most = self.functions[name]
         require(least <= len(args) <= most, self.place, f"wrong number of arguments of {name}")
         return self.node(name, *args)
 

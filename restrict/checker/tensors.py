@@ -17,9 +17,10 @@ from .read import Maybe, anything, digest, integers, read_file, read_json, recor
 
 TENSOR_BYTES = 1 << 30
 ELEMENTS = {"I64": "q", "I32": "i", "I16": "h", "I8": "b", "U32": "I", "U16": "H", "U8": "B"}
+"""The types of tensors in a program, each with its code in the struct module."""
 INLINE = {"axes": strings, "values": Maybe(anything)}
 STORED = {"axes": strings, "file": string, "tensor": string}
-HEADER = {"dtype": tuple(ELEMENTS), "shape": integers(1, LARGEST), "data_offsets": integers(0, LARGEST)}
+HEADER = {"dtype": string, "shape": integers(1, LARGEST), "data_offsets": integers(0, LARGEST)}
 
 Span = tuple[int, int]
 
@@ -56,6 +57,29 @@ class Tensor:
             stride *= self.sizes[axis]
 
 
+def opened(content: bytes, place: Place, meter: Meter) -> tuple[dict[str, Any], memoryview]:
+    """A safetensors file: what its header says of each tensor, and the data."""
+    # A header of 8 bytes says how long the JSON after it is.
+    end = 8 + struct.unpack_from("<Q", content)[0] if len(content) >= 8 else LARGEST
+    require(end <= len(content), place, "not a safetensors file: the header is longer than the file")
+    return thing(read_json(content[8:end], place, meter), place), memoryview(content)[end:]
+
+
+def located(header: Any, types: dict[str, str], data: memoryview, place: Place) -> tuple[str, array[int], memoryview]:
+    """The code of a tensor's type, its shape, and its bytes, which must lie in the file."""
+    fields = record(header, HEADER, place)
+    kind, shape, offsets = fields["dtype"], fields["shape"], fields["data_offsets"]
+    require(kind in types, place.key("dtype"), "expected " + " or ".join(types), kind)
+    begin, end = offsets if len(offsets) == 2 else (0, 0)
+    size = struct.calcsize("<" + types[kind])
+    for width in shape:
+        # Stops at the first product that is larger than the file: the shape may have any number of axes.
+        size = size * width if size <= len(data) else size
+    inside = end - begin == size and end <= len(data)
+    require(inside, place.key("data_offsets"), "not the size of the tensor")
+    return types[kind], shape, data[begin:end]
+
+
 class Files:
     """The safetensors files beside the model, bound to it by their digests."""
 
@@ -75,11 +99,7 @@ class Files:
             meter.hold(len(content))
             same = hashlib.sha256(content).hexdigest() == wanted
             require(same, inside, "its SHA-256 is not the one under files in the model")
-            # A header of 8 bytes says how long the JSON after it is.
-            end = 8 + struct.unpack_from("<Q", content)[0] if len(content) >= 8 else LARGEST
-            require(end <= len(content), inside, "not a safetensors file: the header is longer than the file")
-            self.headers[name] = thing(read_json(content[8:end], inside, meter), inside)
-            self.data[name] = memoryview(content)[end:]
+            self.headers[name], self.data[name] = opened(content, inside, meter)
 
     def tensor(self, name: str, key: str, axes: int, place: Place) -> Entries:
         """The tensor that a model names, with so many axes."""
@@ -94,19 +114,11 @@ class Files:
 
     def entries(self, name: str, key: str, place: Place) -> Entries:
         """The entries of one tensor, which must lie in the file."""
-        fields = record(self.headers[name][key], HEADER, place)
-        code, shape, offsets, data = ELEMENTS[fields["dtype"]], fields["shape"], fields["data_offsets"], self.data[name]
-        begin, end = offsets if len(offsets) == 2 else (0, 0)
-        size = array(code).itemsize
-        for width in shape:
-            # Stops at the first product that is larger than the file: the shape may have any number of axes.
-            size = size * width if size <= len(data) else size
-        inside = end - begin == size and end <= len(data)
-        require(inside, place.key("data_offsets"), "not the size of the tensor")
-        entries: Sequence[int] = data[begin:end].cast(code)  # type: ignore[call-overload]
+        code, shape, stored = located(self.headers[name][key], ELEMENTS, self.data[name], place)
+        entries: Sequence[int] = stored.cast(code)  # type: ignore[call-overload]
         if sys.byteorder == "big":
-            self.meter.hold(size)
-            entries = swapped = array(code, data[begin:end].tobytes())
+            self.meter.hold(len(stored))
+            entries = swapped = array(code, stored.tobytes())
             swapped.byteswap()
         return Entries(shape, entries, self.meter)
 

@@ -67,20 +67,11 @@ def _to_model(spec: str, name: str | None, output: Path | None, as_json: bool) -
 
 
 def _to_formula(source: str, output: Path | None, as_json: bool) -> None:
-    from restrict.all_lengths.compile_back import formula_of, spelled
-    from restrict.all_lengths.verify import language_of_model, verify
-    from restrict.errors import NotEstablished
+    from restrict.all_lengths.compile_back import formula_of_model, spelled
     from restrict.files import write_bytes
-    from restrict.logic.compiler import compile_formula
     from restrict.model.source import load
 
-    program = load(source)
-    if program.markers:
-        raise NotEstablished("a formula does not see markers; --to ltl is for models without them")
-    language = language_of_model(program)
-    formula = formula_of(language.dfa, f"the language of {program.name}")
-    found = verify(compile_formula(formula, language.alphabet), language)
-    assert found, "the formula is wrong, which is a bug"
+    formula = formula_of_model(load(source))
     text = spelled(formula)
     if output is None:
         click.echo(text)

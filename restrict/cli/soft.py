@@ -302,20 +302,18 @@ def fixed_of(text: str) -> dict[int, str]:
 @click.argument("certificate", type=click.Path(dir_okay=False, path_type=Path))
 @JSON
 def check_command(model: str, certificate: Path, as_json: bool) -> None:
-    """Check a soft restriction again, by a separate program in exact integer arithmetic (slow)."""
-    from restrict.errors import ModelError, NotEstablished, ResourceLimit
+    """Check a soft restriction by the trusted checker, in exact integer arithmetic (slow): `restrict check`, which also
+    knows the names of built-in models here."""
+    from restrict.certificate.check import trusted_check
+    from restrict.checker.main import main
     from restrict.files import read_bytes
     from restrict.soft.format import dumps
-    from restrict.soft.recheck import Reject, verify
-    from restrict.soft.source import load
+    from restrict.soft.source import is_there, load
 
-    loaded = load(model)
-    content = read_bytes(loaded.source) if loaded.source is not None else dumps(loaded)
-    try:
-        print_verdict(verify(content, read_bytes(certificate)), as_json)
-    except Reject as error:
-        kinds = {3: NotEstablished, 5: ResourceLimit}
-        raise kinds.get(error.code, ModelError)(f"{certificate}: {error}") from None
+    if is_there(model) and not as_json:
+        sys.exit(main([model, str(certificate)]))
+    content = read_bytes(Path(model)) if is_there(model) else dumps(load(model))
+    print_verdict(trusted_check(content, read_bytes(certificate), None, str(certificate), None), as_json)
 
 
 @soft.command("run")

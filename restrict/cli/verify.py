@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from restrict.cli import common
 from restrict.cli.every_length import STATES, document, shown, stages_on, write_proof
 from restrict.cli.terminal import complete_language, complete_model, echo
+
+if TYPE_CHECKING:
+    from restrict.all_lengths.evidence import Counterexample, Proved
 
 
 @click.command()
@@ -41,7 +45,8 @@ def verify(
     model: str, spec: str | None, equals: str | None, first: int, states: int, output: Path | None, as_json: bool
 ) -> None:
     """Prove that MODEL recognises a language, or agrees with MODEL2, at every length; or show a shortest word on which
-    it does not (exit 3).
+    it does not (exit 3). Two models are compared at the lengths at which both are defined, so their order does not
+    matter.
 
     For order-only models: scores that compare query and key values, and periodic or threshold predicates of positions.
     """
@@ -56,11 +61,13 @@ def verify(
     other = load(equals) if equals is not None else None
     with stages_on(program.name[:40]) as tell:
         found = run(program, spec, equals=other, first=first, states=states, progress=tell)
-    lines = write_proof(output, found)
-    at = f"every n >= {max(first, 1)}"
+    lines = "\n".join([write_proof(output, found), *_once(found)])
+    once = found.defined_once
+    at = f"every n >= {max(first, 1)}" + (" at which both are defined" if once else "")
+    more: dict[str, Any] = {} if once is None else {"defined_once": once.document()}
     if isinstance(found, Proved):
         if as_json:
-            click.echo(json.dumps(document(found) | {"proved": True, "from": max(first, 1)}))
+            click.echo(json.dumps(document(found) | {"proved": True, "from": max(first, 1)} | more))
             return
         verb = "agrees with" if equals is not None else "recognises"
         echo(f"proved: {program.name} {verb} {other.name if other else found.what} at {at}\n{lines}")
@@ -68,7 +75,10 @@ def verify(
     wrong = found.difference
     if as_json:
         content = document(found) | {"proved": False, "word": list(wrong.word), "n": wrong.n, "said": wrong.said}
-        more = {"member": wrong.member} if wrong.other is None else {"other": wrong.other, "position": wrong.position}
+        if wrong.other is None:
+            content |= {"member": wrong.member}
+        else:
+            content |= {"other": wrong.other, "position": wrong.position}
         click.echo(json.dumps(content | more))
     else:
         echo(lines)
@@ -83,3 +93,10 @@ def verify(
         f"{program.name} is wrong on {shown(wrong.word)} (n = {wrong.n}, a shortest one): it is {member} the "
         f"{'language of the other' if equals else 'language'}, and the model says {wrong.said!r}"
     )
+
+
+def _once(found: Proved | Counterexample) -> list[str]:
+    """The line about lengths at which only one of two models is defined, if there are any."""
+    if not found.defined_once:
+        return []
+    return [f"  not compared, as exactly one of them is defined: {found.defined_once.text()}"]

@@ -42,6 +42,8 @@ from restrict.model.trace import run_batch
 from restrict.optimum.enumeration import few_restrictions
 from restrict.restriction import Restriction
 from restrict.task import Target, Task
+from restrict.trial.certificate import try_certificate
+from restrict.trial.disagreement import disagree
 from restrict.wording import counted
 
 if TYPE_CHECKING:
@@ -332,19 +334,12 @@ def _witnesses(instance: Instance, language: Language, found: Certificate) -> tu
 
 def _refutation(task: Task, language: Language, certificate: Certificate, optimum: int | None = None) -> Refutation:
     """Witnesses, run and tested, and the errors that follow. Raises where anything disagrees."""
-    instance, position, notes = task.instance, task.one_position("a refutation"), task.provenance
+    instance, notes = task.instance, task.provenance
     words = _witnesses(instance, language, certificate)
     if words is None:
         raise NotEstablished("the language gives no witnesses for this restriction; try another seed")
     member, nonmember = words
-    for word in words:
-        if not certificate.restriction.admits(word):
-            raise InternalError(f"internal disagreement: {language.name} completes to a word against the restriction")
-    if not language.contains(member) or language.contains(nonmember):
-        raise InternalError(f"internal disagreement: membership of a witness in {language.name}; please report it")
-    labels, how = run_witnesses(instance, words, position)
-    if len(set(labels)) > 1:
-        raise InternalError("internal disagreement: the witnesses have different labels; please report the model")
+    labels, how = _tried(task, language, certificate, words)
     assert certificate.claim.values is not None
     label = labels[0] if labels else instance.label(certificate.claim.values[0])
     errors = count_errors(instance, language, certificate)
@@ -352,6 +347,27 @@ def _refutation(task: Task, language: Language, certificate: Certificate, optimu
         certificate, language.name, language_document(language), member, nonmember, label, errors, how, optimum, notes,
         start=int(0 in instance.pinned),
     )  # fmt: skip
+
+
+def _tried(task: Task, language: Language, certificate: Certificate, words: tuple[Word, Word]) -> tuple[list[str], str]:
+    """The labels of both witnesses by a run, and how; raises where they, or other runs, contradict the certificate."""
+    instance, (member, nonmember) = task.instance, words
+    model, file = instance.model, certificate.to_bytes()
+    for word in words:
+        if not certificate.restriction.admits(word):
+            disagree(model, f"{language.name} completes the restriction", word, "a word against it", file)
+    if not language.contains(member):
+        disagree(model, f"{language.name} has the member", member, "that it has not", file)
+    if language.contains(nonmember):
+        disagree(model, f"{language.name} has no member", nonmember, "that it has", file)
+    labels, how = run_witnesses(instance, words, task.one_position("a refutation"))
+    if len(set(labels)) > 1:
+        disagree(model, f"the label is {labels[0]!r} as on the member,", nonmember, repr(labels[1]), file)
+    claimed = {instance.label(v) for v in certificate.claim.values or ()}
+    if not set(labels) <= claimed:
+        disagree(model, f"the labels {sorted(claimed)} are possible", member, repr(labels[0]), file)
+    try_certificate(instance, certificate)
+    return labels, how
 
 
 def run_witnesses(instance: Instance, words: Sequence[Word], position: int) -> tuple[list[str], str]:

@@ -37,6 +37,7 @@ from restrict.errors import NotEstablished, UsageError, quote
 from restrict.model.program import Model
 from restrict.restriction import Restriction
 from restrict.task import Task
+from restrict.trial.certificate import try_certificate
 
 Method = Literal["auto", "lemma", "exchange", "repeating"]
 METHODS: tuple[str, ...] = get_args(Method)
@@ -160,6 +161,7 @@ def everywhere(
         UsageError: a bad argument.
         NotEstablished: nothing was found.
         ResourceLimit: the model or the length is too large.
+        Disagreement: a run of the model contradicts the certificate, which is a bug.
     """
     if task.position is not None:
         raise UsageError("certify_all is for the target all")
@@ -179,7 +181,9 @@ def everywhere(
     if best.found is None:
         raise NotEstablished(_nothing(task, best))
     provenance = {"stopped": stopped, **best.found.certificate.provenance}
-    return replace(best.found, certificate=replace(best.found.certificate, provenance=provenance))
+    certificate = replace(best.found.certificate, provenance=provenance)
+    try_certificate(task.instance, certificate)
+    return replace(best.found, certificate=certificate)
 
 
 def _nothing(task: Task, best: Best) -> str:

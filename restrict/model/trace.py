@@ -116,7 +116,7 @@ def tokens_of(instance: Instance, words: I64) -> I64:
     if words.size and not (words.min() >= 0 and words.max() < len(instance.model.alphabet)):
         raise UsageError(f"a symbol index outside 0..{len(instance.model.alphabet) - 1}: {quote(int(words.max()))}")
     tokens = np.empty((len(words), instance.n), dtype=np.int64)
-    tokens[:, unpinned] = words
+    tokens[:, unpinned.start : unpinned.stop] = words
     for i, value in instance.pinned.items():
         tokens[:, i] = value
     return tokens

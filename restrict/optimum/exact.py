@@ -54,6 +54,7 @@ from restrict.optimum.oracle import Cube, Oracle
 from restrict.restriction import Restriction
 from restrict.sat.limit import Budget, ask
 from restrict.task import Target, Task
+from restrict.trial.certificate import try_certificate, try_forced
 
 CONFIRM_TRIES, CASES_TRIES, TABLE_TRIES = 200, 16, 50
 """Optimal restrictions tried until the abstract run confirms one: as they are, by cases, and for ``c > 0``."""
@@ -271,10 +272,21 @@ def exact(
         UsageError: a bad argument, or the target ``all``.
         ModelError: the model is not defined at this length.
         ResourceLimit: the cone does not fit; or ``c > 0`` and the time is over.
+        Disagreement: a run of the model contradicts the answer, which is a bug.
     """
     task = Task.of(model, n, target=target, seed=seed, time=time, progress=progress).noting(engine="exact")
     position = task.one_position("the exact optimum")
-    if the_integer("c", c) > 0:
+    found = _exact(task, position, the_integer("c", c), start)
+    if found.certificate is not None:
+        try_certificate(task.instance, found.certificate)
+    elif found.c == 0:
+        try_forced(task.instance, found.restriction.tokens(model), position, None)
+    return found
+
+
+def _exact(task: Task, position: int, c: int, start: Certificate | None) -> Exact:
+    """The bounds, before the restriction is tried."""
+    if c > 0:
         try:
             return _by_table(task, c)
         except OutOfTime:
@@ -286,8 +298,8 @@ def exact(
         if found is not None:
             return found
     oracle = Oracle(code, position, task.deadline)
-    first = None if start is None or start.c else start.restriction.tokens(model)
-    search = _Search(oracle, np.random.default_rng(seed), first)
+    first = None if start is None or start.c else start.restriction.tokens(instance.model)
+    search = _Search(oracle, np.random.default_rng(task.seed), first)
     if len(oracle.same) == 1:
         search.best = {}
     certificate = start if first is not None else None
@@ -303,7 +315,8 @@ def exact(
         certificate = confirm(task, search.best)
     rho = Restriction.of(instance, dict(search.best)) if certificate is None else certificate.restriction
     lower = min(search.lower, search.upper)
-    return Exact(n, target, 0, lower, search.upper, rho, _witnesses(instance, search), certificate)
+    witnesses = _witnesses(instance, search)
+    return Exact(instance.n, task.target, 0, lower, search.upper, rho, witnesses, certificate)
 
 
 def _confirmed(task: Task, search: _Search) -> Certificate | None:

@@ -42,6 +42,7 @@ from restrict.optimum.oracle import Cube, Oracle
 from restrict.optimum.sensitivity import force, input_of, sensitive_block
 from restrict.restriction import Restriction
 from restrict.task import Target, Task
+from restrict.trial.certificate import try_forced
 
 ORDERS, SAT_ORDERS = 6, 4
 """Orders of deletion tried for one explanation, by the abstract run and by SAT."""
@@ -134,6 +135,7 @@ class _Question:
         with suppress(OutOfTime):
             certificate = certificate or self.certificate(fixed)
         rho = Restriction.of(self.instance, dict(fixed))
+        try_forced(self.instance, fixed, self.position, self.label, [self.word[i] for i in self.instance.unpinned])
         return Explanation(self.label, tuple(sorted(cube)), self.weight(cube), rho, certificate, minimal, lower)
 
 
@@ -171,6 +173,7 @@ def explain(
         UsageError: bad arguments.
         ModelError: the model is not defined at the length of ``x``.
         ResourceLimit: ``exact`` with ``all`` cannot encode the cone.
+        Disagreement: a run of the model contradicts an explanation, which is a bug.
     """
     task = Task.of(*_length(model, x), target=target, seed=seed, time=time).noting(engine="explain")
     question = _question_of(task, x, given, weights or {})

@@ -27,6 +27,7 @@ from restrict.force.cases import confirm, confirm_by_cases
 from restrict.model.program import Instance, Model
 from restrict.optimum.box_search import BoxSearch, FoundBox, Symbols
 from restrict.task import Target, Task
+from restrict.trial.certificate import try_boxes, try_certificate
 
 Stopped = Literal["optimal", "asked", "open", "budget", "time", "interrupted"]
 MANY_LABELS = 64
@@ -94,6 +95,7 @@ def lower_bound(
     Raises:
         UsageError: a bad argument, or the target ``all``.
         ModelError: the model is not defined at this length.
+        Disagreement: a run of the model contradicts a box or a restriction, which is a bug.
     """
     task = Task.of(model, n, target=target, seed=seed, time=time, progress=progress)
     position = task.one_position("a lower bound")
@@ -286,7 +288,11 @@ class _Search:
             order, _ = needed([self.bits[t] for t in mine], self.everything, level)
             kept.update(dict.fromkeys(mine[t] for t in order))
             apart.append(disjoint(self.bits[t] for t in mine))
-        bound = self._certificate([self.boxes[t] for t in sorted(kept, key=lambda t: (len(self.bits[t]), t))])
+        boxes = [self.boxes[t] for t in sorted(kept, key=lambda t: (len(self.bits[t]), t))]
+        try_boxes(self.instance, [(box.symbols, box.labels) for box in boxes], self.position)
+        if self.forcing is not None:
+            try_certificate(self.instance, self.forcing)
+        bound = self._certificate(boxes)
         if bound.labels or bound.others:
             check_lower_bound_fast(self.instance, bound)
         least = bound.at_least(self.instance.model)

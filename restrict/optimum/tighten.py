@@ -32,6 +32,7 @@ from restrict.restriction import Restriction
 from restrict.sat.drat_check import ProofError, check_refutation, dimacs
 from restrict.sat.limit import ask
 from restrict.task import position_of
+from restrict.trial.certificate import try_dependency, try_independence
 
 PROOF_SOLVERS = ("cadical153", "glucose4", "lingeling")
 """Tried in this order for a proof that can be checked."""
@@ -121,6 +122,7 @@ def tighten(
         UsageError: the target ``all``, or an argument that is not a model or a certificate.
         ModelError: another model.
         ResourceLimit: the cone does not fit.
+        Disagreement: a run of the model contradicts what was found, which is a bug.
     """
     the_model(model)
     if not isinstance(certificate, Certificate):
@@ -145,6 +147,9 @@ def tighten(
             proofs.append(found)
         else:
             needed[p] = found
+    for p, (one, two) in needed.items():
+        try_dependency(instance, position, p, one, two)
+    try_independence(instance, certificate.restriction.tokens(model), position, [proof.position for proof in proofs])
     if folder is not None:
         write_proofs(proofs, Path(folder))
     return Tightened(certificate, tuple(proof.position for proof in proofs), needed, tuple(proofs))

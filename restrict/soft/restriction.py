@@ -2,7 +2,8 @@
 
 The soft counterpart of Theorem 1's restrictions. The claim "any two completions differ by at most epsilon" (in each
 label's probability, or in the differences of logits) is found with :mod:`restrict.soft.movement`. It is called
-certified only after :mod:`restrict.soft.recheck`, which shares no code with this package, has established it again.
+certified only after the trusted checker (:mod:`restrict.checker`), which shares the reader of terms with this package
+and none of its bounds, has established it again.
 
 Search: follow a run (:mod:`restrict.soft.anchors`). The positions that the output reads are fixed first, in the order
 of the attention that flows from them to the output. The shortest prefix of that order that suffices is found by
@@ -24,9 +25,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from restrict.certificate.check import trusted_check
 from restrict.errors import NotEstablished, ResourceLimit, UsageError
 from restrict.files import read_bytes
-from restrict.soft import recheck
 from restrict.soft.anchors import anchors, followed_words
 from restrict.soft.claim import Quantity, SoftCertificate, read_epsilon
 from restrict.soft.format import dumps, loads
@@ -196,14 +197,14 @@ def rechecked(certificate: SoftCertificate, model: SoftModel, progress: Progress
 
     Raises:
         NotEstablished: the re-check finds a larger bound.
-        ResourceLimit: the model is outside what it covers.
+        ResourceLimit: the model is outside what it covers, or the checker's limit of steps is reached.
+        ModelError: the model's file is not one that the checker reads.
     """
     if progress is not None:
         progress(f"{len(certificate.fixed)} fixed; re-checking in exact arithmetic")
     try:
-        return replace(certificate, verified=recheck.verify(file_content(model), certificate.to_bytes()))
-    except recheck.Reject as error:
-        raise (NotEstablished if error.code == 3 else ResourceLimit)(str(error)) from None
+        line = trusted_check(file_content(model), certificate.to_bytes(), None, "certificate", None)
+        return replace(certificate, verified=line)
     except KeyboardInterrupt:
         return replace(certificate, provenance=certificate.provenance | {"stopped": "interrupted"})
 

@@ -35,8 +35,10 @@ def check_model(model: SoftModel) -> None:
             term.check()
         except ModelError as error:
             raise ModelError(f"{place}: {error}") from None
-        if term.uses_i and not place.startswith("position"):
-            raise ModelError(f"{place}: {quote(term.text)} uses i, and may depend on n only")
+        allowed = {"i", "n"} if place.startswith("position") else {"n"} if place.endswith("scale") else set()
+        for name in sorted(term.names - allowed):
+            may = "n only" if allowed else "nothing"
+            raise ModelError(f"{place}: {quote(term.text)} uses {name}, and may depend on {may}")
     _output(model)
 
 
@@ -137,7 +139,7 @@ def _head(place: str, head: SoftHead, d: int) -> Iterator[tuple[str, Floats, Exp
 def _norm(place: str, norm: LayerNorm, d: int) -> Iterator[tuple[str, Floats, Expected]]:
     yield f"{place}.weight", norm.weight, (d,)
     yield f"{place}.bias", norm.bias, (d,)
-    if norm.eps.check().value(0, 1) < 0:
+    if norm.eps.check().enclose(0, 1).low < 0:
         raise ModelError(f"{place}.eps: {quote(norm.eps.text)} is negative")
 
 

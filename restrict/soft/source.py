@@ -30,7 +30,7 @@ def load(source: str | Path) -> SoftModel:
         ResourceLimit: for a file over the size limit of the package.
     """
     text = str(source)
-    if isinstance(source, Path) or _is_there(text):
+    if isinstance(source, Path) or is_there(text):
         content = read_bytes(Path(source))
         if not is_soft(content) and content[:1] == b"{":
             raise ModelError(
@@ -64,7 +64,8 @@ def _options(name: str, rest: str) -> dict[str, int]:
     return found
 
 
-def _is_there(text: str) -> bool:
+def is_there(text: str) -> bool:
+    """Whether what a person types is the path of a file."""
     try:
         return Path(text).is_file()
     except (OSError, ValueError):

@@ -1,7 +1,8 @@
 """Functions of ``i`` and ``n`` in ``restrict-soft/1`` files: position embeddings and inverse temperatures.
 
 A term is an expression such as ``i/n``, ``1/(i+1)``, ``(-1)**i``, ``cospi(2*i/8)`` or ``4*n*log(n)``. It is read as a
-syntax tree against a list of allowed forms; nothing of the file is run. Rational arithmetic is exact
+syntax tree by the trusted checker's parser (:mod:`restrict.checker.soft_terms`), numbers exactly as their text says;
+nothing of the file is run. Values are computed here, apart from the checker. Rational arithmetic is exact
 (:class:`fractions.Fraction`), and only ``sqrt``, ``log``, ``exp``, ``cospi`` and ``sinpi`` of arguments without an
 exact value give an enclosure by two floats.
 
@@ -12,7 +13,6 @@ within :data:`LIBRARY_ULPS` units in the last place (glibc documents less than o
 
 from __future__ import annotations
 
-import ast
 import math
 import operator
 from collections.abc import Callable
@@ -23,13 +23,12 @@ from functools import cached_property, lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from restrict.checker.account import READING, Meter, Place, Reject
+from restrict.checker.rules import Tree, mentioned
+from restrict.checker.soft_terms import BITS, CHARACTERS, POWER, parse
 from restrict.errors import ModelError, ResourceLimit, quote
 
-MAX_TEXT = 200
-"""Characters of one term."""
-MAX_POWER = 64
-"""The largest exponent, as an absolute value; ``(-1)**x`` takes any integer."""
-MAX_BITS = 4096
+MAX_TEXT, MAX_POWER, MAX_BITS = CHARACTERS, POWER, BITS
 """Bits of an exact intermediate value."""
 LIBRARY_ULPS = 4
 MAX_KEPT = 2**16
@@ -56,13 +55,18 @@ class Term:
     text: str
 
     @cached_property
+    def names(self) -> frozenset[str]:
+        """Which of ``i`` and ``n`` occur in it."""
+        return frozenset(mentioned(_parse(self.text)))
+
+    @property
     def uses_i(self) -> bool:
         """Whether the position occurs in it."""
-        return any(isinstance(node, ast.Name) and node.id == "i" for node in ast.walk(_parse(self.text)))
+        return "i" in self.names
 
     @cached_property
     def _step(self) -> Step:
-        return _compile(_parse(self.text).body)
+        return _compile(_parse(self.text))
 
     def check(self) -> Term:
         """The term itself, after reading its text. Raises :class:`ModelError` for text that is not a term."""
@@ -189,72 +193,54 @@ def _nearest(x: Fraction, text: str) -> float:
         raise ModelError(f"the term {quote(text)} is too large for a double") from None
 
 
-def _parse(text: str) -> ast.Expression:
-    if len(text) > MAX_TEXT:
-        raise ModelError(f"the term {quote(text)} is longer than {MAX_TEXT} characters")
+def _parse(text: str) -> Tree:
     try:
-        return ast.parse(text.strip(), mode="eval")
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise ModelError(f"the term {quote(text)} is not an expression in i and n") from None
+        return parse(text, Place("", ""), ("i", "n"), Meter(READING))
+    except Reject as reject:
+        reason = str(reject).removeprefix(f"{Place('', '')}: ")
+        raise ModelError(
+            f"{quote(text)} is not an expression that can stand in a term: {reason}; known are i, n, numbers, "
+            f"+ - * / // % **, comparisons, if-else, and {', '.join(FUNCTIONS)} of one argument"
+        ) from None
 
 
 _BINARY = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
 }
 _COMPARE = {
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
 }
 
 
-def _compile(node: ast.expr) -> Step:
-    """A function for a syntax tree of allowed forms."""
-    match node:
-        case ast.Constant(value=int() | float()) if not isinstance(node.value, bool):
-            return _constant(node)
-        case ast.Name(id="i"):
-            return lambda i, n: Fraction(i)
-        case ast.Name(id="n"):
-            return lambda i, n: Fraction(n)
-        case ast.UnaryOp(op=ast.USub()):
-            inner = _compile(node.operand)
-            return lambda i, n: _negative(inner(i, n))
-        case ast.BinOp(op=ast.Pow()):
-            return _power(_compile(node.left), _compile(node.right))
-        case ast.BinOp() if type(node.op) in _BINARY:
-            return _binary(type(node.op), _compile(node.left), _compile(node.right))
-        case ast.Compare(ops=[op]) if type(op) in _COMPARE:
-            return _comparison(_COMPARE[type(op)], _compile(node.left), _compile(node.comparators[0]))
-        case ast.IfExp():
-            test, yes, no = _compile(node.test), _compile(node.body), _compile(node.orelse)
-            return lambda i, n: (yes if _rational(test(i, n)) else no)(i, n)
-        case ast.Call(func=ast.Name(id=name), keywords=[]) if name in FUNCTIONS and len(node.args) == 1:
-            argument, function = _compile(node.args[0]), FUNCTIONS[name]
-            return lambda i, n: function(argument(i, n))
-    raise ModelError(
-        f"{quote(ast.unparse(node))} cannot stand in a term; known are i, n, numbers, + - * / // % **, "
-        f"comparisons, if-else, and {', '.join(FUNCTIONS)} of one argument"
-    )
-
-
-def _constant(node: ast.Constant) -> Step:
-    # The decimal text itself, not the double that it was read as: 0.1 is one tenth.
-    try:
-        value = Fraction(repr(node.value))
-    except ValueError:
-        raise ModelError(f"the number {quote(node.value)} is not finite") from None
-    if value.numerator.bit_length() > MAX_BITS or value.denominator.bit_length() > MAX_BITS:
-        raise ModelError(f"the number {quote(node.value)} is too long")
-    return lambda i, n: value
+def _compile(tree: Tree) -> Step:
+    """A function for a syntax tree."""
+    if tree.op == "int":
+        value: Fraction = tree.value
+        return lambda i, n: value
+    if tree.op == "name":
+        return (lambda i, n: Fraction(i)) if tree.value == "i" else (lambda i, n: Fraction(n))
+    args = [_compile(arg) for arg in tree.args]
+    if tree.op == "neg":
+        return lambda i, n: _negative(args[0](i, n))
+    if tree.op == "if":
+        yes, test, no = args
+        return lambda i, n: (yes if _rational(test(i, n)) else no)(i, n)
+    if tree.op in FUNCTIONS:
+        function = FUNCTIONS[tree.op]
+        return lambda i, n: function(args[0](i, n))
+    if tree.op == "**":
+        return _power(*args)
+    return _binary(tree.op, *args) if tree.op in _BINARY else _comparison(_COMPARE[tree.op], *args)
 
 
 def _rational(x: Number) -> Fraction:
@@ -274,7 +260,7 @@ def _negative(x: Number) -> Number:
     return Span(-x.high, -x.low) if isinstance(x, Span) else -x
 
 
-def _binary(kind: type[ast.operator], left: Step, right: Step) -> Step:
+def _binary(kind: str, left: Step, right: Step) -> Step:
     exact = _BINARY[kind]
 
     def step(i: int, n: int) -> Number:
@@ -286,16 +272,16 @@ def _binary(kind: type[ast.operator], left: Step, right: Step) -> Step:
     return step
 
 
-def _spans(kind: type[ast.operator], a: Span, b: Span) -> Span:
-    if kind is ast.Add:
+def _spans(kind: str, a: Span, b: Span) -> Span:
+    if kind == "+":
         return Span(down(a.low + b.low), up(a.high + b.high))
-    if kind is ast.Sub:
+    if kind == "-":
         return Span(down(a.low - b.high), up(a.high - b.low))
-    if kind is ast.Div and b.low <= 0 <= b.high:
+    if kind == "/" and b.low <= 0 <= b.high:
         raise ModelError("a division by something that may be zero")
-    if kind not in (ast.Mult, ast.Div):
+    if kind not in ("*", "/"):
         raise ModelError("// and % need exact values")
-    times = operator.mul if kind is ast.Mult else operator.truediv
+    times = operator.mul if kind == "*" else operator.truediv
     ends = [times(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
     return Span(down(min(ends)), up(max(ends)))
 
@@ -374,7 +360,7 @@ def _cospi_reduced(r: Fraction) -> Number:
         return _negative(_cospi_reduced(1 - r))
     if r in (0, Fraction(1, 2), Fraction(1, 3)):
         return {0: Fraction(1), Fraction(1, 2): Fraction(0), Fraction(1, 3): Fraction(1, 2)}[r]
-    angle = _spans(ast.Mult, Span(math.pi, up(math.pi)), _span(r))
+    angle = _spans("*", Span(math.pi, up(math.pi)), _span(r))
     turned = _library(math.cos, Span(-angle.high, -angle.low), (0.0, 1.0))
     other = _library(math.cos, Span(-angle.low, -angle.high), (0.0, 1.0))
     return Span(min(turned.low, other.low), max(turned.high, other.high))

@@ -1,0 +1,150 @@
+"""Two models compared: do they say the same at every length at which **both** are defined?
+
+The question is symmetric. Its proofs are about one model each, so both are compared with one **common machine**: at a
+length at which the second model is defined it says what the second one says, at any other length what the first one
+says. The two models agree wherever both are defined if and only if the first model agrees with the common machine
+wherever the first is defined; the second one always does. A difference of the first model from the common machine is a
+difference of the two models, and a shortest one if no shorter word is.
+
+At which lengths exactly one of them is defined is computed, too: whether a model is defined depends on the length
+alone, so the pairs of states along one letter repeat.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+from restrict.all_lengths import labels
+from restrict.all_lengths.automaton import Automaton, Progress, automaton
+from restrict.all_lengths.bimachine import merged
+from restrict.all_lengths.compare import Difference
+from restrict.all_lengths.evidence import Counterexample, Proved, proved, spelled
+from restrict.all_lengths.lengths import Lengths, shortest_lengths
+from restrict.all_lengths.moore import Moore
+from restrict.all_lengths.program import UNDEFINED
+from restrict.all_lengths.tried import try_difference, try_equal
+from restrict.errors import ResourceLimit, UsageError
+from restrict.languages.regular import Regular
+from restrict.model.program import Model
+
+MAX_PAIRS = 2_000_000
+"""Pairs of states of two automata."""
+
+
+def equal(one: Model, two: Model, first: int, states: int, progress: Progress | None) -> Proved | Counterexample:
+    """Whether two models have the same labels wherever both are defined.
+
+    Raises:
+        UsageError: other symbols, or outputs or markers that cannot be compared.
+        NotEstablished: a model is not order-only.
+        ModelError: a model is not defined at any length.
+        ResourceLimit: too large.
+        Disagreement: a run of a model contradicts the answer, which is a bug.
+    """
+    found = [automaton(model, states=states, progress=progress, keep=True) for model in (one, two)]
+    labels.comparable(found[0].built.program, found[1].built.program)
+    if found[0].every and first > 1:
+        raise UsageError("with output at every position --from is not available")
+    languages = all(model.output.accept is not None and model.output.position == "last" for model in (one, two))
+    what = f"{'language' if languages else 'labels'} of {two.name}"
+    wrong, claims = _compared(found, first, languages)
+    once = defined_once(found[0].moore, found[1].moore, _ends(found))
+    if wrong is not None:
+        try_difference(one, wrong, claims[0], other=two)
+        return Counterexample(what, wrong, found[0], proved(one, found[0], claims[0]), once)
+    try_equal(found[0], found[1], first)
+    second = Proved(what, first, found[1], proved(two, found[1], claims[1]))
+    return Proved(what, first, found[0], proved(one, found[0], claims[0]), second, once)
+
+
+def _ends(found: list[Automaton]) -> tuple[int, int]:
+    """How many markers each model has."""
+    return len(found[0].model.markers), len(found[1].model.markers)
+
+
+def _compared(
+    found: list[Automaton], first: int, languages: bool
+) -> tuple[Difference | None, tuple[dict[str, Any], dict[str, Any]]]:
+    """A shortest difference, and the claim about each model."""
+    one, two = found
+    ends, names = _ends(found), [labels_of.labels for labels_of in (one.built.program, two.built.program)]
+    if one.every:
+        wrong = labels.difference_anywhere(one.built, two.built)
+        machine = labels.common_bimachine(one.built, two.built)
+    else:
+        wrong = labels.difference_at_the_end(one.moore, two.moore, ends, first)
+        both = common(one.moore, two.moore)
+        machine = labels.automaton_document(both, (*names[0], *names[1]))
+        if languages:
+            dfa = both.language()
+            machine = spelled(Regular(f"the language of {two.model.name}", two.model.name, dfa))
+    which, positive, negative = (
+        ("language", "recognises", "differs") if languages else ("machine", "computes", "deviates")
+    )
+    claims = [{"kind": positive, which: machine, "from": first + end - min(ends)} for end in ends]
+    if wrong is None:
+        return None, (claims[0], claims[1])
+    if languages:
+        wrong = Difference(wrong.word, wrong.n, wrong.said, wrong.other == "accept")
+    claim = claims[0] | {"kind": negative, "word": list(wrong.word), "shortest": 1}
+    claim |= {"position": wrong.position} if one.every else {}
+    return wrong, (claim, claims[1])
+
+
+def common(one: Moore, two: Moore) -> Moore:
+    """The automaton that says what the second one says, and where that is undefined what the first one says.
+
+    Args:
+        one: an automaton.
+        two: another one over the same symbols.
+
+    Returns:
+        The automaton, minimal, over the first one's alphabet.
+
+    Raises:
+        ResourceLimit: too many pairs of states.
+    """
+    order = [two.alphabet.index(a) for a in one.alphabet]
+    left, right = one.delta.tolist(), two.delta[:, order].tolist()
+    number, queue, delta, said = {(0, 0): 0}, deque([(0, 0)]), list[list[int]](), list[str]()
+    while queue:
+        a, b = queue.popleft()
+        said.append(two.labels[int(two.label[b])] or one.labels[int(one.label[a])])
+        row = []
+        for to in zip(left[a], right[b], strict=True):
+            if to not in number:
+                number[to] = len(number)
+                queue.append(to)
+            row.append(number[to])
+        delta.append(row)
+        if len(number) > MAX_PAIRS:
+            raise ResourceLimit(f"two automata have more than {MAX_PAIRS} pairs of states")
+    names = tuple(dict.fromkeys((*two.labels, *one.labels, UNDEFINED)))
+    label = np.array([names.index(name) for name in said], dtype=np.int64)
+    _, small, reps = merged(np.array(delta, dtype=np.int32), label)
+    return Moore(one.alphabet, small, label[reps], names, one.accepts and two.accepts)
+
+
+def defined_once(one: Moore, two: Moore, markers: tuple[int, int]) -> Lengths:
+    """The lengths at which exactly one of two models is defined, exactly.
+
+    Args:
+        one: the first model's automaton.
+        two: the second one's.
+        markers: how many positions each model adds to a word.
+
+    Returns:
+        The set; lengths are those of the first model's inputs, its markers counted.
+    """
+    pair, seen, history = (0, 0), dict[tuple[int, int], int](), [False] * markers[0]
+    while pair not in seen:
+        seen[pair] = len(history)
+        defined = [bool(m.labels[int(m.label[q])]) for m, q in zip((one, two), pair, strict=True)]
+        both_run = bool(seen[pair] + min(markers) - markers[0])  # the empty word may be no run at all
+        history.append(both_run and defined[0] != defined[1])
+        pair = (int(one.delta[pair[0], 0]), int(two.delta[pair[1], 0]))
+    start = seen[pair]
+    return shortest_lengths(history[:start], history[start:])

@@ -1,0 +1,50 @@
+"""Sets of lengths that repeat from some length on, exactly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """A set of lengths: ``early[n]`` for ``n`` below its size, then ``cycle[(n - len(early)) % len(cycle)]``."""
+
+    early: tuple[bool, ...]
+    cycle: tuple[bool, ...]
+
+    def __contains__(self, n: object) -> bool:
+        if not isinstance(n, int) or n < 0:
+            return False
+        if n < len(self.early):
+            return self.early[n]
+        return self.cycle[(n - len(self.early)) % len(self.cycle)]
+
+    def __bool__(self) -> bool:
+        return any(self.early) or any(self.cycle)
+
+    def document(self) -> dict[str, list[int]]:
+        """As a proof has it."""
+        return {"early": [int(b) for b in self.early], "cycle": [int(b) for b in self.cycle]}
+
+    def text(self) -> str:
+        """In words."""
+        shown = [str(n) for n, there in enumerate(self.early) if there]
+        start, period = len(self.early), len(self.cycle)
+        if all(self.cycle):
+            while start and self.early[start - 1]:
+                start -= 1
+                shown.pop()
+            return ", ".join([*shown, f"every n >= {start}"])
+        late = [start + at for at, there in enumerate(self.cycle) if there]
+        residues = " or ".join(f"n = {n % period} mod {period}" for n in late)
+        return ", ".join([*shown, *([f"from {late[0]} on: {residues}"] if late else [])]) or "none"
+
+
+def shortest_lengths(early: list[bool], cycle: list[bool]) -> Lengths:
+    """The same set with the least period, and with the fewest early entries."""
+    size = len(cycle)
+    period = next(p for p in range(1, size + 1) if size % p == 0 and cycle == cycle[:p] * (size // p))
+    cycle = cycle[:period]
+    while early and early[-1] == cycle[-1]:
+        cycle = [early.pop(), *cycle[:-1]]
+    return Lengths(tuple(early), tuple(cycle))

@@ -1,0 +1,171 @@
+"""Runs of a model on words, within a bound of work, and what they showed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from restrict.arrays import I64
+from restrict.errors import ModelError, ResourceLimit
+from restrict.model.on_demand import OnDemandRun
+from restrict.model.program import MAX_N, Instance, Model
+from restrict.model.rules import Callback, Formula
+from restrict.model.trace import read_at, run_batch
+from restrict.model.variables import Head, at_length, rule_of
+
+LONG = 64
+"""Up to this length all words of a length are run together; beyond, one by one, and only what the output reads."""
+WORK = 1_000
+"""Work of one trial, in rows of scores (some 40 microseconds each): less than a tenth of a second."""
+ELEMENTS = 5_000
+"""So many scores, or values of a map, cost as much as one row more."""
+SCORES, ROWS = 4_000_000, 1_000
+"""Scores that one long word may take, and rows of full length; where that is too few, the word is not run."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """``words`` (count, n - markers) and what the model says of each at ``positions``: values of the output variable,
+    ``values`` (count, positions), and their ``labels``."""
+
+    n: int
+    words: I64
+    positions: tuple[int, ...]
+    values: I64
+    labels: list[list[str]]
+
+
+@dataclass(eq=False)
+class Trial:
+    """The runs of one model: ``samples`` so far, the ``undefined`` lengths met, and the ``work`` that is left."""
+
+    model: Model
+    work: int = WORK
+    samples: list[Sample] = field(default_factory=list, repr=False)
+    undefined: set[int] = field(default_factory=set)
+
+    @property
+    def over(self) -> bool:
+        """Whether no work is left."""
+        return self.work <= 0
+
+    @property
+    def count(self) -> int:
+        """How many words were run."""
+        return sum(len(sample.words) for sample in self.samples)
+
+    def run(self, words: I64, positions: Sequence[int] | None = None) -> Sample | None:
+        """Run words of one length.
+
+        Args:
+            words: symbol indices, shape (count, symbols).
+            positions: where to read the output; by default the last position or, where the output is at every one,
+                all of them (three of a long word).
+
+        Returns:
+            What was seen; ``None`` where the model is not defined at this length, where that is not known within the
+            limits, or where all words are too long.
+        """
+        n = words.shape[1] + len(self.model.markers)
+        instance = defined_at(self.model, n)
+        if instance is None:
+            self.undefined.add(n)
+            return None
+        where = tuple(positions) if positions is not None else _read_out(self.model, n)
+        values = observed(instance, words, where)
+        self.work -= cost(instance, len(words), where)
+        if values is None:
+            return None
+        names = {v: instance.label(v) for v in np.unique(values).tolist()}
+        labels = [[names[v] for v in row] for row in values.tolist()]
+        sample = Sample(n, words, where, values, labels)
+        self.samples.append(sample)
+        return sample
+
+
+def _read_out(model: Model, n: int) -> tuple[int, ...]:
+    """The positions of the output that a trial reads by default."""
+    if model.output.position == "last":
+        return (n - 1,)
+    return tuple(range(n)) if n <= LONG else (0, n // 2, n - 1)
+
+
+def defined_at(model: Model, n: int) -> Instance | None:
+    """The model at a length; ``None`` where it is not defined there, or that is not known.
+
+    Args:
+        model: the model.
+        n: the length, markers counted.
+
+    Returns:
+        The instance, or ``None``. A condition that fails is seen without an instance being made.
+    """
+    if not max(1, len(model.markers)) <= n <= MAX_N:
+        return None
+    try:
+        if isinstance(model.when, Formula) and at_length(model.when.expr, n) == 0:
+            return None
+        return model.at(n)
+    except (ModelError, ResourceLimit):
+        return None
+
+
+def observed(instance: Instance, words: I64, positions: tuple[int, ...]) -> I64 | None:
+    """The values of the output by the ordinary evaluation.
+
+    Args:
+        instance: the model at a length.
+        words: symbol indices, shape (count, symbols).
+        positions: where the output is read.
+
+    Returns:
+        int64, shape (count, positions); ``None`` where a long word takes more than ``SCORES`` scores or ``ROWS``.
+
+    Raises:
+        ModelError: a callable gave a wrong value.
+    """
+    output = instance.model.output.variable
+    if instance.n <= LONG:
+        target = positions[0] if len(positions) == 1 else None
+        try:
+            return run_batch(instance, words, target).values[output][:, list(positions)]
+        except ResourceLimit:
+            return None
+    rows = []
+    for word in words:
+        run = OnDemandRun(instance, word, min(SCORES, ROWS * instance.n))
+        try:
+            rows.append([run.value(output, i) for i in positions])
+        except ResourceLimit:
+            return None
+    return np.array(rows, dtype=np.int64).reshape(len(words), len(positions))
+
+
+def cost(instance: Instance, count: int, positions: tuple[int, ...]) -> int:
+    """What a run costs, in rows of scores; an estimate that does not depend on the machine.
+
+    Args:
+        instance: the model at a length.
+        count: how many words.
+        positions: where the output is read.
+
+    Returns:
+        The number of rows, with the scores of all of them.
+    """
+    n, rows, elements = instance.n, 0, 0
+    if n > LONG:
+        return count * len(positions) * (len(instance.model.variables) + 2 * n // ELEMENTS + 1)
+    wanted = read_at(instance, positions[0] if len(positions) == 1 else None)
+    for variable in instance.model.variables:
+        places = len(wanted[variable.name])
+        slow = 50 if isinstance(rule_of(variable), Callback) else 1
+        if isinstance(variable, Head):
+            query = instance.query(variable)
+            rows += places * (1 if query is None else min(instance.domains[query], count))
+            elements += places * n * count * slow
+        else:
+            rows += 1
+            elements += places * count * slow
+    return rows + elements // ELEMENTS

@@ -1,0 +1,98 @@
+"""Random programs at every length: automata and proofs against evaluation of the words.
+
+    python scripts/all_lengths_sweep.py --programs 20000 --seed 0 --jobs 1 --folder failures -o sweep.json
+
+The programs are those of tests/generator that are likely to be order-only. Each one's automaton is compared with an
+evaluator that shares nothing with the package (tests/naive_words.py) on all words of up to seven positions (two
+letters; of larger alphabets where they are few) and on random words of up to forty positions, at lengths around the
+program's threshold and period. For a share of them a claim that follows from the automaton (forces, cost, recognises,
+lengths, ...) is proved, checked by the trusted checker, and compared with the words. What is wrong (a label, a verified
+claim that is false, an exception) is written to ``--folder`` as a model file with a note; then the exit code is 1. The
+same seed gives the same programs, whatever ``--jobs`` is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tests import every_length  # noqa: E402 # after the path is set
+
+CHUNK = 100
+
+
+def part(task: tuple[int, int, int, float]) -> every_length.Result:
+    """The programs ``first .. last-1`` of a seed."""
+    seed, first, last, proofs = task
+    found = every_length.Result()
+    for index in range(first, last):
+        found.add(every_length.swept(seed, index, proofs))
+    return found
+
+
+def keep(folder: Path, found: every_length.Result) -> None:
+    """Write the models that are wrong, each with a note; more come into the same folder."""
+    if found.wrong:
+        folder.mkdir(parents=True, exist_ok=True)
+    for note, model in found.wrong:
+        number = len(list(folder.glob("*.m.json")))
+        (folder / f"{number}.m.json").write_text(json.dumps(model) + "\n")
+        (folder / f"{number}.txt").write_text(note + "\n")
+        print(f"wrong {number}: {note[:200]}", flush=True)
+
+
+def report(found: every_length.Result, seconds: float) -> None:
+    """Print the counts."""
+    counts = found.counts
+    words = f"{counts['short words']} words of up to 7 positions and {counts['long words']} longer ones"
+    print(f"{counts['programs']} programs, {counts['accepted']} accepted; {words}; {seconds:.0f} s")
+    print(f"of the accepted: {', '.join(f'{k} {v}' for k, v in sorted(found.shown.items()) if 'refused' not in k)}")
+    print(f"claims proved and verified: {dict(sorted(found.claims.items()))}")
+    for text, count in found.declined.most_common():
+        print(f"    declined {count}: {text}")
+    for text, count in sorted(found.shown.items()):
+        if text.startswith("refused"):
+            print(f"    {text} ({count})")
+    print(f"wrong: {len(found.wrong)}")
+
+
+def main() -> int:
+    """Run the sweep."""
+    parser = argparse.ArgumentParser(description="random programs at every length, against evaluation")
+    parser.add_argument("--programs", type=int, default=1000)
+    parser.add_argument("--first", type=int, default=0, help="begin with this program")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--proofs", type=float, default=0.3, help="the share of automata about which a claim is proved")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--folder", type=Path, default=Path("failures"), help="where what is wrong is written")
+    parser.add_argument("-o", "--output", type=Path, help="write the counts as JSON")
+    options = parser.parse_args()
+    start, total = time.monotonic(), every_length.Result()
+    end = options.first + options.programs
+    tasks = [(options.seed, a, min(end, a + CHUNK), options.proofs) for a in range(options.first, end, CHUNK)]
+    try:
+        with ProcessPoolExecutor(options.jobs) if options.jobs > 1 else nullcontext() as pool:
+            for found in map(part, tasks) if pool is None else pool.map(part, tasks):
+                keep(options.folder, found)
+                total.add(found)
+    except KeyboardInterrupt:
+        print("interrupted; the counts are those until here")
+    seconds = time.monotonic() - start
+    report(total, seconds)
+    if options.output is not None:
+        content = {"seconds": seconds, "counts": total.counts, "claims": total.claims, "declined": total.declined}
+        content |= {"shown": total.shown, "wrong": len(total.wrong), "seed": options.seed}
+        options.output.write_text(json.dumps(content, indent=1) + "\n")
+    return 1 if total.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,301 @@
+"""One random program at every length: its automaton and a proof about it, against evaluation of the words.
+
+The automaton is made as ``restrict automaton`` makes it. The words are run by tests/naive_words.py, which knows nothing
+of the package: all of up to :data:`LONGEST` positions where they are few, some where they are not, and random longer
+ones at lengths around the program's threshold and period.
+"""
+
+from __future__ import annotations
+
+import re
+import traceback
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from restrict.all_lengths.program import UNDEFINED, Program
+from restrict.all_lengths.proof import document, to_bytes
+from restrict.all_lengths.recognise import NotOrderOnly
+from restrict.checker.account import Reject
+from restrict.checker.main import verify
+from restrict.errors import ResourceLimit, RestrictError
+from restrict.model.fileformat import dumps
+from tests import generator, naive
+from tests.generator import coverage
+from tests.length_claims import Subject, labels_at, other_label, true_claim
+from tests.naive_words import Words, defined, short_words
+
+LONGEST, LONG, SOME, FEW = 7, 40, 60, 3
+"""All words up to LONGEST, or SOME random ones of a length; FEW random ones of some lengths up to LONG."""
+STATES = 400
+STEPS = 50_000_000
+Word = tuple[int, ...]
+Document = dict[str, Any]
+Table = dict[int, dict[Word, list[str]]]
+"""By length and word the label at every position; an empty dict where the model is not defined."""
+
+
+@dataclass
+class Result:
+    """What became of one program, or of many."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    declined: Counter[str] = field(default_factory=Counter)
+    claims: Counter[str] = field(default_factory=Counter)
+    shown: Counter[str] = field(default_factory=Counter)
+    wrong: list[tuple[str, Document]] = field(default_factory=list)
+
+    def add(self, other: Result) -> None:
+        """Add the counts of another."""
+        for mine, its in ((self.counts, other.counts), (self.declined, other.declined), (self.claims, other.claims)):
+            mine.update(its)
+        self.shown.update(other.shown)
+        self.wrong += other.wrong
+
+
+def examined(rng: Generator, model: Document, proofs: float) -> Result:
+    """Compare a program with its automaton on words; with the probability ``proofs`` prove a claim, and compare it."""
+    result = Result(Counter({"programs": 1}))
+    content = dumps(model)
+    try:
+        subject = Subject(model, content)
+    except NotOrderOnly as error:
+        result.declined[reason(error)] += 1
+        return result
+    except ResourceLimit as error:
+        result.counts["too large"] += 1
+        result.declined[reason(error)] += 1
+        return result
+    result.counts["accepted"] += 1
+    result.shown.update(coverage.steps_show(model, subject.built.program.steps))
+    result.shown.update(f"{name} over positions" for name in coverage.functions_of_positions(model))
+    table = run(rng, model, subject.built.program, result.counts)
+    for n, row in table.items():
+        for word, labels in row.items():
+            if (found := disagreement(subject, n, word, labels)) is not None:
+                result.wrong.append((found, model))
+                return result
+    if rng.random() < proofs:
+        prove(rng, subject, table, result)
+    return result
+
+
+def reason(error: RestrictError) -> str:
+    """The message without names and numbers, to count by."""
+    text = re.sub(r"(\"[^\"]*\"|'[^']*')", "...", str(error)).partition(": ")
+    return re.sub(r"[0-9]+", "N", text[2] or text[0])[:100]
+
+
+# ---------------------------------------------------------------- words
+
+
+def run(rng: Generator, model: Document, program: Program, counts: Counter[str]) -> Table:
+    """The labels of words of many lengths."""
+    symbols, least = len(model["alphabet"]), generator.shortest(model)
+    table: Table = {}
+    for n in [*range(least, LONGEST + 1), *later(rng, program)]:
+        if n < least or not defined(model, n):
+            table.setdefault(n, {})
+            continue
+        at, t = Words(model, n), len(naive.letters(model, n))
+        full = short_words(symbols, t) if n <= LONGEST else None
+        words = full or [tuple(rng.integers(symbols, size=t).tolist()) for _ in range(SOME if n <= LONGEST else FEW)]
+        table[n] = {word: [str(label) for label in at.labels(word)] for word in words}
+        counts["short words" if n <= LONGEST else "long words"] += len(table[n])
+    return table
+
+
+def later(rng: Generator, program: Program) -> list[int]:
+    """Lengths around the threshold and the period, and one more; each is above ``LONGEST`` and at most ``LONG``."""
+    first, period = program.threshold, program.period
+    near = {first + a + b * period for a in (-1, 0, 1, 2) for b in (0, 1, 2)} | {2 * first + 1, 2 * first + 2}
+    near = {n for n in near if LONGEST < n <= LONG}
+    some = [int(n) for n in rng.permutation(sorted(near))[:4]]
+    return sorted({*some, int(rng.integers(LONGEST + 1, LONG + 1))})
+
+
+def disagreement(subject: Subject, n: int, word: Word, labels: list[str]) -> str | None:
+    """What the automaton says otherwise of a word."""
+    symbols = tuple(subject.model.alphabet[a] for a in word)
+    if not subject.every:
+        said = by_automaton(subject, word)
+        return None if said == labels[-1] else f"at {n} positions, {' '.join(symbols)}: {said!r}, not {labels[-1]!r}"
+    for i, (said, label) in enumerate(zip(by_bimachine(subject, word), labels, strict=True)):
+        if said != label:
+            return f"at {n} positions, {' '.join(symbols)}, position {i}: {said!r}, not {label!r}"
+    return None
+
+
+def by_automaton(subject: Subject, word: Word) -> str:
+    """The label at the last position: the automaton, letter by letter."""
+    state = 0
+    for a in word:
+        state = int(subject.moore.delta[state, a])
+    return subject.moore.labels[int(subject.moore.label[state])]
+
+
+def by_bimachine(subject: Subject, word: Word) -> list[str]:
+    """The label at every position: the left and the right automaton, letter by letter."""
+    program, machine = subject.built.program, subject.built.machine
+    text = [*[len(program.alphabet)] * program.start, *word, *[program.letters - 1] * program.end]
+    left, right = [0], [0]
+    for x in text:
+        left.append(int(machine.left[left[-1], x]))
+    for x in reversed(text):
+        right.append(int(machine.right[right[-1], x]))
+    number = machine.column("@label")
+    return [program.labels[int(number[machine.lab[left[i], x, right[len(text) - 1 - i]]])] for i, x in enumerate(text)]
+
+
+def undefined_lengths(subject: Subject, table: Table) -> str | None:
+    """A length at which ``when`` does not hold and the automaton says a label all the same."""
+    for n in table:
+        t = n - subject.markers
+        if t < 0 or n < 1 or naive.defined(subject.document, n):
+            continue
+        said = by_bimachine(subject, (0,) * t)[-1] if subject.every else by_automaton(subject, (0,) * t)
+        if said != UNDEFINED:
+            return f"at {n} positions the model is not defined, and the automaton says {said!r}"
+    return None
+
+
+# ---------------------------------------------------------------- claims
+
+
+def prove(rng: Generator, subject: Subject, table: Table, result: Result) -> None:
+    """Prove a random claim that follows from the automaton, check it, and compare it with the words."""
+    if (found := undefined_lengths(subject, table)) is not None:
+        result.wrong.append((found, subject.document))
+    try:
+        claim = true_claim(rng, subject)
+        proof = to_bytes(document(subject.model, subject.built, claim))
+    except RestrictError as error:
+        result.claims[f"no proof: {reason(error)}"] += 1
+        return
+    try:
+        verify(subject.content, proof, limit=STEPS)
+    except Reject as reject:
+        result.claims["out of steps" if reject.code == 5 else "refused"] += 1
+        if reject.code != 5:
+            result.shown[f"refused: {reject}"[:160]] += 1
+        return
+    result.claims[claim["kind"]] += 1
+    if (found := contradiction(subject, claim, table)) is not None:
+        result.wrong.append((f"verified and false: {found}: {claim}", subject.document))
+
+
+def contradiction(subject: Subject, claim: Document, table: Table) -> str | None:
+    """A word or a length at which a verified claim is false; only what the table holds is looked at."""
+    rules = {"forces": against_forcing, "cost": against_cost, "lengths": against_lengths}
+    return rules.get(claim["kind"], against_agreement)(subject, claim, table)
+
+
+def against_agreement(subject: Subject, claim: Document, table: Table) -> str | None:
+    """``recognises`` and ``computes`` say it of all words; ``differs`` and ``deviates`` of all shorter ones."""
+    wrong = tuple(subject.model.alphabet.index(a) for a in claim["word"]) if "word" in claim else None
+    if wrong is not None:
+        n = len(wrong) + subject.markers
+        labels = [str(label) for label in Words(subject.document, n).labels(wrong)]
+        if not differs(subject, claim, wrong, labels):
+            return f"right on {claim['word']}"
+        table = {m: row for m, row in table.items() if m < n} if claim["shortest"] else {}
+    for n, row in table.items():
+        for word, labels in row.items():
+            if n >= claim["from"] and differs(subject, claim, word, labels):
+                return f"at {n} positions, {word}"
+    return None
+
+
+def differs(subject: Subject, claim: Document, word: Word, labels: list[str]) -> bool:
+    """Whether the labels are others than those that a claim names; where it names a position, whether the one there."""
+    symbols = tuple(subject.model.alphabet[a] for a in word)
+    if not subject.every:
+        return labels[-1] != other_label(subject, claim, symbols)
+    theirs = [label for _, label in labels_at(subject, claim, symbols)]
+    if len(word) == len(claim.get("word", ())) and "position" in claim:
+        return labels[claim["position"]] != theirs[claim["position"]]
+    return labels != theirs
+
+
+def against_forcing(subject: Subject, claim: Document, table: Table) -> str | None:
+    """Every word that follows the pattern."""
+    start, middle, end = claim["start"], claim["middle"], claim["end"]
+    for n, row in table.items():
+        for word, labels in row.items() if n >= claim["from"] else ():
+            free = len(word) - len(start) - len(end)
+            cells = [*start, *(middle[t % len(middle)] for t in range(free)), *end]
+            fits = all(c in ("*", subject.model.alphabet[a]) for c, a in zip(cells, word, strict=True))
+            if fits and labels[-1] != claim["label"]:
+                return f"at {n} positions, {word}"
+    return None
+
+
+def against_cost(subject: Subject, claim: Document, table: Table) -> str | None:
+    """The least number of fixed symbols, where all words of a length are known and these are few."""
+    costs, growth = claim["costs"], claim["growth"]
+    for n, row in table.items():
+        t = n - subject.markers
+        if not row or t > 5 or len(row) != len(subject.model.alphabet) ** t:
+            continue
+        if t < len(costs):
+            claimed = costs[t]
+        else:
+            times, at = divmod(t - len(costs), len(growth))
+            last = costs[len(costs) - len(growth) + at]
+            claimed = last if last < 0 else last + (times + 1) * growth[at]
+        if claimed != (found := least_cost(row, t, claim["label"])):
+            return f"at {t} symbols the cost is {found}, not {claimed}"
+    return None
+
+
+def least_cost(row: dict[Word, list[str]], t: int, label: str) -> int:
+    """The fewest fixed symbols that force a label on all words of ``t`` symbols; -1 where nothing does."""
+    for size in range(t + 1):
+        for chosen in combinations(range(t), size):
+            parts: dict[Word, bool] = {}
+            for word, labels in row.items():
+                key = tuple(word[p] for p in chosen)
+                parts[key] = parts.get(key, True) and labels[-1] == label
+            if any(parts.values()):
+                return size
+    return -1
+
+
+def against_lengths(subject: Subject, claim: Document, table: Table) -> str | None:
+    """A length at which the model is wrong lies in ``most``; at those of ``least`` it is wrong."""
+    for n, row in table.items():
+        if not row:
+            continue
+        wrong = any(differs(subject, claim, word, labels) for word, labels in row.items())
+        all_known = len(row) == len(subject.model.alphabet) ** (n - subject.markers)
+        if wrong and not holds(claim["most"], n):
+            return f"wrong at {n} positions"
+        if all_known and not wrong and holds(claim["least"], n):
+            return f"right at {n} positions"
+    return None
+
+
+def holds(lengths: Document, n: int) -> bool:
+    """Whether a length is in a set of lengths."""
+    early, cycle = lengths["early"], lengths["cycle"]
+    return bool(early[n] if n < len(early) else cycle[(n - len(early)) % len(cycle)])
+
+
+def swept(seed: int, index: int, proofs: float) -> Result:
+    """The program of an index: order-only, or nearly; one in twenty in Hahn's form. An exception is wrong, too."""
+    rng = np.random.default_rng([20261122, seed, index])
+    if rng.random() < 0.05:
+        model = generator.random_transformer(rng, 1 + int(rng.integers(2)), 2, 3)
+    else:
+        model = generator.random_order_only(rng, labels=bool(rng.random() < 0.3))
+    try:
+        return examined(rng, model, proofs)
+    except Exception as error:
+        found = traceback.extract_tb(error.__traceback__)[-1]
+        crash = f"{type(error).__name__}: {error} ({Path(found.filename).name}, {found.name})"
+        return Result(Counter({"programs": 1, "crashed": 1}), wrong=[(crash, model)])

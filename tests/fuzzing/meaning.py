@@ -1,0 +1,203 @@
+"""What a model says, by evaluation over `tests/naive.py`: labels of words, tables of all short words, definedness.
+
+The rules of docs/format.md for one value stand in `tests/naive.py`; here its expressions are first turned into Python
+functions, since an oracle that takes longer than a mutant is not asked often enough. Tables are kept for a model as
+long as its mutants come.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import random
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from itertools import product
+from typing import Any
+from zlib import crc32
+
+from tests import naive
+from tests.fuzzing.batch import batch_values
+from tests.fuzzing.defined import defined
+
+Word = tuple[int, ...]
+TABLE = 81
+"""All words of a length are tried where they are at most so many."""
+SAMPLES = 3
+"""Random words of each length beyond."""
+SAMPLED = (9, 13, 18)
+FAR = 4_000
+GRID = [*(2**k for k in range(12, 27)), 99_999_999, 100_000_000]
+
+
+def source(tree: ast.expr) -> str:
+    """An expression of the format as one of Python: truth values are numbers."""
+    match tree:
+        case ast.Constant() | ast.Name():
+            return ast.unparse(tree)
+        case ast.UnaryOp(op=ast.USub(), operand=a):
+            return f"(-{source(a)})"
+        case ast.UnaryOp(operand=a):
+            return f"(+(not {source(a)}))"
+        case ast.BinOp(left=a, op=op, right=b):
+            sign = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%"}[type(op)]
+            return f"({source(a)} {sign} {source(b)})"
+        case ast.BoolOp(op=op, values=trees):
+            sign = " and " if isinstance(op, ast.And) else " or "
+            return "(1 if " + sign.join(map(source, trees)) + " else 0)"
+        case ast.Compare(left=first, ops=ops, comparators=rest):
+            signs = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
+            parts = [f" {signs[type(op)]} {source(b)}" for op, b in zip(ops, rest, strict=True)]
+            return f"(+({source(first)}{''.join(parts)}))"
+        case ast.IfExp(test=c, body=x, orelse=y):
+            return f"({source(x)} if {source(c)} else {source(y)})"
+        case ast.Call(func=ast.Name(id=name), args=trees):
+            return f"{name}({', '.join(map(source, trees))})"
+    raise ValueError(ast.dump(tree))
+
+
+@lru_cache(1 << 12)
+def compiled(text: str, names: tuple[str, ...]) -> Callable[..., int]:
+    """An expression as a function of these names."""
+    given = ", ".join("v_" + name for name in names)
+
+    class Prefix(ast.NodeTransformer):
+        """No name of a model is one of Python."""
+
+        def visit_Call(self, node: ast.Call) -> ast.AST:
+            node.args = [self.visit(arg) for arg in node.args]
+            return node
+
+        def visit_Name(self, node: ast.Name) -> ast.AST:
+            return ast.Name("v_" + node.id, node.ctx)
+
+    tree = Prefix().visit(ast.parse(f"({text})", mode="eval").body)
+    function: Callable[..., int] = eval(f"lambda {given}: {source(tree)}", {**naive.FUNCTIONS, "__builtins__": {}})
+    return function
+
+
+class Meaning:
+    """A model, with what is known of it. Words are tuples of symbol indices, without the markers."""
+
+    def __init__(self, model: dict[str, Any]) -> None:
+        self.model = model
+        self.alphabet: list[str] = model["alphabet"]
+        self.markers = ("start_marker" in model) + ("end_marker" in model)
+        self.every = model["output"]["position"] == "every"
+        self.known: dict[int, bool | None] = {}
+        self.instances: dict[int, naive.Instance] = {}
+        self.labelled: dict[Word, list[str]] = {}
+        self.values_of: dict[Word, list[int]] = {}
+        self.filled: set[int] = set()
+        self.samples: dict[int, list[Word]] = {}
+        self.costs: dict[tuple[int, int], dict[str, int]] = {}
+
+    def defined(self, n: int) -> bool | None:
+        """Whether the model is defined at a length."""
+        if n not in self.known:
+            self.known[n] = defined(self.model, n)
+        return self.known[n]
+
+    def somewhere(self, first: int) -> bool:
+        """Whether it is defined at some length from `first` on: the next ones by everything, later ones by `when`."""
+        if any(self.defined(n) is not False for n in [*range(first, first + 40), *(n for n in GRID if n >= first)]):
+            return True
+        when = compiled(str(self.model.get("when", 1)), ("n",))
+        later = range(first + 40, first + FAR)
+        return any(self.defined(n) is not False for n in later if when(n))
+
+    def instance(self, n: int) -> naive.Instance:
+        """The model at a length, its rules as functions."""
+        if n not in self.instances:
+            slow = naive.at(self.model, n)
+            score = {
+                v["name"]: scored(v["score"], n, slow.score[v["name"]])
+                for v in self.model["variables"]
+                if v["kind"] == "head"
+            }
+            function = {
+                v["name"]: mapped(v, n, slow.function[v["name"]]) for v in self.model["variables"] if v["kind"] == "map"
+            }
+            self.instances[n] = naive.Instance(self.model, n, slow.domain, score, function)
+        return self.instances[n]
+
+    def values(self, word: Word) -> list[int]:
+        """The output variable at every position."""
+        if word not in self.values_of:
+            self.fill(len(word))
+        if word not in self.values_of:
+            self.values_of[word] = self.value(word)
+        return self.values_of[word]
+
+    def value(self, word: Word) -> list[int]:
+        """The same, word by word."""
+        run = naive.run_at(self.instance(len(word) + self.markers), word)
+        return run.values[self.model["output"]["variable"]]
+
+    def labels(self, word: Word) -> list[str]:
+        """The label at every position, as text."""
+        if word not in self.labelled:
+            self.fill(len(word))
+        if word not in self.labelled:
+            self.labelled[word] = [str(naive.label(self.model, value)) for value in self.values(word)]
+        return self.labelled[word]
+
+    def fill(self, t: int) -> None:
+        """All words of a length at once, where they are tried."""
+        if t in self.filled or t not in self.lengths():
+            return
+        self.filled.add(t)
+        words = self.sampled(t)
+        found = batch_values(self.instance(t + self.markers), words)
+        for word, row in zip(words, found or [], strict=False):
+            self.values_of[word] = row
+            self.labelled[word] = [str(naive.label(self.model, value)) for value in row]
+
+    def last(self, word: Word) -> str:
+        """The label at the last position."""
+        return self.labels(word)[-1]
+
+    def words(self, t: int) -> Sequence[Word] | None:
+        """All words of `t` symbols, or None where they are too many."""
+        size = len(self.alphabet)
+        return list(product(range(size), repeat=t)) if t < 8 and size**t <= TABLE else None
+
+    def sampled(self, t: int) -> list[Word]:
+        """All words of `t` symbols, or some: the same ones for the same model."""
+        if (every := self.words(t)) is not None:
+            return list(every)
+        if t not in self.samples:
+            self.samples[t] = self.random_words(t)
+        return self.samples[t]
+
+    def random_words(self, t: int) -> list[Word]:
+        """Some words of `t` symbols."""
+        rng, size = random.Random(crc32(json.dumps([self.model["variables"], t]).encode())), len(self.alphabet)
+        return [tuple(rng.randrange(size) for _ in range(t)) for _ in range(SAMPLES)]
+
+    def lengths(self) -> list[int]:
+        """The numbers of symbols that are tried: those of which all words are, and some more."""
+        few = [t for t in range(8) if self.words(t) is not None]
+        return [*few, *(t for t in SAMPLED if t > few[-1])]
+
+
+def scored(score: Any, n: int, slow: Callable[[int, int, int, int], int]) -> Callable[[int, int, int, int], int]:
+    """A score as a function of `i`, `q`, `j`, `k`."""
+    if not isinstance(score, str):
+        return slow
+    fast = compiled(score, ("n", "i", "q", "j", "k"))
+    return lambda i, q, j, k: fast(n, i, q, j, k)
+
+
+def mapped(variable: dict[str, Any], n: int, slow: Callable[..., int]) -> Callable[..., int]:
+    """A map as a function of `i` and its arguments."""
+    if not isinstance(variable["map"], str):
+        return slow
+    fast = compiled(variable["map"], ("n", "i", *variable["args"]))
+    return lambda i, *arguments: fast(n, i, *arguments)
+
+
+@lru_cache(256)
+def meaning(model: bytes) -> Meaning:
+    """The meaning of a model file."""
+    return Meaning(json.loads(model))

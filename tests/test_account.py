@@ -1,0 +1,459 @@
+"""The account of work: every kind of proof, made as large as its file can be, ends at once or at the limit.
+
+A **shape** is a pair of files that need not be true or even well-formed; it is verified in a process of its own, and
+what it takes is compared with the contract of docs/checker.md: about half a microsecond a step, and memory charged
+before it is taken. Five times as much is allowed here, since machines differ.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pytest
+
+from restrict.checker import main as checker
+from restrict.checker.account import MEMORY, Meter, Reject
+from tests.fuzzing.kinds import Trial, sealed
+
+Document = dict[str, Any]
+STEP, START = 5 * 0.5e-6, 0.4
+"""Processor seconds of a step at the most, and of a run that takes none."""
+LIMIT = 6_000_000
+SHAPES: dict[str, Callable[[], Trial]] = {}
+
+
+class Spent(NamedTuple):
+    """What a verification took: its exit code, steps, processor seconds, bytes that were charged, and taken."""
+
+    code: int
+    steps: int
+    seconds: float
+    held: int
+    taken: int
+
+
+def spent(trial: Trial, limit: int) -> Spent:
+    """Verify in a child, so that memory is that of this pair alone."""
+    reader, writer = os.pipe()
+    if not (child := os.fork()):
+        os.write(writer, json.dumps(measured(trial, limit)).encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as file:
+        text = file.read()
+    os.waitpid(child, 0)
+    assert text, "the child has died"
+    return Spent(*json.loads(text))
+
+
+def measured(trial: Trial, limit: int) -> Spent:
+    """Verify here."""
+    meters: list[Meter] = []
+
+    class Kept(Meter):
+        def __init__(self, most: int) -> None:
+            super().__init__(most)
+            meters.append(self)
+
+    checker.Meter = Kept  # type: ignore[misc] # in a child only
+    before, start, code = peak(), time.process_time(), 0
+    try:
+        checker.verify(trial.model, trial.proof, limit=limit)
+    except Reject as reject:
+        code = reject.code
+    except MemoryError:
+        code = 5
+    seconds = time.process_time() - start
+    return Spent(code, limit - meters[0].left, seconds, meters[0].held, peak() - before)
+
+
+def peak() -> int:
+    """The most bytes that this process has had."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+
+
+def shape(make: Callable[[], Trial]) -> Callable[[], Trial]:
+    """List a shape under its name."""
+    SHAPES[make.__name__.replace("_", " ")] = make
+    return make
+
+
+# ---------------------------------------------------------------- proofs for all lengths
+
+COPY = {"name": "h", "kind": "head", "value": "token", "score": "0", "ties": "right"}
+LAST = {
+    "format": "restrict-model/1",
+    "name": "last",
+    "alphabet": ["a", "b"],
+    "variables": [COPY],
+    "output": {"variable": "h", "position": "last", "accept": [1]},
+}
+"""Copies the last symbol."""
+FORCES = {"kind": "forces", "label": "accept", "start": [], "middle": ["*"], "end": ["b"], "from": 1}
+
+
+def side(states: int, letters: int = 2) -> Document:
+    """Refined states over the two classes 0 and 1, all merged into one: after the start, each leads to the next."""
+    after = [[min(q + 1, states - 1)] * letters for q in range(states)]
+    return {"base": [0] + [1] * (states - 1), "delta": after, "merge": [0] * states, "next": [[0] * letters]}
+
+
+def proof(claim: Document, model: Document = LAST, states: int = 2, **more: Any) -> Trial:
+    """The two layers that prove what `LAST` says; the first one may be larger than it needs to be."""
+    symbols = len(model["alphabet"])
+    pairs = list(range(symbols))
+    keep, labels = more.pop("kept", ["h@pair"]), more.pop("labels", [[p] for p in pairs])
+    first: Document = {"heads": [], "left": side(states, symbols), "right": side(2, symbols), "keep": keep}
+    first |= {"labels": labels, "table": [[[p] for p in pairs]]}
+    head = {"name": "h", "queries": [0], "pairs": pairs, "boxes": [[[-1]], [[-1, *pairs]]], "left": [[0], [1]]}
+    merged = [[0] * symbols]
+    last: Document = {"heads": [head], "keep": ["@label"], "labels": [[0], [1]]}
+    last["left"] = {"base": [0, 0], "delta": [[1] * symbols] * 2, "merge": [0, 0], "next": merged}
+    last["table"] = [[[+(p == 1)] for p in pairs]]
+    document = {"format": "restrict-automaton/1", "model": {"name": model["name"]}, "n": 2}
+    document |= {"threshold": 1, "period": 1, "layers": [first, last], "claim": claim}
+    return sealed(model, document | more)
+
+
+def test_the_shapes_begin_as_a_proof() -> None:
+    trial = proof(FORCES)
+    line = checker.verify(trial.model, trial.proof)
+    assert line.startswith("s VERIFIED all-lengths forces=accept fixed=1 period=1 n>=1 states=1 ")
+
+
+def with_layer(change: Callable[[Document], None], claim: Document = FORCES, at: int = 1, **more: Any) -> Trial:
+    """The proof with something changed in a layer."""
+    model, document = proof(claim, **more).documents()
+    change(document["layers"][at])
+    return sealed(model, document)
+
+
+def cycling(symbols: list[str], period: int) -> Document:
+    """A complete automaton that counts letters modulo a number."""
+    moves = [[(q + 1) % period] * len(symbols) for q in range(period)]
+    language = {"format": "restrict-dfa/1", "alphabet": symbols, "start": 0, "accept": [0], "transitions": moves}
+    return language
+
+
+@shape
+def four_thousand_classes() -> Trial:
+    return proof(FORCES, threshold=1, period=4095)
+
+
+@shape
+def a_thousand_classes() -> Trial:
+    return proof(FORCES, threshold=500, period=500)
+
+
+@shape
+def a_long_threshold() -> Trial:
+    return proof(FORCES, threshold=900, period=1)
+
+
+@shape
+def classes_and_many_letters() -> Trial:
+    return proof(FORCES, {**LAST, "alphabet": [f"s{at}" for at in range(3000)]}, threshold=10, period=5)
+
+
+@shape
+def many_states() -> Trial:
+    return proof(FORCES, states=200_000)
+
+
+@shape
+def many_states_of_which_the_last_is_wrong() -> Trial:
+    def change(layer: Document) -> None:
+        layer["left"] = side(100_000)
+        layer["left"]["delta"][-1] = [0, 0]
+
+    return with_layer(change, at=0)
+
+
+@shape
+def a_box_with_many_entries() -> Trial:
+    def change(layer: Document) -> None:
+        layer["heads"][0]["boxes"][1] = [[-1] + [0, 1] * 400_000]
+
+    return with_layer(change)
+
+
+@shape
+def many_boxes() -> Trial:
+    def change(layer: Document) -> None:
+        layer["heads"][0]["boxes"] += [[[-1, 0, 1]]] * 200_000
+
+    return with_layer(change)
+
+
+@shape
+def many_heads() -> Trial:
+    def change(layer: Document) -> None:
+        layer["heads"] *= 3000
+
+    return with_layer(change)
+
+
+@shape
+def a_value_kept_a_hundred_thousand_times() -> Trial:
+    """Rows of labels are compared at every position."""
+
+    def change(layer: Document) -> None:
+        wide = 20_000
+        layer["keep"] = ["h@pair"] * wide
+        layer["labels"] = [[0] * wide, [1] * wide]
+
+    return with_layer(change, at=0, states=1000)
+
+
+@shape
+def many_labels() -> Trial:
+    def change(layer: Document) -> None:
+        layer["labels"] += [[0]] * 300_000
+
+    return with_layer(change)
+
+
+@shape
+def many_queries_and_pairs() -> Trial:
+    """A table of scores, of which every entry is tabulated."""
+    domain = 300
+    wide = {"name": "w", "kind": "map", "args": ["token"], "domain": domain, "map": "token"}
+    head = {**COPY, "query": "w", "key": "w", "value": "w", "score": "hash(q, k)"}
+    model = {**LAST, "variables": [wide, head]}
+
+    def change(layer: Document) -> None:
+        layer["heads"][0] |= {"queries": list(range(domain)), "pairs": list(range(domain * 3 // 2))}
+        layer["heads"][0]["boxes"] = [[[-1]] * domain, [[-1]] * domain]
+
+    kept = {"kept": ["h@query", "h@pair"], "labels": [[0, 0], [1, domain + 1]]}
+    return with_layer(change, model=model, **kept)
+
+
+@shape
+def a_box_of_many_pairs_that_is_extended() -> Trial:
+    """`follows` looks each extended entry up in a set as large."""
+    domain = 1500
+    wide = {"name": "w", "kind": "map", "args": ["token"], "domain": domain, "map": "token"}
+    model = {**LAST, "variables": [wide, {**COPY, "value": "w"}]}
+
+    def change(layer: Document) -> None:
+        head = layer["heads"][0]
+        head["pairs"], head["boxes"] = list(range(domain)), [[[-1]], [[-1, *range(domain)]]]
+
+    return with_layer(change, model=model)
+
+
+@shape
+def a_score_over_four_classes() -> Trial:
+    """A comparison of positions is tried on all points of its classes."""
+    head = {**COPY, "score": "(i % 61 + j % 59 > n % 53) * 2"}
+    return proof(FORCES, {**LAST, "variables": [head]}, threshold=1, period=61 * 59)
+
+
+@shape
+def a_form_of_many_operators() -> Trial:
+    head = {**COPY, "score": "+".join(["j % 7"] * 900)}
+    return proof(FORCES, {**LAST, "variables": [head]}, threshold=1, period=7)
+
+
+@shape
+def a_form_for_each_of_many_values() -> Trial:
+    head = {**COPY, "query": "w", "key": "w", "score": "(q + k) % 3 + j % 1"}
+    wide = {"name": "w", "kind": "map", "args": ["token"], "domain": 1000, "map": "token"}
+    return proof(FORCES, {**LAST, "variables": [wide, head]})
+
+
+@shape
+def a_window_of_thousands() -> Trial:
+    head = {**COPY, "score": "j - i > -3000"}
+    return proof(FORCES, {**LAST, "variables": [head]})
+
+
+@shape
+def a_pattern_from_a_million() -> Trial:
+    return proof({**FORCES, "from": 1_000_000})
+
+
+@shape
+def a_pattern_with_a_long_middle() -> Trial:
+    return proof({**FORCES, "middle": ["*", "a", "b"] * 200_000})
+
+
+@shape
+def a_pattern_with_long_ends() -> Trial:
+    return proof({**FORCES, "start": ["a"] * 400_000, "end": ["b"] * 400_000, "from": 1_000_000})
+
+
+@shape
+def a_word_of_a_million_symbols() -> Trial:
+    claim = {"kind": "differs", "language": cycling(["a", "b"], 2), "word": ["a", "b"] * 500_000}
+    return proof({**claim, "from": 1, "shortest": 0})
+
+
+@shape
+def a_word_of_a_million_symbols_and_none_shorter() -> Trial:
+    claim = {"kind": "differs", "language": cycling(["a", "b"], 5), "word": ["a", "b"] * 500_000}
+    return proof({**claim, "from": 1_000_000, "shortest": 1})
+
+
+@shape
+def a_word_of_a_million_symbols_that_deviates() -> Trial:
+    machine = {"alphabet": ["a", "b"], "labels": ["accept"], "transitions": [[0, 0]], "output": [0]}
+    claim = {"kind": "deviates", "machine": machine, "word": ["a"] * 1_000_000, "from": 1, "shortest": 0}
+    return proof(claim)
+
+
+@shape
+def an_automaton_of_many_states() -> Trial:
+    return proof({"kind": "recognises", "language": cycling(["a", "b"], 200_000), "from": 0})
+
+
+@shape
+def agreement_from_a_million_on() -> Trial:
+    return proof({"kind": "recognises", "language": cycling(["a", "b"], 3), "from": 1_000_000})
+
+
+@shape
+def a_machine_of_many_states() -> Trial:
+    size = 200_000
+    moves = [[(q + 1) % size] * 2 for q in range(size)]
+    machine = {"alphabet": ["a", "b"], "labels": ["accept", "reject"], "transitions": moves, "output": [0] * size}
+    return proof({"kind": "computes", "machine": machine, "from": 1})
+
+
+@shape
+def palindromes_that_agree_for_long() -> Trial:
+    language = {"name": "palindromes", "alphabet": ["a", "b"]}
+    claim = {"kind": "differs", "language": language, "word": ["a"] * 40 + ["b"], "from": 35, "shortest": 1}
+    return proof(claim)
+
+
+@shape
+def costs_of_a_long_list() -> Trial:
+    claim = {"kind": "cost", "label": "accept", "growth": [0], "settled": 100_000, "turn": 1}
+    return proof({**claim, "costs": [-1] + [1] * 99_999})
+
+
+@shape
+def costs_of_a_long_turn() -> Trial:
+    claim = {"kind": "cost", "label": "accept", "costs": [-1, 1], "growth": [0], "settled": 2}
+    return proof({**claim, "turn": 40_000})
+
+
+@shape
+def lengths_that_settle_late() -> Trial:
+    claim = {"kind": "lengths", "language": {"name": "dyck", "alphabet": ["a", "b"]}, "settled": 20_000, "turn": 7}
+    lengths = {"early": [0, 1], "cycle": [1]}
+    return proof({**claim, "least": lengths, "most": lengths})
+
+
+@shape
+def lengths_of_an_automaton_of_many_states() -> Trial:
+    claim = {"kind": "lengths", "language": cycling(["a", "b"], 3000), "settled": 0, "turn": 3000}
+    lengths = {"early": [], "cycle": [1]}
+    return proof({**claim, "least": lengths, "most": lengths})
+
+
+@shape
+def lengths_of_a_deep_language() -> Trial:
+    language = {"name": "dyck", "alphabet": ["a", "b"], "depth": 1 << 40}
+    lengths = {"early": [], "cycle": [1]}
+    claim = {"kind": "lengths", "language": language, "settled": 5, "turn": 2}
+    return proof({**claim, "least": lengths, "most": lengths})
+
+
+@shape
+def sets_of_lengths_with_long_lists() -> Trial:
+    lengths = {"early": [0, 1] * 200_000, "cycle": [1]}
+    claim = {"kind": "lengths", "language": {"name": "majority", "alphabet": ["a", "b"]}, "settled": 5, "turn": 2}
+    return proof({**claim, "least": lengths, "most": lengths})
+
+
+# ---------------------------------------------------------------- proofs at one length
+
+
+def certificate(n: int) -> Document:
+    """What `LAST` depends on."""
+    claim = {"free": n, "c": 1, "dependencies": [[n - 1, 1]], "values": [0, 1]}
+    found = {"format": "restrict-certificate/1", "model": {"name": "last"}, "n": n, "target": "last", "fixed": []}
+    return found | {"cone": {"h": [[n - 1, 1]]}, "claim": claim}
+
+
+def refutation(n: int, language: Document, **more: Any) -> Trial:
+    """Two words that differ at the start only, letter by letter."""
+    words = [[[at, 1, "ab"[at % 3 == 0 and at > first]] for at in range(n)] for first in (-1, 0)]
+    found = {"format": "restrict-refutation/1", "certificate": certificate(n), "language": language}
+    return sealed(LAST, found | {"member": words[0], "nonmember": words[1]} | more)
+
+
+@shape
+def two_words_of_many_runs() -> Trial:
+    return refutation(100_000, {"name": "parity", "alphabet": ["b", "a"]})
+
+
+@shape
+def errors_over_many_states() -> Trial:
+    return refutation(3_000, cycling(["a", "b"], 300), errors="1")
+
+
+@shape
+def errors_of_many_digits() -> Trial:
+    return refutation(3_000, cycling(["a", "b"], 2), errors="f" * 100_000)
+
+
+def bound(n: int, boxes: list[Document], **labels: int) -> Trial:
+    """A lower bound for `LAST`."""
+    found = {"format": "restrict-lower-bound/1", "model": {"name": "last"}, "n": n, "target": "last"}
+    return sealed(LAST, found | {"boxes": boxes, "claim": {"labels": labels}})
+
+
+@shape
+def many_boxes_of_a_bound() -> Trial:
+    boxes = [{"only": [[at, 1, ["a"]]], "cone": {}} for at in range(20_000)]
+    return bound(20_001, boxes, accept=3)
+
+
+@shape
+def a_box_of_many_positions() -> Trial:
+    boxes = [{"only": [[0, 400_000, ["a"]]], "cone": {"h": [[399_999, 1]]}}]
+    return bound(400_000, boxes, accept=1)
+
+
+@shape
+def boxes_that_examine_much() -> Trial:
+    boxes = [{"only": [[at, 1, ["a"]]], "cone": {"h": [[0, 2000]]}} for at in range(30)]
+    return bound(2000, boxes, accept=1, reject=1)
+
+
+# ---------------------------------------------------------------- the account
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_step_takes_no_longer_than_the_contract_says(name: str) -> None:
+    found = spent(SHAPES[name](), LIMIT)
+    assert found.code in (0, 3, 4, 5), found
+    assert found.seconds < START + STEP * found.steps, found
+    assert found.taken < (256 << 20) + 1.5 * found.held, found
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_small_limit_ends_it(name: str) -> None:
+    """Exit 5 (or an answer) with a limit of a few steps, at the price of reading the file."""
+    trial = SHAPES[name]()
+    found = spent(trial, 20_000)
+    assert found.code in (3, 4, 5), found
+    assert found.steps <= 20_000
+    assert found.seconds < 0.3 + 1e-7 * len(trial.proof), found
+
+
+def test_the_memory_of_a_check_is_bounded() -> None:
+    """Whatever the limit on steps is, what is charged stays below 2 GiB."""
+    found = spent(SHAPES["four thousand classes"](), 10**12)
+    assert found.code == 5
+    assert found.held <= MEMORY
+    assert found.taken < MEMORY

@@ -1,0 +1,178 @@
+"""`verify --equals`: equal labels wherever both models are defined, in either order, and where only one is defined."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import restrict
+from restrict.all_lengths.equality import common
+from restrict.all_lengths.program import UNDEFINED
+from restrict.all_lengths.proof import least_length
+from restrict.cli.main import _run
+from restrict.model.fileformat import loads
+
+INSTANCES = Path(__file__).resolve().parent.parent / "instances"
+EVEN, THIRD, LATE, EARLY = "n % 2 == 0", "n % 3 != 1", "n > 4", "n < 4"
+PAIRS = [(None, None), (EVEN, None), (None, THIRD), (THIRD, EVEN), (LATE, EARLY), (EARLY, LATE), (LATE, THIRD)]
+
+
+def model_of(name: str, when: str | None = None, **changes: Any) -> restrict.Model:
+    """An instance with a condition and other changes."""
+    content = json.loads((INSTANCES / f"{name}.json").read_text()) | changes
+    if when is not None:
+        content["when"] = when
+    return loads(json.dumps(content | {"name": f"{name} when {when}"}).encode())
+
+
+def said(model: restrict.Model, word: tuple[str, ...]) -> Any:
+    """What a model says of a word, by a run; `None` where it is not defined."""
+    try:
+        return model.run(word).output
+    except (restrict.ModelError, restrict.UsageError):
+        return None
+
+
+def differ(one: restrict.Model, two: restrict.Model, most: int) -> int | None:
+    """The least number of symbols up to `most` of a word of which both models say something, but not the same."""
+    for t in range(most + 1):
+        for word in product(one.alphabet, repeat=t):
+            if None not in (a := (said(one, word), said(two, word))) and a[0] != a[1]:
+                return t
+    return None
+
+
+def checked(found: restrict.Proved | restrict.Counterexample, one: restrict.Model, two: restrict.Model) -> None:
+    """The trusted checker took every proof, each for its own model."""
+    assert found.line is not None
+    assert restrict.all_lengths.evidence.run_checker(one, found.proof) == found.line
+    other = getattr(found, "other", None)
+    if other is not None:
+        assert other.line is not None
+        assert restrict.all_lengths.evidence.run_checker(two, other.proof) == other.line
+
+
+@pytest.mark.parametrize("name", ["brasp-ab-star", "tagger"])
+@pytest.mark.parametrize(("first", "second"), PAIRS)
+def test_a_model_agrees_with_itself_under_any_conditions(name: str, first: str | None, second: str | None) -> None:
+    one, two = model_of(name, first), model_of(name, second)
+    found = restrict.verify(one, equals=two)
+    assert isinstance(found, restrict.Proved)
+    checked(found, one, two)
+    assert found.defined_once is not None
+    for n in range(1, 40):
+        alone = {bool(eval(when, {"n": n})) if when else True for when in (first, second)}
+        assert (n in found.defined_once) == (len(alone) == 2)
+
+
+@pytest.mark.parametrize(("name", "change"), [("brasp-dyck1-depth2", "dyck1-depth3"), ("brasp-ab-star", None)])
+@pytest.mark.parametrize(("first", "second"), PAIRS)
+def test_the_order_does_not_matter(name: str, change: str | None, first: str | None, second: str | None) -> None:
+    """Both orders answer alike, and as runs of all short words do."""
+    one = model_of(name, first)
+    accept = json.loads((INSTANCES / f"{name}.json").read_text())["output"]["accept"]
+    two = model_of(change, second) if change else model_of(name, second, output=swapped(name, accept))
+    here, there = restrict.verify(one, equals=two), restrict.verify(two, equals=one)
+    assert type(here) is type(there)
+    assert here.defined_once == there.defined_once
+    checked(here, one, two)
+    checked(there, two, one)
+    shortest = differ(one, two, 6)
+    if isinstance(here, restrict.Counterexample):
+        assert isinstance(there, restrict.Counterexample)
+        assert here.difference.n == there.difference.n
+        a, b = said(one, here.difference.word), said(two, here.difference.word)
+        assert None not in (a, b)
+        assert a == here.difference.said != b
+        assert shortest in (None, here.difference.n)
+    else:
+        assert shortest is None
+
+
+def swapped(name: str, accept: list[int]) -> dict[str, Any]:
+    """The output with the other value accepted."""
+    output = json.loads((INSTANCES / f"{name}.json").read_text())["output"]
+    return output | {"accept": [1 - a for a in accept]}
+
+
+def test_taggers_that_differ_at_lengths_without_the_other_agree() -> None:
+    """Output at every position: the labels differ at odd lengths only, at which one of them is not defined."""
+    content = (INSTANCES / "tagger.json").read_text()
+    other = json.loads(content)
+    last = other["variables"][-1]
+    last["map"] = f"({last['map']}) if n % 2 == 0 else 0"
+    one, two = model_of("tagger", "n % 2 == 0"), loads(json.dumps(other).encode())
+    for a, b in ((one, two), (two, one)):
+        found = restrict.verify(a, equals=b)
+        assert isinstance(found, restrict.Proved)
+        checked(found, a, b)
+        assert found.defined_once is not None
+        assert [n for n in range(1, 9) if n in found.defined_once] == [1, 3, 5, 7]
+    assert not restrict.verify(model_of("tagger"), equals=two)
+    assert not restrict.verify(two, equals=model_of("tagger", "n % 3 != 2"))
+
+
+@pytest.mark.parametrize("first", [0, 3, 6])
+def test_markers_of_either_model_count_for_the_first_length(first: int) -> None:
+    """A model with a marker that nothing reads, against one without: both proofs hold from their own length on."""
+    variables = [
+        {"name": "h", "kind": "head", "value": "token", "key": "token", "score": "k == 1"},
+        {"name": "out", "kind": "map", "args": ["h"], "domain": 2, "map": "h == 1"},
+    ]
+    plain: dict[str, Any] = {"format": "restrict-model/1", "name": "m", "alphabet": ["a", "b"], "variables": variables}
+    plain["output"] = {"variable": "out", "position": "last", "accept": [1]}
+    one = loads(json.dumps(plain).encode())
+    two = loads(json.dumps(plain | {"start_marker": "<", "end_marker": ">", "name": "marked"}).encode())
+    for a, b in ((one, two), (two, one)):
+        found = restrict.verify(a, equals=b, first=first)
+        assert isinstance(found, restrict.Proved)
+        checked(found, a, b)
+        assert not found.defined_once
+    short = loads(json.dumps(plain | {"end_marker": ">", "when": "n != 4"}).encode())
+    once = [restrict.verify(*pair[:1], equals=pair[1]).defined_once for pair in ((one, short), (short, one))]
+    assert [[n for n in range(1, 9) if n in lengths] for lengths in once if lengths is not None] == [[3], [4]]
+
+
+def test_the_common_machine_says_what_either_says() -> None:
+    rng = np.random.default_rng(4)
+    found = [restrict.automaton(model_of("brasp-ab-star", when)).moore for when in ("n % 2 == 0", "n % 3 != 1")]
+    both = common(*found)
+    for _ in range(300):
+        word = tuple(rng.choice(["a", "b"], int(rng.integers(0, 14))))
+        one, two = (m.run(word) for m in found)
+        assert both.run(word) == (two or one or UNDEFINED)
+
+
+def test_the_command_says_at_which_lengths_one_is_defined_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain, even = str(INSTANCES / "brasp-ab-star.json"), str(tmp_path / "even.json")
+    Path(even).write_bytes(model_of("brasp-ab-star", "n % 2 == 0").content or b"")
+    for pair in ((plain, even), (even, plain)):
+        assert _run(["verify", pair[0], "--equals", pair[1]]) == 0
+        out = capsys.readouterr().out
+        assert "at every n >= 1 at which both are defined" in out
+        assert "not compared, as exactly one of them is defined: from 1 on: n = 1 mod 2" in out
+        assert _run(["verify", pair[0], "--equals", pair[1], "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["defined_once"] == {"early": [], "cycle": [0, 1]}
+    assert _run(["verify", plain, "--equals", plain]) == 0
+    assert "defined" not in capsys.readouterr().out
+
+
+def test_a_proof_is_read_at_a_length_that_its_claim_is_about() -> None:
+    model = model_of("brasp-dyck1-depth2", "n % 4 == 2")
+    wrong = restrict.verify(model, "dyck:1")
+    assert isinstance(wrong, restrict.Counterexample)
+    assert wrong.proof is not None
+    assert json.loads(wrong.proof)["n"] == wrong.difference.n == 6
+    late = restrict.verify(model, "dyck:1,depth=2", first=11)
+    assert isinstance(late, restrict.Proved)
+    assert late.proof is not None
+    assert json.loads(late.proof)["n"] == 14
+    assert least_length(model, {"kind": "cost"}) == 2
+    assert least_length(model, {"word": ["("] * 7, "from": 3}) == 7

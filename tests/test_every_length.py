@@ -1,0 +1,159 @@
+"""Random programs at every length: the automaton, and what is proved about it, against the words; and the sweep's own
+eyes: an automaton, a label or a claim that is wrong is seen."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from restrict.model.fileformat import dumps
+from restrict.model.source import load
+from scripts import all_lengths_sweep
+from tests import every_length, generator, naive, naive_words
+from tests.length_claims import Subject
+
+
+def test_the_fast_oracle_is_the_slow_one() -> None:
+    """Every variable of random programs of both regions, on all words of up to four positions and some longer ones."""
+    runs = 0
+    for seed in range(60):
+        rng = np.random.default_rng([seed, 4])
+        model = generator.random_program(rng) if seed % 2 else generator.random_order_only(rng, labels=True)
+        for n in [n for n in (1, 2, 3, 4, 7) if naive_words.defined(model, n)]:
+            at, slow, t = naive_words.Words(model, n), naive.at(model, n), len(naive.letters(model, n))
+            some = [tuple(rng.integers(len(model["alphabet"]), size=t).tolist()) for _ in range(6)]
+            for word in (naive_words.short_words(len(model["alphabet"]), t) or some)[:40]:
+                result = naive.run_at(slow, word)
+                assert at.values(word) == result.values, (seed, n, word)
+                assert at.labels(word) == naive.labels_of(model, result)
+                runs += 1
+    assert runs > 2000
+
+
+def test_compiled_expressions_are_those_of_the_slow_oracle() -> None:
+    rng = np.random.default_rng(6)
+    for _ in range(1500):
+        names = {"i": (0, 9), "n": (1, 10), "v": (0, 2)}
+        text = generator.grown(rng, names, 1 + int(rng.integers(4))).text
+        function = naive_words.compiled(text, tuple(names))
+        for _ in range(4):
+            point = {name: int(rng.integers(low, high + 1)) for name, (low, high) in names.items()}
+            assert function(*point.values()) == naive.evaluate(text, point), (text, point)
+
+
+def test_a_table_over_positions_ends_the_lengths() -> None:
+    score = {"table": {"axes": ["j"], "values": [0, 1, 2]}}
+    head = {"name": "h", "kind": "head", "value": "token", "score": score}
+    model = {"alphabet": ["a"], "variables": [head], "output": {"variable": "h", "position": "last"}}
+    assert [n for n in range(6) if naive_words.defined(model, n)] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("programs", [60, pytest.param(3000, marks=pytest.mark.slow)])
+def test_random_programs_are_at_every_length_what_their_automata_say(programs: int) -> None:
+    total = every_length.Result()
+    for index in range(programs):
+        total.add(every_length.swept(11, index, 0.3))
+    assert total.wrong == []
+    assert total.claims["refused"] <= 0.02 * programs
+    assert total.counts["accepted"] > 0.6 * programs
+    assert total.counts["short words"] > 100 * programs
+    assert total.counts["long words"] > 3 * programs
+    assert sum(total.claims.values()) > 0.15 * programs
+
+
+def test_the_programs_do_not_depend_on_the_number_of_the_run() -> None:
+    assert every_length.swept(3, 5, 1.0) == every_length.swept(3, 5, 1.0)
+
+
+# ---------------------------------------------------------------- what is wrong is seen
+
+
+def subject(name: str) -> tuple[Subject, every_length.Table]:
+    """An instance with its automaton, and its words."""
+    model = load(name)
+    assert model.content is not None
+    found = Subject(json.loads(model.content), model.content)
+    rng = np.random.default_rng(0)
+    return found, every_length.run(rng, found.document, found.built.program, every_length.Result().counts)
+
+
+def disagreements(found: Subject, table: every_length.Table) -> int:
+    """On how many words the automaton says something else."""
+    rows = [(n, word, labels) for n, row in table.items() for word, labels in row.items()]
+    return sum(every_length.disagreement(found, n, word, labels) is not None for n, word, labels in rows)
+
+
+def test_an_automaton_with_a_wrong_label_or_successor_is_seen() -> None:
+    found, table = subject("contains-one")
+    assert disagreements(found, table) == 0
+    found.moore.label[:] = found.moore.label[::-1].copy()
+    assert disagreements(found, table) > 100
+    found, table = subject("contains-one")
+    found.moore.delta[-1, 0] = 0
+    assert disagreements(found, table) > 100
+
+
+def test_a_bimachine_with_a_wrong_label_is_seen() -> None:
+    head = {"name": "h", "kind": "head", "key": "token", "value": "token", "score": "k", "mask": "future"}
+    output = {"variable": "h", "position": "every", "labels": ["x", "y"]}
+    model = {"format": "restrict-model/1", "name": "m", "alphabet": ["a", "b"], "variables": [head], "output": output}
+    found = Subject(model, dumps(model))
+    table = every_length.run(np.random.default_rng(0), model, found.built.program, every_length.Result().counts)
+    assert disagreements(found, table) == 0
+    found.built.machine.left[0, 0], found.built.machine.lab[:] = 0, found.built.machine.lab.max()
+    assert disagreements(found, table) > 100
+
+
+DFA = {"format": "restrict-dfa/1", "alphabet": ["0", "1"], "start": 0, "transitions": [[0, 1], [1, 1]]}
+CONTAINS: dict[str, Any] = DFA | {"accept": [1]}
+ALWAYS, NEVER = {"early": [0], "cycle": [1]}, {"early": [0], "cycle": [0]}
+FORCES = {"kind": "forces", "label": "accept", "middle": ["*"], "end": [], "from": 1}
+COST = {"kind": "cost", "label": "reject", "costs": [0, 1], "growth": [1]}
+CLAIMS = [
+    ({"kind": "recognises", "language": CONTAINS, "from": 1}, {"language": DFA | {"accept": [0]}}),
+    (
+        {"kind": "differs", "language": DFA | {"accept": [0]}, "word": ["0"], "from": 1, "shortest": 1},
+        {"word": ["0"] * 3},
+    ),
+    ({"kind": "differs", "language": DFA | {"accept": []}, "word": ["1"], "from": 1, "shortest": 1}, {"word": ["0"]}),
+    (FORCES | {"start": ["1"]}, {"start": ["0"]}),
+    (FORCES | {"start": []} | {"end": ["1"]}, {"end": ["*"]}),
+    (COST, {"costs": [0, 0]}),
+    (COST, {"growth": [0]}),
+    (COST | {"label": "accept", "costs": [-1, 1], "growth": [0]}, {"costs": [-1, 2]}),
+    ({"kind": "lengths", "language": DFA | {"accept": []}, "least": ALWAYS, "most": ALWAYS}, {"most": NEVER}),
+    ({"kind": "lengths", "language": CONTAINS, "least": NEVER, "most": NEVER}, {"least": ALWAYS}),
+]
+
+
+@pytest.mark.parametrize(("claim", "change"), CLAIMS)
+def test_a_false_claim_is_seen(claim: dict[str, Any], change: dict[str, Any]) -> None:
+    found, table = subject("contains-one")
+    assert every_length.contradiction(found, claim, table) is None
+    assert every_length.contradiction(found, claim | change, table) is not None
+
+
+def test_an_exception_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("j")
+
+    monkeypatch.setattr(every_length, "Subject", broken)
+    found = every_length.swept(0, 0, 0.0)
+    assert [note for note, _ in found.wrong] == ["KeyError: 'j' (test_every_length.py, broken)"]
+
+
+def test_the_script_writes_what_is_wrong_and_exits_with_1(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = {"name": "m"}
+    wrong = every_length.Result(wrong=[("not so", model)])
+    monkeypatch.setattr(every_length, "swept", lambda *_: wrong)
+    output, folder = tmp_path / "sweep.json", tmp_path / "failures"
+    monkeypatch.setattr("sys.argv", ["sweep", "--programs", "2", "--folder", str(folder), "-o", str(output)])
+    assert all_lengths_sweep.main() == 1
+    assert "wrong: 2" in capsys.readouterr().out
+    assert [json.loads((folder / f"{k}.m.json").read_text()) for k in (0, 1)] == [model, model]
+    assert json.loads(output.read_text())["wrong"] == 2

@@ -1,0 +1,249 @@
+"""Soft certificates and the trusted checker: what it verifies is true, and the package reads the same files."""
+
+from __future__ import annotations
+
+import json
+import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from restrict.checker import main as checker
+from restrict.checker.account import Meter, Place, Reject
+from restrict.checker.soft_sets import FAR, ONE, Set, exp_down, exp_up, hull, tight
+from restrict.checker.soft_terms import Evaluation, Range, parse
+from restrict.cli.main import cli
+from restrict.errors import ModelError, RestrictError
+from restrict.soft.format import loads
+from restrict.soft.terms import Term
+from tests import naive_soft, naive_soft_file, soft_mutations
+from tests.marks import heavy_after
+
+CORPUS = Path(__file__).parent / "corpus"
+DEPENDS_ON_N = {"soft-no-room", "soft-scale-zero", "soft-table-too-short"}
+"""Refused at the certificate's length only."""
+POSITIONS = {"floor-zero", "irrational-floor", "irrational-if", "irrational-power", "log-maybe-zero", "log-zero"}
+POSITIONS |= {"power-fraction", "power-large", "power-zero", "sqrt-negative", "zero", "zero-bounds"}
+"""Terms without a value at some position, which the package sees when it embeds positions."""
+LIBRARY = {"soft-file-key"}
+"""The safetensors library, which reads headers for the package, passes over other keys of a tensor."""
+
+
+# ---------------------------------------------------------------- what is verified is true
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(8), 2))
+def test_a_verified_claim_is_true_of_every_input(seed: int) -> None:
+    """The least epsilon that the checker verifies, against all inputs (or 48 of them) in decimals of 60 digits."""
+    rng = np.random.default_rng([3, seed])
+    for _ in range(60):
+        model, certificate = soft_mutations.original(rng)
+        assert soft_mutations.accepted(model, certificate)
+        assert soft_mutations.is_true(model, certificate) is not False, certificate
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(6), 1))
+def test_no_mutant_is_accepted_and_false(seed: int) -> None:
+    counts = soft_mutations.sweep(np.random.default_rng([4, seed]), 500)
+    assert [name for name, row in counts.items() if row[3]] == []
+    total = [sum(row[t] for row in counts.values()) for t in range(5)]
+    assert total[0] == 500
+    assert total[1] > 150
+    assert total[2] > 50
+    assert set(soft_mutations.OPERATORS) - set(counts) == set(), "every operator was tried"
+
+
+def test_the_oracle_knows_a_false_claim() -> None:
+    """Epsilon a little below the true spread is false, and the checker refuses it."""
+    rng, found = np.random.default_rng(5), 0
+    while found < 20:
+        model, certificate = soft_mutations.original(rng)
+        claim = json.loads(certificate)
+        true, every = soft_mutations.spread(model, claim)
+        if true > Decimal("1e-15") and every:
+            claim["epsilon"] = str(Fraction(true * (1 - Decimal("1e-12"))).limit_denominator(10**50))
+            changed = json.dumps(claim).encode()
+            assert soft_mutations.is_true(model, changed) is False
+            assert not soft_mutations.accepted(model, changed)
+            found += 1
+
+
+def test_the_two_slow_evaluators_agree() -> None:
+    """The one that reads the file by itself, and the one on the package's model."""
+    rng = np.random.default_rng(6)
+    for _ in range(60):
+        made = soft_mutations.random_model(rng)
+        content = made.to_bytes()
+        model, file = loads(content), naive_soft_file.read(content)
+        n = int(rng.integers(max(1, len(model.pinned(5))), 6))
+        claim = {"n": n, "fixed": []}
+        word = soft_mutations.inputs(made.document, claim, 1, 0)[0][0]
+        slow = naive_soft.run(model, word)
+        for at in range(n):
+            exact = [float(v) for v in naive_soft_file.logits(file, word, at)]
+            assert np.allclose(slow[at], exact, rtol=1e-6, atol=1e-6), made.document
+
+
+# ---------------------------------------------------------------- both readers
+
+
+def test_the_package_refuses_the_malformed_models_too() -> None:
+    count = 0
+    for path in sorted((CORPUS / "malformed").glob("soft-*.model.safetensors")):
+        name = path.name.removesuffix(".model.safetensors")
+        if name in DEPENDS_ON_N | LIBRARY or name.removeprefix("soft-term-") in POSITIONS:
+            continue
+        with pytest.raises(RestrictError):
+            loads(path.read_bytes())
+        count += 1
+    assert count > 90
+
+
+def test_the_package_reads_what_the_checker_reads() -> None:
+    rng = np.random.default_rng(7)
+    for _ in range(40):
+        made = soft_mutations.random_model(rng)
+        assert loads(made.to_bytes()).alphabet == tuple(made.document["alphabet"])
+
+
+LITERALS = [
+    ("1.00000000000000000001 - 1", Fraction(1, 10**20)),
+    ("9007199254740993.0 - 9007199254740992", Fraction(1)),
+    ("1e-400 * 10**60", Fraction(1, 10**340)),
+    ("0.1", Fraction(1, 10)),
+    ("1E+2", Fraction(100)),
+    ("-2**2", Fraction(-4)),
+    ("2**3**2", Fraction(512)),
+    ("2**-1", Fraction(1, 2)),
+    ("-i % 3", Fraction(1)),
+    ("7 // 2 * 2.50", Fraction(15, 2)),
+    ("3 if i == 2 else 1/0", Fraction(3)),
+    ("(i < n) + (i >= n)", Fraction(1)),
+    ("sqrt(9/4)", Fraction(3, 2)),
+    ("cospi(2/3)", Fraction(-1, 2)),
+    ("(-1)**1000003", Fraction(-1)),
+]
+
+
+def bounds(text: str, i: int = 2, n: int = 5) -> Range:
+    """The checker's bounds on a term."""
+    place, meter = Place("model", "term"), Meter(10**7)
+    return Evaluation({"i": i, "n": n}, place, meter).value(parse(text, place, ("i", "n"), meter))
+
+
+@pytest.mark.parametrize(("text", "value"), LITERALS)
+def test_a_number_is_what_its_text_denotes(text: str, value: Fraction) -> None:
+    assert bounds(text) == (value, value)
+    assert Term(text).exact(2, 5) == value
+
+
+@pytest.mark.parametrize(
+    "text", ["1_0", "0x1", "1.", ".5", "01", "1e", "\u0661", "1e1000", "i and n", "i < 2 < n", "j", "1j"]
+)
+def test_what_is_no_term_is_refused_by_both(text: str) -> None:
+    with pytest.raises(Reject) as caught:
+        bounds(text)
+    assert caught.value.code == 4
+    with pytest.raises(ModelError):
+        Term(text).check()
+
+
+def test_the_engine_refuses_a_negative_or_variable_eps() -> None:
+    for name in ("soft-eps-negative", "soft-eps-with-n"):
+        with pytest.raises(ModelError, match=r"eps|norm1"):
+            loads((CORPUS / f"malformed/{name}.model.safetensors").read_bytes())
+
+
+# ---------------------------------------------------------------- lemmas
+
+
+def test_exponentials_are_between_their_bounds() -> None:
+    """Lemma S2, at the ends too."""
+    rng = np.random.default_rng(8)
+    points = [0, 1, -1, FAR, FAR - 1, -FAR, -FAR - 1, -FAR + 1, *(int(v * ONE) for v in rng.uniform(-210, 200, 400))]
+    with localcontext() as context:
+        context.prec = 150
+        for x in points:
+            exact = (Decimal(x) / ONE).exp() * ONE
+            assert exp_down(x) <= exact <= exp_up(x)
+            assert exp_up(x) - exp_down(x) <= 4 + exact * Decimal("1e-40")
+        assert exp_down(FAR + ONE) <= (Decimal(FAR + ONE) / ONE).exp() * ONE
+
+
+def test_terms_are_between_their_bounds() -> None:
+    """Lemma S1, against 100 digits."""
+    rng = np.random.default_rng(9)
+    with localcontext() as context:
+        context.prec = 120
+        for _ in range(300):
+            x = Fraction(int(rng.integers(1, 10**6)), int(rng.integers(1, 10**4)))
+            value = Decimal(x.numerator) / Decimal(x.denominator)
+            text = f"({x.numerator}/{x.denominator})"
+            for name, exact in (("sqrt", value.sqrt()), ("log", value.ln()), ("exp", (-value).exp())):
+                low, high = bounds(f"{name}({'-' * (name == 'exp')}{text})")
+                assert low <= Fraction(exact) <= high
+                assert high - low <= Fraction(1, 10**40)
+            low, high = bounds(f"cospi{text}")
+            assert low <= naive_soft_file.cospi(x) <= high
+    assert bounds("exp(-800)") == (0, bounds("exp(-800)")[1])
+    assert 0 < bounds("exp(-800)")[1] < Fraction(1, 10**300)
+
+
+def test_a_hull_contains_its_sets() -> None:
+    """Lemma S3: random points of random sets."""
+    rng = np.random.default_rng(10)
+    for _ in range(100):
+        d = int(rng.integers(1, 4))
+        sets = [
+            tight([int(v) for v in rng.integers(-50, 50, d)], [int(v) for v in rng.integers(0, 20, d)], 15)
+            for _ in range(int(rng.integers(1, 4)))
+        ]
+        outer = hull(sets)
+        for s in sets:
+            for _ in range(20):
+                offset = [int(rng.integers(-r, r + 1)) for r in s.box]
+                if sum(v * v for v in offset) <= s.ball**2:
+                    assert contains(outer, [c + v for c, v in zip(s.centre, offset, strict=True)])
+
+
+def contains(s: Set, x: list[int]) -> bool:
+    off = [a - c for a, c in zip(x, s.centre, strict=True)]
+    return all(abs(v) <= r for v, r in zip(off, s.box, strict=True)) and math.isqrt(sum(v * v for v in off)) <= s.ball
+
+
+# ---------------------------------------------------------------- the command line
+
+
+def test_all_names_of_the_check_say_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    good = [str(CORPUS / "malformed" / f"good-soft.{kind}") for kind in ("model.safetensors", "cert.json")]
+    assert checker.main(good) == 0
+    line = capsys.readouterr().out
+    assert line.startswith("s VERIFIED n=4 fixed=1 free=2 probability<=1/2 ")
+    for command in (["check"], ["soft", "check"], ["check", "--fast"]):
+        result = CliRunner().invoke(cli, [*command, *good])
+        assert (result.exit_code, result.output) == (0, line)
+    shown = json.loads(CliRunner().invoke(cli, ["soft", "check", *good, "--json"]).output)
+    assert shown["line"] == line.strip()
+
+
+@pytest.mark.parametrize("case", ["soft-cert-epsilon-newline", "soft-cert-digest"])
+def test_all_names_of_the_check_refuse_the_same(case: str, capsys: pytest.CaptureFixture[str]) -> None:
+    files = [str(CORPUS / "malformed" / name) for name in ("good-soft.model.safetensors", f"{case}.cert.json")]
+    assert checker.main(files) == 4
+    line = capsys.readouterr().err
+    for command in (["check"], ["soft", "check"]):
+        result = CliRunner().invoke(cli, [*command, *files])
+        assert (result.exit_code, result.stdout, result.stderr) == (4, "", line)
+
+
+def test_a_false_claim_about_a_decimal_literal_is_not_established() -> None:
+    """The scale denotes 100. Read through a double it was 0, and the claim was verified."""
+    files = [CORPUS / "false" / f"F2_decimal_literal.{kind}" for kind in ("safetensors", "c.json")]
+    with pytest.raises(Reject, match="the margin is bounded by") as caught:
+        checker.verify(*(path.read_bytes() for path in files))
+    assert caught.value.code == 3
+    assert bounds("(1.00000000000000000001-1)*10**22") == (100, 100)
