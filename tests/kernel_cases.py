@@ -17,7 +17,7 @@ from restrict.errors import RestrictError
 from restrict.model.fileformat import loads
 from tests import bound_mutations, mutations, naive
 from tests.mutations import Document, Pair
-from tests.random_programs import random_length, random_program
+from tests.generator import random_length, random_program
 from tests.trusted import Reject, verify
 
 LIMIT = 10**8

@@ -29,7 +29,7 @@ from restrict.checker.kernel1.program import Head, Reader
 from restrict.cli.main import cli
 from restrict.elaboration.make import Elaboration
 from restrict.errors import ModelError, NotEstablished
-from tests import naive, random_programs
+from tests import generator, naive
 from tests.kernel_cases import (
     bound_pair,
     certificate_pair,
@@ -68,8 +68,8 @@ def files(path: Path) -> tuple[bytes, bytes]:
 @pytest.mark.parametrize("seed", range(60))
 def test_a_lowered_program_has_the_values_of_the_model(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    document = random_programs.random_program(rng)
-    n = random_programs.random_length(rng, document)
+    document = generator.random_program(rng)
+    n = generator.random_length(rng, document)
     text = lower(read_model(document, n))
     read, instance = Reader(text, Place("program"), Meter(10**9)).program, naive.at(document, n)
     for at, variable in enumerate(document["variables"], 2):
@@ -92,8 +92,8 @@ def test_a_lowered_program_has_the_values_of_the_model(seed: int) -> None:
 def test_a_lowered_program_runs_as_the_model_does(seed: int) -> None:
     rng = np.random.default_rng(seed)
     while True:
-        document = random_programs.random_program(rng)
-        n = random_programs.random_length(rng, document)
+        document = generator.random_program(rng)
+        n = generator.random_length(rng, document)
         if len(document["alphabet"]) ** len(naive.letters(document, n)) <= 100:
             break
     model = read_model(document, n)
