@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,7 @@ def with_tree(model: restrict.Model, found: restrict.Certificate, leaves: int) -
 
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         Path(file.name).write_text(json.dumps(document | {"cases": tree(free)}))
-        return restrict.load_certificate(file.name)  # type: ignore[return-value]
+        return restrict.load_certificate(file.name)
 
 
 def by_kernel(model: bytes, certificate: bytes, folder: Path, made: Elaborated) -> str:
@@ -137,9 +138,9 @@ def cases(quick: bool) -> list[tuple[str, Callable[[], tuple[restrict.Model, Any
 
     for name, n in PLAIN:
         if not quick or n <= 100_000:
-            found.append((f"{name.partition(':')[2] or name} {n}", lambda name=name, n=n: plain(name, n)))
-    found += [(f"tree of 32 leaves {n}", lambda n=n: tree(n)) for n in ((1000,) if quick else (1000, 100_000))]
-    found += [(f"bound {n}", lambda n=n: bound(n)) for n in ((1000,) if quick else (1000, 10_000))]
+            found.append((f"{name.partition(':')[2] or name} {n}", partial(plain, name, n)))
+    found += [(f"tree of 32 leaves {n}", partial(tree, n)) for n in ((1000,) if quick else (1000, 100_000))]
+    found += [(f"bound {n}", partial(bound, n)) for n in ((1000,) if quick else (1000, 10_000))]
     return found
 
 

@@ -18,8 +18,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tests import kernel_cases as cases  # noqa: E402 # after the path is set
-from tests.naive_kernel import Oracle  # noqa: E402
+from tests import kernel_cases as cases  # after the path is set
+from tests.naive_kernel import Oracle
 
 KINDS = {"certificates": cases.certificate_pair, "bounds": cases.bound_pair, "refutations": cases.refutation_pair}
 

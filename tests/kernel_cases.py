@@ -16,8 +16,8 @@ from restrict.elaboration.make import Elaborated, Elaboration
 from restrict.errors import RestrictError
 from restrict.model.fileformat import loads
 from tests import bound_mutations, mutations, naive
-from tests.mutations import Document, Pair
 from tests.generator import random_length, random_program
+from tests.mutations import Document, Pair
 from tests.trusted import Reject, verify
 
 LIMIT = 10**8

@@ -261,10 +261,16 @@ def sealed(text: str, lines: list[str]) -> tuple[bytes, bytes]:
 BASE = (CORPUS / "base.program").read_text()
 
 
+@pytest.mark.parametrize("count", [50_000, pytest.param(1_000_000, marks=pytest.mark.heavy)])
+def test_many_contexts_end_within_the_limit(count: int) -> None:
+    contexts = ["box -1", *(f"box {at}" for at in range(count - 1))]
+    assert kernel_verdict(*sealed(BASE, [*contexts, "set 0", f"map {count - 1} 4 3 0 0"])) in (3, 5)
+    assert kernel_verdict(*sealed(BASE, ["box -1"] * 3 * count)) in (4, 5)
+    facts = [f"map {count - 1} 4 {at % 4} 2 0" for at in range(20_000)]
+    assert kernel_verdict(*sealed(BASE, [*contexts, "set 0", "set 1", "set 0 1", *facts])) == 5
+
+
 def test_enormous_files_end_within_the_limit() -> None:
-    contexts = ["box -1", *(f"box {at}" for at in range(999_999))]
-    assert kernel_verdict(*sealed(BASE, [*contexts, "set 0", "map 999999 4 3 0 0"])) in (3, 5)
-    assert kernel_verdict(*sealed(BASE, ["box -1"] * 3_000_000)) in (4, 5)
     assert kernel_verdict(BASE.encode(), b"x" * (65 << 20)) == 4
     large = BASE.replace("4 2 0 0 3", "100000000 2 0 0 3")
     assert kernel_verdict(*sealed(large, ["runs 0 1", "row 2 99999999 0 0 0 1", "box -1"]), 10**6) == 5
@@ -293,19 +299,23 @@ def test_random_bytes_and_words_are_refused_in_one_way() -> None:
 # ---------------------------------------------------------------- shipped models, and the command line
 
 SHIPPED = [
-    ("all-ones", 20), ("all-ones", 300), ("and-of-ors", 100), ("and-of-ors", 2500), ("alternating-tree", 256),
-    ("contains-one", 33), ("dot-dense", 40), ("dot-sparse", 40), ("dyck1-depth2", 30), ("first-symbol", 9),
-    ("flip-flop", 64), ("induction-head", 48), ("or-of-ands", 400), ("parity8", 64), ("q-then-u", 50),
-    ("shared-hubs", 60), ("tagger", 30), ("tp-same-as-first", 8), ("tribes", 90), ("weights-a-before-b", 40),
-    ("random:layers=2,heads=2,states=4,seed=1", 1000), ("random:layers=1,heads=2,states=2,every=1", 40),
+    ("all-ones", 300), ("and-of-ors", 2500), ("alternating-tree", 256), ("contains-one", 33), ("dot-dense", 40),
+    ("first-symbol", 9), ("flip-flop", 64), ("or-of-ands", 400), ("parity8", 64), ("tagger", 30),
+    ("weights-a-before-b", 40), ("random:layers=2,heads=2,states=4,seed=1", 1000),
+    ("random:layers=1,heads=2,states=2,every=1", 40), ("all-ones", 20), ("and-of-ors", 100), ("dot-sparse", 40),
+    ("dyck1-depth2", 30), ("dyck1-depth3", 21), ("induction-head", 48), ("q-then-u", 50), ("shared-hubs", 60),
+    ("tp-same-as-first", 8), ("tribes", 90), ("tribes-trap", 30), ("brasp-ab-star", 30), ("brasp-flip-flop", 30),
+    ("brasp-dyck1-depth2", 30), ("anbn", 12), ("parity-attempt", 12),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "n"), SHIPPED)
+@pytest.mark.parametrize(
+    ("name", "n"), [pytest.param(*one, marks=[pytest.mark.heavy] * (at > 12)) for at, one in enumerate(SHIPPED)]
+)
 def test_certificates_of_shipped_models(name: str, n: int) -> None:
     model = restrict.load(ROOT / "instances" / f"{name}.json" if ":" not in name else name)
     try:
-        found = restrict.certify(model, n, time=5)
+        found = restrict.certify(model, n, time=2)
     except (NotEstablished, ModelError) as error:
         pytest.skip(str(error))
     assert isinstance(found, Certificate)

@@ -94,9 +94,9 @@ class Tree:
         """
         if not self.boxes:
             raise NotEstablished("lower bound: claim: every box has the label")
-        return self.closed(frozenset(), {}, range(len(self.boxes)))
+        return self._closed(frozenset(), {}, range(len(self.boxes)))
 
-    def unmet(self, chosen: frozenset[int], has: Symbols, candidates: Sequence[int]) -> list[tuple[int, list[int]]]:
+    def _unmet(self, chosen: frozenset[int], has: Symbols, candidates: Sequence[int]) -> list[tuple[int, list[int]]]:
         """The boxes without a certain conflict, with their ways, fewest first."""
         found = []
         for number in candidates:
@@ -110,9 +110,9 @@ class Tree:
                 found.append((number, ways))
         return sorted(found, key=lambda entry: (len(entry[1]), entry[0]))
 
-    def closed(self, chosen: frozenset[int], has: Symbols, candidates: Sequence[int]) -> list[int]:
+    def _closed(self, chosen: frozenset[int], has: Symbols, candidates: Sequence[int]) -> list[int]:
         """The words of one node and all below it."""
-        unmet = self.unmet(chosen, has, candidates)
+        unmet = self._unmet(chosen, has, candidates)
         if not unmet:
             raise NotEstablished(
                 f"lower bound: claim: {len(chosen)} positions conflict with every box without the label"
@@ -130,7 +130,7 @@ class Tree:
         rest, has, words, count = [box for box, _ in unmet], dict(has), list[int](), 0
         for at in ways:
             symbols, allowed = has.get(at, self.everything), self.boxes[number][at]
-            words += self.closed(chosen | {at}, {**has, at: symbols & ~allowed}, rest)
+            words += self._closed(chosen | {at}, {**has, at: symbols & ~allowed}, rest)
             count, has[at] = count + 1, symbols & allowed
             if at in chosen and not has[at]:
                 break

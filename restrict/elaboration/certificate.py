@@ -50,7 +50,7 @@ class Shown:
             self.examine(leaf)
         writer.write_rows(self.rows)
         self.context = writer.box(-1, self.fixed)
-        self.found = {at: self.written(self.tree, self.context, at) for at in self.targets}
+        self.found = {at: self._written(self.tree, self.context, at) for at in self.targets}
 
     def examine(self, leaf: Part) -> None:
         """The facts at a leaf, and those about the labels."""
@@ -75,7 +75,7 @@ class Shown:
         depends = 0 if len(labels) == 1 else known.depends(self.output, at)
         return Statement(LABEL, at, tuple(sorted(labels)), depends)
 
-    def written(self, part: Part, context: int, at: int) -> tuple[Sequence[int], Statement]:
+    def _written(self, part: Part, context: int, at: int) -> tuple[Sequence[int], Statement]:
         """The output's values in a part, and its label, with the lines that show them."""
         if part.known is not None:
             if part.context < 0:
@@ -84,7 +84,7 @@ class Shown:
                     self.writer.statement(context, said)
             return part.known.values(self.output, at), self.label(part.known, at)
         kids = [self.writer.box(context, {part.position: (symbol,)}) for symbol in range(len(part.kids))]
-        found = [self.written(kid, number, at) for kid, number in zip(part.kids, kids, strict=True)]
+        found = [self._written(kid, number, at) for kid, number in zip(part.kids, kids, strict=True)]
         if not all(said.values for _, said in found):
             raise ResourceLimit("certificate: cases: the output has too many values")
         values = sorted(set(chain.from_iterable(output for output, _ in found)))
@@ -142,15 +142,15 @@ def certificate_lines(certificate: Certificate, instance: Instance, digest: str)
         raise NotEstablished(f"certificate: claim.free: {free} positions are free, not {certificate.claimed_free}")
     writer = Writer(instance, digest)
     shown = Shown(certificate, instance, writer)
-    if not concluded(certificate, shown, False):
+    if not _concluded(certificate, shown, False):
         if instance.n**2 * len(instance.model.variables) > DEEP:
             raise ResourceLimit("certificate: what depends on everything that is free is shown for small n only")
         writer = Writer(instance, digest)
-        concluded(certificate, Shown(certificate, instance, writer, deep=True), True)
+        _concluded(certificate, Shown(certificate, instance, writer, deep=True), True)
     return writer
 
 
-def concluded(certificate: Certificate, shown: Shown, last: bool) -> bool:
+def _concluded(certificate: Certificate, shown: Shown, last: bool) -> bool:
     """Write the conclusion; False where a label depends on positions that are not free, by too few facts."""
     writer, free = shown.writer, certificate.free.bit_count()
     if (at := certificate.position) is None:

@@ -45,7 +45,7 @@ class Elaboration:
         self, model: bytes, certificate: bytes, *, folder: Path, model_name: str, certificate_name: str,
         limit: int | None = None,
     ) -> None:  # fmt: skip
-        with translated(certificate_name):
+        with _translated(certificate_name):
             top, meter = Place(certificate_name), Meter(DEFAULT_LIMIT if limit is None else limit)
             document = read_json(certificate, top, meter)
             task = Task(document, top, model, Place(model_name), folder, meter)
@@ -76,7 +76,7 @@ class Elaboration:
             ResourceLimit: more steps or memory than the limit.
             ModelError: the proof is malformed, which would be a mistake of the elaborator.
         """
-        with translated(self.name):
+        with _translated(self.name):
             return established(self.claim, *self.made)
 
 
@@ -107,7 +107,7 @@ def counted(fixed: Fixed) -> list[int]:
 
 
 @contextmanager
-def translated(name: str) -> Iterator[None]:
+def _translated(name: str) -> Iterator[None]:
     """The checker's rejections as the package's errors."""
     try:
         yield
