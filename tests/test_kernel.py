@@ -375,7 +375,7 @@ def test_a_false_certificate_is_refused_with_its_code(tmp_path: Path) -> None:
 
 # ---------------------------------------------------------------- how much has to be believed
 
-MOST = {"kernel.py": 217, "program.py": 220, "proof.py": 230, "lower.py": 130, "claims.py": 70}
+MOST = {"kernel.py": 191, "tree.py": 32, "program.py": 211, "proof.py": 232, "lower.py": 129, "claims.py": 61}
 
 
 def test_the_kernel_does_not_grow() -> None:

@@ -7,6 +7,6 @@
 ``lower``    a `restrict-model/1` at one length as a program
 ``claims``   what a user's file claims, compared with what a proof concludes
 
-The two formats are defined in docs/kernel-format.md. ``kernel``, ``tree``, ``program`` and ``proof`` need nothing of the
-checker but its account of work and memory; ``lower`` and ``claims`` use its readers.
+The two formats are defined in docs/kernel-format.md. ``lower`` and ``claims`` use the checker's readers; the others
+need nothing of it but its account of work and memory.
 """

@@ -173,9 +173,9 @@ class Kernel:
         places = [j for j in block if j not in marked] if marked else list(block)
         keys: Sequence[Register] = range(self.program.symbols if head.key == TOKEN else self.keys_of(head))
         placed = code.given({2: places})
-        scored = ((places, placed.value({3: places if head.key == POSITION else w})) for w in keys if places)
+        blocks = ((places, placed.value({3: places if head.key == POSITION else w})) for w in keys if places)
         single = (([j], code.value({2: j, 3: w})) for j, w in marked.items())
-        for at, found in chain(scored, single):
+        for at, found in chain(blocks, single):
             scores = found if isinstance(found, list) else [found] * len(at)
             if max(scores) >= row.bar and not all(
                 below(head.left, score, j, row.bar, row.bar_at) for j, score in zip(at, scores, strict=True)
