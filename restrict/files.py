@@ -7,41 +7,167 @@ import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
+from time import monotonic, sleep
 
 from restrict.errors import ModelError, ResourceLimit, UsageError, near_files
 
 MAX_BYTES = 64 * 2**20
 """A larger file is refused."""
+PATIENCE = 2.0
+"""Seconds to wait for somebody who writes to a pipe."""
+STANDARD_INPUT = "-"
+"""The name of a file that stands for standard input."""
+File = tuple[int, int] | str
+"""A file that is there, by device and inode, whatever its names; one that is not, by its resolved path."""
 
 
-def read_bytes(path: Path) -> bytes:
-    """The bytes of a file.
+def read_bytes(path: Path, regular: bool = False) -> bytes:
+    """The bytes of a file, of a pipe, or (for ``-``) of standard input.
 
     Args:
-        path: a regular file, or a link to one.
+        path: the file.
+        regular: refuse a pipe or a device, which might never end: for files that another file names.
 
     Returns:
         The whole content, at most ``MAX_BYTES``.
 
     Raises:
-        UsageError: it cannot be read, or is a folder, a pipe or a device, which might never end.
+        UsageError: it cannot be read, or is a folder, or is to be replaced by the result of the same command.
         ResourceLimit: it is larger than ``MAX_BYTES``.
     """
+    standard = str(path) == STANDARD_INPUT and not regular
+    name = "standard input" if standard else str(path)
     try:
-        # Without O_NONBLOCK the opening of a pipe waits for a writer.
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
-        with open(descriptor, "rb") as file:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                raise UsageError(f"{path}: cannot read: it is not a regular file")
-            content = file.read(min(status.st_size, MAX_BYTES) + 1)
+        if regular and not is_regular(path):
+            raise UsageError(f"{path}: cannot read: it is not a regular file")
+        content = _commands[-1].drained.get(str(path))
+        if content is None:
+            with open(0 if standard else _opened(path), "rb", closefd=not standard) as file:
+                kept = _commands[-1].read(file.fileno(), name)
+                content = (b"" if standard else _begun(file.fileno(), name)) + file.read(MAX_BYTES + 1)
+            if not kept:
+                _commands[-1].drained[str(path)] = content
     except (OSError, ValueError) as error:  # ValueError: a name that no file can have
         near = near_files(str(path)) if isinstance(error, FileNotFoundError) else ""
-        raise UsageError(f"{path}: cannot read: {getattr(error, 'strerror', None) or error}{near}") from None
+        raise UsageError(f"{name}: cannot read: {getattr(error, 'strerror', None) or error}{near}") from None
     if len(content) > MAX_BYTES:
-        raise ResourceLimit(f"{path}: the file is larger than {MAX_BYTES >> 20} MiB")
+        raise ResourceLimit(f"{name}: the file is larger than {MAX_BYTES >> 20} MiB")
     return content
+
+
+def _opened(path: Path) -> int:
+    """A descriptor for reading; the opening of a pipe does not wait for a writer."""
+    return os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+
+
+def _begun(descriptor: int, name: str) -> bytes:
+    """The first bytes of a pipe, as soon as somebody writes; nothing of other files. From then on reading waits.
+
+    Raises:
+        UsageError: nobody does for ``PATIENCE`` seconds.
+    """
+    first = b""
+    if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+        end = monotonic() + PATIENCE
+        with suppress(BlockingIOError):  # there is a writer, who has not written yet
+            while not (first := os.read(descriptor, 1 << 16)):
+                if monotonic() > end:
+                    raise UsageError(f"{name}: cannot read: nobody writes to this pipe")
+                sleep(0.01)
+    os.set_blocking(descriptor, True)
+    return first
+
+
+# ---------------------------------------------------------------- what a command reads and writes
+
+
+@dataclass
+class _Command:
+    """The files of one command line. ``drained``: what pipes gave, which cannot be read again."""
+
+    active: bool = False
+    inputs: dict[File, str] = field(default_factory=dict)
+    outputs: dict[File, str] = field(default_factory=dict)
+    drained: dict[str, bytes] = field(default_factory=dict)
+
+    def read(self, descriptor: int, name: str) -> bool:
+        """Note an open file that is read; whether it can be read again (or nothing of it needs to be kept)."""
+        status = os.fstat(descriptor)
+        if self.active and stat.S_ISREG(status.st_mode):
+            self.inputs[status.st_dev, status.st_ino] = name
+            self._apart((status.st_dev, status.st_ino))
+            return descriptor != 0
+        return not self.active
+
+    def write(self, path: Path) -> None:
+        """Note a file that will be written, or is about to be."""
+        if self.active and (path.is_file() or not path.exists()):
+            self.outputs[_file(path)] = str(path)
+            self._apart(_file(path))
+
+    def _apart(self, file: File) -> None:
+        if file in self.inputs and file in self.outputs:
+            also = "" if self.inputs[file] == self.outputs[file] else f" ({self.inputs[file]})"
+            raise UsageError(
+                f"{self.outputs[file]}: this would replace a file that the command reads{also}; write the result "
+                "somewhere else"
+            )
+
+
+_commands = [_Command()]
+"""The command that is run, last; the first stands for code that uses the package."""
+
+
+def _file(path: Path) -> File:
+    try:
+        status = path.stat()
+    except OSError:
+        return os.path.realpath(path)
+    return status.st_dev, status.st_ino
+
+
+def is_regular(path: str | Path) -> bool:
+    """Whether a path names a regular file, with other files beside it.
+
+    Args:
+        path: the path; links are followed.
+
+    Returns:
+        The answer; ``False`` for standard input, pipes, devices, folders, and what is not there.
+    """
+    try:
+        return str(path) != STANDARD_INPUT and stat.S_ISREG(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+@contextmanager
+def one_command() -> Iterator[None]:
+    """While one command line is run: results must not replace what it reads, and what a pipe gave is kept.
+
+    Yields:
+        Nothing. Inside, :func:`read_bytes` and :func:`write_bytes` raise ``UsageError`` for a file that is both read
+        and written, whatever its names (links are followed), and :func:`will_write` does so before the work.
+    """
+    _commands.append(_Command(active=True))
+    try:
+        yield
+    finally:
+        _commands.pop()
+
+
+def will_write(path: Path) -> None:
+    """Note a file that the command will write, so that reading it is refused at once.
+
+    Args:
+        path: the file.
+
+    Raises:
+        UsageError: the command has read it.
+    """
+    _commands[-1].write(Path(path))
 
 
 @contextmanager
@@ -75,10 +201,11 @@ def write_bytes(path: Path, content: bytes) -> None:
         content: all of its bytes.
 
     Raises:
-        UsageError: it cannot be written.
+        UsageError: it cannot be written, or the same command reads it.
     """
     path = Path(path)
     try:
+        _commands[-1].write(path)
         if path.exists() and not path.is_file():
             path.write_bytes(content)
         else:

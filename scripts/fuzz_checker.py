@@ -26,6 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -44,8 +45,11 @@ from restrict.certificate import fast  # noqa: E402 # after the path is set
 from restrict.checker import main as checker  # noqa: E402
 from restrict.checker.account import Reject  # noqa: E402
 from restrict.checker.main import verify  # noqa: E402
+from tests import naive  # noqa: E402
+from tests.fuzzing.at_one_length import with_files  # noqa: E402
 from tests.fuzzing.changes import spots  # noqa: E402
 from tests.fuzzing.kinds import Kind, Trial, kinds, read, sealed, write  # noqa: E402
+from tests.fuzzing.meaning import compiled, meaning  # noqa: E402
 
 CHUNK, SECONDS, MEMORY, LIMIT = 1000, 8.0, 1 << 30, 400_000
 COMPARED, ALONE = 20, 2000
@@ -55,7 +59,10 @@ COLUMNS = (
     *("false", "crash", "time-out", "other"),
 )
 """What can become of a mutant; the last four are failures."""
+ORIGINALS = ("originals", "originals refused", "engine crashes")
 NAMES = {"exit 2": "unreadable", "exit 3": "not established", "exit 4": "malformed", "exit 5": "limit"}
+SCRATCH = "/dev/shm" if Path("/dev/shm").is_dir() else None
+"""Where tensor files are written: in memory, where the system has such a folder."""
 Place = tuple[str, int, int, int]
 """The kind, the seed, the number of a chunk, and how many mutants it has."""
 
@@ -191,10 +198,11 @@ def chunk(place: Place) -> tuple[str, Tally]:
     name, seed, number, size = place
     kind, tally, start = kinds()[name], Tally(), time.process_time()
     signal.signal(signal.SIGALRM, alarm)
+    warnings.simplefilter("ignore", SyntaxWarning)  # Python's, of texts such as "0if k else 1" that a judge parses
     fast.LONG = 1  # every row by the kernels
     rng = np.random.default_rng([20261122, sorted(kinds()).index(name), seed, number])
-    pool = [kind.original(rng) for _ in range(2 + size // kind.each)]
-    with tempfile.TemporaryDirectory() as folder:
+    pool = [made(kind, rng, tally) for _ in range(2 + size // kind.each)]
+    with tempfile.TemporaryDirectory(dir=SCRATCH) as folder:
         for original in pool:
             column, wrong = outcome(original, kind, Path(folder))
             tally.counts["originals"] += 1
@@ -204,7 +212,20 @@ def chunk(place: Place) -> tuple[str, Tally]:
         for turn in range(size):
             one_mutant(kind, kind.mutant(rng, pool), Path(folder), number * size + turn, tally)
     tally.largest, tally.seconds = peak(), time.process_time() - start
+    for known in (naive.parse, naive.names_of, meaning, with_files, compiled):
+        known.cache_clear()  # millions of expressions would be kept
     return name, tally
+
+
+def made(kind: Kind, rng: np.random.Generator, tally: Tally) -> Trial:
+    """An original. An engine that breaks off is not the checker's fault: it is counted, and another one is made."""
+    while tally.counts["engine crashes"] < 100:
+        try:
+            return kind.original(rng)
+        except Exception as error:
+            tally.counts["engine crashes"] += 1
+            print(f"{kind.name}: the engine has broken off: {error!r}"[:200], file=sys.stderr)
+    raise RuntimeError(f"{kind.name}: the engine breaks off each time")
 
 
 def one_mutant(kind: Kind, trial: Trial, folder: Path, turn: int, tally: Tally) -> None:
@@ -264,11 +285,12 @@ def table(totals: dict[str, Tally], seconds: float) -> str:
     widths = [max(len(row[at]) for row in rows) for at in range(len(head))]
     lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
     total = joined(totals)
-    failures, refused = len(total.failures), total.counts["originals refused"]
+    failures, refused, broken = (len(total.failures), *(total.counts[key] for key in ORIGINALS[1:]))
     lines.append(
-        f"{failures} failures in {total.mutants()} mutants of {total.counts['originals']} originals ({refused} "
-        f"refused), {seconds:.0f} s; the slowest took {total.slowest:.2f} s; at most {total.largest >> 20} MiB"
+        f"{failures} failures in {total.mutants()} mutants of {total.counts['originals']} originals ({refused}"
     )
+    lines[-1] += f" refused; the engine broke off {broken} times), {seconds:.0f} s; "
+    lines[-1] += f"the slowest took {total.slowest:.2f} s; at most {total.largest >> 20} MiB"
     return "\n".join(lines)
 
 
@@ -285,7 +307,7 @@ def document(totals: dict[str, Tally], options: argparse.Namespace, seconds: flo
     found = {
         name: {
             "mutants": tally.mutants(),
-            **{column: tally.counts[column] for column in (*COLUMNS, "originals", "originals refused")},
+            **{column: tally.counts[column] for column in (*COLUMNS, *ORIGINALS)},
             "processor seconds": round(tally.seconds, 2),
             "slowest": round(tally.slowest, 3),
             "failures": [wrong for wrong, _ in tally.failures],

@@ -25,6 +25,7 @@ from restrict.languages.dfa import minimal
 from restrict.languages.regular import Regular
 from restrict.model.fileformat import dumps, loads
 from restrict.model.program import Model
+from tests import naive
 from tests.generator import random_order_only, random_transformer
 
 Document = dict[str, Any]
@@ -52,21 +53,21 @@ def random_model(rng: Generator) -> Document:
     """A random order-only program: all masks, ties, orders by j, windows, predicates, ``when``, labels, markers."""
     if rng.random() < 0.15:
         return random_transformer(rng, 2, 2, 3)
-    program = accepted_model(rng)
+    program = accepted_model(rng, placed=0.35, near=0.3)
     if rng.random() < 0.2:
         program["when"] = str(rng.choice(["n % 2 == 0", "n > 3", "n % 3 != 1", "n < 9"]))
     if rng.random() < 0.3:
         accept = program["output"].pop("accept")
         if rng.random() < 0.5:
-            size = program["variables"][-1]["domain"]
+            size = naive.at(program, 3).domain[program["output"]["variable"]]
             program["output"]["labels"] = [["x", "y", "undefined"][(v in accept) + (v == 2)] for v in range(size)]
     return program
 
 
-def accepted_model(rng: Generator) -> Document:
-    """A random program that is order-only; another one is drawn where it is not."""
+def accepted_model(rng: Generator, most: int = 4, placed: float = 0.25, near: float = 0.1) -> Document:
+    """A random program of two letters that is order-only; another one is drawn where it is not."""
     while True:
-        program = random_order_only(rng, 2, 4, placed=0.35, near=0.15)
+        program = random_order_only(rng, 2, most, placed=placed, near=near)
         try:
             recognise(loads(dumps(program)))
         except NotOrderOnly:
@@ -99,7 +100,7 @@ def true_claim(rng: Generator, subject: Subject) -> Document:
         makers += [recognises_claim, differs_claim, lengths_claim]
         makers += [other_language_claim] if len(subject.model.alphabet) == 2 else []
     for _ in range(20):
-        claim = makers[int(rng.integers(len(makers)))](rng, subject, first)
+        claim: Document | None = makers[int(rng.integers(len(makers)))](rng, subject, first)
         if claim is not None:
             return claim
     return computes_claim(rng, subject, first)
@@ -157,16 +158,16 @@ def lengths_claim(rng: Generator, subject: Subject, first: int) -> Document | No
 
 def member(language: Document, word: tuple[str, ...]) -> bool:
     """Whether a word is in a language of two symbols, by its definition."""
-    bits = [language["alphabet"].index(a) for a in word]
+    bits: list[int] = [language["alphabet"].index(a) for a in word]
     name, n, ones = language["name"], len(bits), sum(bits)
     if name == "majority":
-        return 2 * ones > n
+        return bool(2 * ones > n)
     if name == "anbn":
-        return bits == [0] * (n - ones) + [1] * ones and 2 * ones == n
+        return bool(bits == [0] * (n - ones) + [1] * ones and 2 * ones == n)
     if name == "palindromes":
-        return bits == bits[::-1]
+        return bool(bits == bits[::-1])
     height = [sum(1 - 2 * b for b in bits[:t]) for t in range(n + 1)]
-    return min(height) == 0 == height[-1] and max(height) <= language.get("depth", n)
+    return bool(min(height) == 0 == height[-1] and max(height) <= language.get("depth", n))
 
 
 def forcing_claim(rng: Generator, subject: Subject, first: int) -> Document | None:

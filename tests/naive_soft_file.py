@@ -104,7 +104,7 @@ def plus(a: Vector, b: Vector) -> Vector:
 
 def normed(file: File, name: str, eps: str, x: Vector) -> Vector:
     weight, bias = file.tensors[f"{name}.weight"], file.tensors[f"{name}.bias"]
-    mean = sum(x) / len(x)
+    mean = sum(x, Decimal(0)) / len(x)
     variance = sum(((v - mean) ** 2 for v in x), Decimal(0)) / len(x)
     size = (variance + term(eps, 0, 1)).sqrt()
     return [w * (v - mean) / size + b for v, w, b in zip(x, weight, bias, strict=True)]

@@ -15,12 +15,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 
-from restrict.checker.account import Meter, Place, Reject
+from restrict.checker.account import Meter, Place, Reject, Task
 from restrict.checker.main import verify
 from restrict.checker.soft import movement, tokens
 from restrict.checker.soft_model import Model
@@ -232,8 +233,8 @@ def digest(content: bytes) -> str:
 
 def certified(model: bytes, claim: Document, limit: int = STEPS) -> Fraction:
     """The least epsilon that the checker verifies. Raises ``Reject`` where it finds none."""
-    meter, place = Meter(limit), Place("certificate")
-    read = Model(model, claim["n"], Place("model"), meter)
+    place = Place("certificate")
+    read = Model(Task(claim, place, model, Place("model"), Path(), Meter(limit)), claim["n"])
     hints = {name: Fraction(text) for name, text in claim["norms"].items()}
     cases = tokens(read, claim["fixed"], place)
     return Fraction(movement(read, Run(read, hints, cases).output(claim["position"]), claim["quantity"]), ONE)

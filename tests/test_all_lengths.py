@@ -20,6 +20,7 @@ from restrict.model.program import Model
 from restrict.model.trace import run_batch
 from tests import naive
 from tests.generator import random_order_only, random_transformer
+from tests.length_claims import accepted_model
 from tests.marks import heavy_after
 
 
@@ -86,18 +87,20 @@ def compare(model: Model, longest: int, rng: np.random.Generator | None = None, 
 
 
 @pytest.mark.parametrize("seed", heavy_after(range(4), 2))
-def test_random_programs_have_their_automaton(seed: int) -> None:
-    rng = np.random.default_rng(seed)
+@pytest.mark.parametrize("wild", [0.0, 0.12])
+def test_random_programs_have_their_automaton(seed: int, wild: float) -> None:
+    """Few are declined where every rule has the shape of one that is order-only; not many of the others."""
+    rng = np.random.default_rng([seed, 1])
     done = declined = 0
     while done < 12:
-        model = model_of(random_order_only(rng, 2 + int(rng.integers(2))))
+        model = model_of(random_order_only(rng, 2 + int(rng.integers(2)), wild=wild))
         try:
             assert compare(model, 5, rng), json.dumps(model.content and json.loads(model.content))
         except (NotOrderOnly, ResourceLimit):
             declined += 1
             continue
         done += 1
-    assert declined <= 3
+    assert declined <= (12 if wild else 3)
 
 
 @pytest.mark.slow
@@ -119,7 +122,7 @@ def test_the_evaluator_is_the_oracle() -> None:
     """The comparison above runs the model with arrays; here the slow oracle says the same on a few programs."""
     rng = np.random.default_rng(5)
     for _ in range(12):
-        document = random_order_only(rng, 2, 4, near=0.2)
+        document = accepted_model(rng, near=0.2)
         document["output"]["position"] = "last"
         document.pop("when", None)
         model = model_of(document)

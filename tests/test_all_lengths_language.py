@@ -26,6 +26,7 @@ from restrict.logic.semantics import satisfies
 from restrict.model.fileformat import loads
 from tests.formula_automaton import automaton_of, same
 from tests.generator import random_order_only, random_transformer
+from tests.length_claims import accepted_model
 
 INSTANCES = Path(__file__).resolve().parent.parent / "instances"
 
@@ -91,8 +92,8 @@ def test_the_set_of_wrong_lengths_is_that_of_all_words() -> None:
     rng, compared = np.random.default_rng(4), 0
     language = named("regex[ab]:(ab)*")
     assert isinstance(language, Regular)
-    for _ in range(15):
-        model = loads(json.dumps(random_order_only(rng, 2, 4)).encode())
+    for _ in range(25):
+        model = loads(json.dumps(accepted_model(rng)).encode())
         if model.output.position == "every":
             continue
         automaton = restrict.automaton(model)

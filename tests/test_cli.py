@@ -355,7 +355,7 @@ def test_a_resource_limit_is_exit_code_5(shell: Shell, monkeypatch: pytest.Monke
     monkeypatch.setattr("restrict.certification.certify", work)
     assert (
         shell.bad(5, "certify", "contains-one", "-n", "5")
-        == "restrict: out of resources (MemoryError); try a smaller n\n"
+        == "restrict: out of resources (MemoryError); try a smaller n or model\n"
     )
 
 

@@ -13,7 +13,7 @@ import pytest
 import restrict
 from restrict.all_lengths.equality import common
 from restrict.all_lengths.program import UNDEFINED
-from restrict.all_lengths.proof import least_length
+from restrict.all_lengths.proof import spoken_of
 from restrict.cli.main import _run
 from restrict.model.fileformat import loads
 
@@ -174,5 +174,5 @@ def test_a_proof_is_read_at_a_length_that_its_claim_is_about() -> None:
     assert isinstance(late, restrict.Proved)
     assert late.proof is not None
     assert json.loads(late.proof)["n"] == 14
-    assert least_length(model, {"kind": "cost"}) == 2
-    assert least_length(model, {"word": ["("] * 7, "from": 3}) == 7
+    assert spoken_of(model, {"kind": "cost"}) == 2
+    assert spoken_of(model, {"word": ["("] * 7, "from": 3}) == 7

@@ -7,13 +7,14 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from restrict.errors import ResourceLimit, UsageError
-from restrict.files import MAX_BYTES, read_bytes, write_bytes
+from restrict.files import MAX_BYTES, one_command, read_bytes, will_write, write_bytes
 
 ROOT = Path(__file__).parent.parent
 
@@ -101,11 +102,64 @@ def test_a_name_that_no_file_can_have_is_a_usage_error(tmp_path: Path, name: str
             action(tmp_path / name)
 
 
-def test_a_pipe_or_a_device_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_pipe_or_a_device_that_a_file_names_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path("/dev/zero"), tmp_path):
         with pytest.raises(UsageError, match="cannot read"):
-            read_bytes(path)
+            read_bytes(path, regular=True)
+
+
+def test_a_pipe_is_read_up_to_the_limit(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(b"text",))
+    writer.start()
+    assert read_bytes(tmp_path / "pipe") == b"text"
+    writer.join()
+    with pytest.raises(UsageError, match="nobody writes to this pipe"):
+        read_bytes(tmp_path / "pipe")
+    command = f"mkfifo {tmp_path}/late; (sleep 0.3; echo text; sleep 0.3; echo more) > {tmp_path}/late"
+    with subprocess.Popen(["bash", "-c", command]):
+        while not (tmp_path / "late").exists():
+            time.sleep(0.01)
+        assert read_bytes(tmp_path / "late") == b"text\nmore\n"
+    with pytest.raises(ResourceLimit, match="larger than 64 MiB"):
+        read_bytes(Path("/dev/zero"))
+
+
+def test_what_a_command_reads_is_not_replaced(tmp_path: Path) -> None:
+    """Whatever its name is there, and whichever comes first: naming the output, reading, or writing."""
+    paths = [tmp_path / name for name in ("file", "link", "hard", "other")]
+    paths[0].write_bytes(b"old")
+    paths[1].symlink_to(paths[0])
+    paths[2].hardlink_to(paths[0])
+    for path in paths[:3]:
+        with one_command():
+            will_write(path)
+            with pytest.raises(UsageError, match="would replace a file that the command reads"):
+                read_bytes(paths[0])
+        for action in (will_write, lambda path: write_bytes(path, b"new")):
+            with one_command():
+                read_bytes(paths[0])
+                with pytest.raises(UsageError, match="would replace"):
+                    action(path)
+    with one_command():
+        will_write(paths[3])
+        read_bytes(paths[0])
+        write_bytes(paths[3], b"new")
+    assert [path.read_bytes() for path in paths] == [b"old"] * 3 + [b"new"]
+    write_bytes(paths[0], read_bytes(paths[0]))  # a program may
+
+
+def test_what_a_pipe_gave_is_kept_for_one_command(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b"text")
+    os.close(writing)
+    path = Path(f"/dev/fd/{reading}")
+    with one_command():
+        assert [read_bytes(path), read_bytes(path)] == [b"text"] * 2
+    with pytest.raises(UsageError, match="nobody writes to this pipe"):
+        read_bytes(path)
+    os.close(reading)
 
 
 def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from tests import soft_mutations
 from tests import trusted as check
 
 CORPUS = Path(__file__).parent / "corpus" / "malformed"
@@ -246,7 +247,7 @@ def code_of(model: bytes, certificate: bytes) -> int:
     return 0
 
 
-@pytest.mark.parametrize("case", ["good", "good-refutation", "good-bound", "good-length"])
+@pytest.mark.parametrize("case", ["good", "good-refutation", "good-bound", "good-length", "good-soft"])
 def test_a_mutated_certificate_never_crashes(case: str) -> None:
     model, certificate = (path.read_bytes() for path in files(case))
     codes = {code_of(model, mutate(certificate, random.Random(seed))) for seed in SEEDS}
@@ -254,14 +255,32 @@ def test_a_mutated_certificate_never_crashes(case: str) -> None:
     assert {0, 4} <= codes
 
 
-def test_a_mutated_model_never_crashes() -> None:
+@pytest.mark.parametrize("case", ["good", "good-soft"])
+def test_a_mutated_model_never_crashes(case: str) -> None:
     """The digest is put right, so that the mutation reaches the model's reader and not only the digest's comparison."""
-    model, certificate = (path.read_bytes() for path in files("good"))
+    model, certificate = (path.read_bytes() for path in files(case))
     digest = hashlib.sha256(model).hexdigest().encode()
     codes = set()
     for seed in SEEDS:
         mutated = mutate(model, random.Random(seed))
         codes.add(code_of(mutated, certificate.replace(digest, hashlib.sha256(mutated).hexdigest().encode())))
+    assert codes <= {0, 3, 4, 5}
+    assert {0, 4} <= codes
+
+
+def test_a_mutated_term_never_crashes() -> None:
+    """Words of terms in any order, in a model whose header is made anew."""
+    content, certificate = (path.read_bytes() for path in files("good-soft"))
+    words = ["n", "i", "sqrt(", "log(", "exp(", "cospi(", "sinpi(", "(", ")", "+", "-", "*", "/", "//", "%", "**", "if"]
+    words += ["else", "==", "<", "0", "1", "64", "0.5", "1e9", "1e-999", "9.25e3", "and", "e", ".", "\u0663"]
+    made, claim = soft_mutations.opened(content), json.loads(certificate)
+    codes = set()
+    for seed in SEEDS:
+        rng = random.Random(seed)
+        made.document["position"]["terms"] = ["".join(rng.choices(words, k=rng.randint(1, 7)))]
+        data = made.to_bytes()
+        claim["model"]["sha256"] = hashlib.sha256(data).hexdigest()
+        codes.add(code_of(data, json.dumps(claim).encode()))
     assert codes <= {0, 3, 4, 5}
     assert {0, 4} <= codes
 

@@ -44,7 +44,7 @@ def test_dependence_on_demand_is_that_of_the_run_over_all_nodes() -> None:
     """On random programs with all kinds of variables: the same D, by the cone that it gives, and no more than a bound
     exactly where D is larger."""
     rng, looked, refused = np.random.default_rng(0), 0, 0
-    for seed in range(40):
+    for seed in range(240):
         draw = np.random.default_rng(seed)
         document = generator.random_program(draw)
         n = generator.random_length(draw, document)
@@ -61,8 +61,9 @@ def test_dependence_on_demand_is_that_of_the_run_over_all_nodes() -> None:
             assert certificate_of(instance, rho, state.cone()).claim.dependencies == whole
             looked += 1
             for most in range(len(found)):
+                # A token's own position is counted only where another one comes to it (DependenceState.depends).
                 assert state.look(fixed, most) is None
-                refused += 1
+                refused += most > 0 or len(found) > 1
     assert looked > 80
     assert refused > 30
 

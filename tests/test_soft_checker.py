@@ -57,6 +57,48 @@ def test_no_mutant_is_accepted_and_false(seed: int) -> None:
     assert set(soft_mutations.OPERATORS) - set(counts) == set(), "every operator was tried"
 
 
+def test_the_random_models_have_every_feature_of_the_format() -> None:
+    rng, seen = np.random.default_rng(12), set[str]()
+    for _ in range(400):
+        model, certificate = soft_mutations.original(rng)
+        seen |= features(soft_mutations.opened(model), json.loads(certificate))
+    wanted = {f"mask {mask}" for mask in soft_mutations.MASKS} | {f"term {text}" for text in soft_mutations.TERMS}
+    wanted |= {f"scale {text}" for text in soft_mutations.SCALES} | {f"eps {text}" for text in soft_mutations.EPS}
+    wanted |= {f"{kind} {how}" for kind in ("none", "table", "terms") for how in ("add", "concat")}
+    wanted |= {"norm none", "norm pre", "norm post", "final norm", "start_marker", "end_marker", "softmax", "sign"}
+    wanted |= {"first", "last", "every", "F64", "F32", "F16", "BF16", "probability", "margin", "norms", "fixed", "free"}
+    wanted |= {f"{name}_bias" for name in ("query", "key", "value", "attention", "in", "out", "unembed")}
+    wanted |= (
+        {f"n = {n}" for n in range(1, 6)} | {f"{k} symbols" for k in (1, 2, 3, 8)} | {f"{k} layers" for k in range(3)}
+    )
+    wanted |= {f"{k} heads" for k in range(3)} | {f"{k} labels" for k in (1, 2, 3)} | {"network", "no network"}
+    assert wanted - seen == set()
+
+
+def features(made: soft_mutations.Soft, claim: soft_mutations.Document) -> set[str]:
+    """What occurs in a model and its certificate."""
+    document, output, position = made.document, made.document["output"], made.document["position"]
+    layers = document["layers"]
+    heads = [head for layer in layers for head in layer["heads"]]
+    found = {f"mask {head.get('mask', 'none')}" for head in heads} | {
+        f"scale {head.get('scale', '1')}" for head in heads
+    }
+    found |= {f"term {text}" for text in position.get("terms", ())} | set(made.types.values())
+    found |= {f"norm {layer.get('norm', 'none')}" for layer in layers} | {
+        f"eps {x['eps']}" for x in layers if "eps" in x
+    }
+    found |= {"network" if f"layers.{at}.ffn.in" in made.tensors else "no network" for at in range(len(layers))}
+    found |= {f"{len(layer['heads'])} heads" for layer in layers} | {name.rsplit(".", 1)[-1] for name in made.tensors}
+    found |= {"start_marker", "end_marker"} & set(document) | ({"final norm"} if "final_norm" in document else set())
+    found |= {f"{position['kind']} {position.get('combine', 'add')}", output.get("kind", "softmax"), output["position"]}
+    found |= {claim["quantity"], f"n = {claim['n']}", f"{len(document['alphabet'])} symbols", f"{len(layers)} layers"}
+    return (
+        found
+        | {f"{len(output['labels'])} labels", *(["norms"] if claim["norms"] else [])}
+        | {"fixed" if claim["fixed"] else "free"}
+    )
+
+
 def test_the_oracle_knows_a_false_claim() -> None:
     """Epsilon a little below the true spread is false, and the checker refuses it."""
     rng, found = np.random.default_rng(5), 0

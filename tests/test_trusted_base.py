@@ -10,7 +10,7 @@ from pathlib import Path
 from tests import trusted as check
 
 BASE = ("account.py", "read.py", "tensors.py", "rules.py", "formats.py", "kernel.py")
-MOST = 1265
+MOST = 1269
 SKIPPED = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
 
 
@@ -33,7 +33,7 @@ def test_the_trusted_base_does_not_grow() -> None:
 
 
 SOFT = ("soft.py", "soft_model.py", "soft_terms.py", "soft_sets.py", "soft_layers.py", "soft_run.py")
-MOST_SOFT = 856
+MOST_SOFT = 845
 
 
 def test_what_soft_certificates_need_beside_it_does_not_grow() -> None:

@@ -34,6 +34,8 @@ RIGHT = ("none", "future", "strict_future")
 DEFAULT_STATES = 200_000
 TRIPLES_PER_STATE = 200
 CELLS = 1 << 28
+FIRST_CELLS = 1 << 22
+"""Cells of the first table, over position classes on both sides and letters; known before it is made."""
 ATTEMPTS = 16
 Answer = TypeVar("Answer")
 
@@ -89,6 +91,11 @@ def counters(program: Program) -> Bimachine:
     marker."""
     size, x_start, x_end = program.threshold + program.period, None, None
     letters = program.letters
+    if size * size * letters > FIRST_CELLS:
+        raise TooLarge(
+            f"too large: {size} classes of positions on both sides and {letters} letters; the limit of their product "
+            f"is {FIRST_CELLS}"
+        )
     if program.start:
         x_start = len(program.alphabet)
     if program.end:

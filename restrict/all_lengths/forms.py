@@ -34,6 +34,8 @@ Env = Mapping[str, I64]
 COORDINATES = ("p", "s", "p2", "s2")
 MAX_CLASSES = 4096
 MAX_BLOCK = 1 << 20
+REACH = 64
+"""A window of more distances would need as many heads, and has too many states for any but the smallest program."""
 
 
 class Declined(Exception):
@@ -249,6 +251,8 @@ def _sign(expr: Expr, difference: Form) -> Wave:
     if isinstance(difference, Linear) and difference.i == -difference.j and difference.i and not difference.n:
         scale, constant = difference.j, difference.constant
         reach = abs(constant) // abs(scale) + 1
+        if reach > REACH:
+            raise _decline(expr, f"tells {reach} distances j - i apart; the limit is {REACH}")
         return Wave(0, 1, (0, 0, 0, 0), lambda env: np.sign(scale * env["d"] + constant), reach, frozenset({"d"}))
     d = wave(difference)
     if d.finite:

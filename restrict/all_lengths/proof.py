@@ -16,7 +16,8 @@ from restrict.all_lengths.bimachine import Classes, Entries
 from restrict.all_lengths.program import UNDEFINED, Look, Program
 from restrict.all_lengths.stages import Built, Layer
 from restrict.arrays import I32, I64
-from restrict.errors import ModelError, NotEstablished
+from restrict.errors import NotEstablished
+from restrict.model.lengths import SEARCHED, least_length, why_not
 from restrict.model.program import Model
 from restrict.strictjson import one_line_lists
 
@@ -34,7 +35,7 @@ def document(model: Model, built: Built, claim: dict[str, Any]) -> dict[str, Any
     return {
         "format": FORMAT,
         "model": {"name": model.name, "sha256": model.digest},
-        "n": first_length(model, least_length(model, claim)),
+        "n": first_length(model, spoken_of(model, claim)),
         "threshold": built.program.threshold,
         "period": built.program.period,
         "layers": [layer_document(layer, built.program) for layer in built.layers],
@@ -42,7 +43,7 @@ def document(model: Model, built: Built, claim: dict[str, Any]) -> dict[str, Any
     }
 
 
-def least_length(model: Model, claim: dict[str, Any]) -> int:
+def spoken_of(model: Model, claim: dict[str, Any]) -> int:
     """The least length at which the checker may read the model: one about which the claim says something.
 
     For a word that is its own length, and for other claims their ``from``.
@@ -56,15 +57,15 @@ def first_length(model: Model, least: int) -> int:
     """The first length from ``least`` on at which the model is defined.
 
     Raises:
-        NotEstablished: there is none among the next 10 000.
+        NotEstablished: none was found.
     """
-    for n in range(least, least + 10_000):
-        try:
-            model.at(n)
-        except ModelError:
-            continue
-        return n
-    raise NotEstablished(f"the model is not defined at any length from {least} to {least + 9_999}")
+    n = least_length(model, least)
+    if n is None:
+        raise NotEstablished(
+            f"a proof reads the model at a length of at least {least}, and it is defined at none of "
+            f"{least} .. {least + SEARCHED - 1}{why_not(model)}"
+        )
+    return n
 
 
 def to_bytes(content: dict[str, Any]) -> bytes:

@@ -25,6 +25,8 @@ from restrict.model.rules import Callback, Dot, Formula, Rule, Table, evaluate, 
 
 MAX_COMBINATIONS = 1 << 16
 MAX_ROWS = 4096
+MAX_CELLS = 1 << 22
+"""Entries of the table of a score, over values, position classes and distances; known before it is made."""
 POSITIONS = frozenset(("i", "j", "n"))
 
 
@@ -121,6 +123,11 @@ def _read(variable: Head | Map, role: str) -> bool:
     return ("q" if role == "query" else "k") in variable.score.mentions
 
 
+def _folded(expr: Expr, known: dict[str, Expr]) -> Expr:
+    """The expression with names replaced, without branches behind a constant condition: they may read any name."""
+    return substitute(expr, {x: name(x) for x in expr.names} | known)
+
+
 def _constant(reader: _Reader, size: Size | None, what: str) -> int:
     if isinstance(size, int):
         return size
@@ -156,7 +163,7 @@ def _scan(reader: _Reader, variable: Head | Map) -> dict[Expr, Linear | Wave]:
         return {}
     if isinstance(rule, Table) and rule.mentions & {"i", "j"}:
         raise Declined("its table has an axis over positions, which grows with n")
-    expr = substitute(expression(rule), known)
+    expr = _folded(expression(rule), known)
     if not expr.names & POSITIONS:
         return {}
     return _forms(reader, variable, expr)
@@ -216,7 +223,7 @@ def _defined_somewhere(model: Model, reader: _Reader, when: Wave | None) -> None
 def _add_map(reader: _Reader, variable: Map) -> None:
     rule = rule_of(variable)
     assert isinstance(rule, Formula | Table)
-    expr = substitute(expression(rule), {"position": name("i")})
+    expr = _folded(expression(rule), {"position": name("i")})
     args = tuple(a for a in variable.args if a in expr.names and a != "position")
     if not expr.names & POSITIONS:
         _step(reader, variable.name, args, lambda *c: _evaluate(expr, args, c), variable.name)
@@ -307,13 +314,13 @@ def _scores(reader: _Reader, head: Head, forms: dict[Expr, Linear | Wave]) -> _S
         "q": name("i") if head.query == "position" else name("q"),
         "k": name("j") if head.key == "position" else name("k"),
     }
-    expr = substitute(expression(rule), roles)
+    expr = _folded(expression(rule), roles)
     table = [[forms[bind(expr, **{"q": a, "k": b})] for b in range(nk)] for a in range(nq)]
     uses = frozenset().union(*(wave(f).uses for f in forms.values()))
     i, j = bool(uses & {"p", "s"}), bool(uses & {"p2", "s2"})
     reach = max((f.reach for f in forms.values() if isinstance(f, Wave)), default=0)
     if all(isinstance(f, Wave) or f.known for f in forms.values()) and all(wave(f).finite for f in forms.values()):
-        value = _tabulate(reader, table, i, j, reach)
+        value = _tabulate(reader, head.name, table, i, j, reach)
         return _Scores(q, i, k, j, reach, _dense(value), np.zeros_like(value))
     return _by_position(reader, table, q, k)
 
@@ -324,7 +331,7 @@ def _plain(rule: Formula | Table | Dot, q: bool, k: bool, nq: int, nk: int) -> I
         two = rule.key.values.reshape(-1, rule.key.values.shape[-1])
         return np.broadcast_to(one @ two.T, (nq, nk)).copy()
     a, b = np.meshgrid(np.arange(nq), np.arange(nk), indexing="ij")
-    return _evaluate(expression(rule), ("q", "k"), (a.reshape(-1), b.reshape(-1))).reshape(nq, nk)
+    return _evaluate(_folded(expression(rule), {}), ("q", "k"), (a.reshape(-1), b.reshape(-1))).reshape(nq, nk)
 
 
 def _dense(value: I64) -> I64:
@@ -337,15 +344,19 @@ def _dense(value: I64) -> I64:
     return out
 
 
-def _tabulate(reader: _Reader, table: list[list[Linear | Wave]], i: bool, j: bool, reach: int) -> I64:
+def _tabulate(reader: _Reader, head: str, table: list[list[Linear | Wave]], i: bool, j: bool, reach: int) -> I64:
     """The scores at all classes: (U, K), or (2*reach+1, U, K) by cut-off difference."""
     classes = reader.threshold + reader.period
+    nq, nk = len(table), len(table[0])
+    cells = (2 * reach + 1) * nq * nk * classes ** (2 * i + 2 * j)
+    if cells > MAX_CELLS:
+        raise ResourceLimit(
+            f"variable {head!r}: its score has {cells} combinations of values and position classes; "
+            f"the limit is {MAX_CELLS}"
+        )
     at_i = np.array(grid(classes, classes)) if i else np.zeros((1, 2), dtype=np.int64)
     at_j = np.array(grid(classes, classes)) if j else np.zeros((1, 2), dtype=np.int64)
     offsets = np.arange(-reach, reach + 1)
-    nq, nk = len(table), len(table[0])
-    if len(offsets) * nq * nk * len(at_i) * len(at_j) > 1 << 24:
-        raise ResourceLimit("a score has too many combinations of values and position classes")
     out = np.empty((len(offsets), nq, len(at_i), nk, len(at_j)), dtype=np.int64)
     mesh = np.meshgrid(offsets, np.arange(len(at_i)), np.arange(len(at_j)), indexing="ij")
     d, a, b = (m.reshape(-1) for m in mesh)

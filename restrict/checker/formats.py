@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise, product
 from typing import Any, NamedTuple
@@ -42,6 +42,7 @@ MAX_N = 100_000_000
 COMBINATIONS = 1 << 24
 SPLIT = 12
 VARIABLES = 4096
+MASKS = ("none", "past", "strict_past", "future", "strict_future")
 
 Values = frozenset[int] | range
 """A set of values; a range has step 1 and is never spelt out."""
@@ -85,7 +86,7 @@ HEAD = {
     "score": anything,
     "query": Maybe(string),
     "key": Maybe(string),
-    "mask": Maybe(("none", "past", "strict_past", "future", "strict_future")),
+    "mask": Maybe(MASKS),
     "ties": Maybe(("left", "right")),
     "domain": Maybe(anything),
     "default": Maybe(integer(0, LARGEST)),
@@ -317,10 +318,16 @@ class Model:
 
 
 def read_model(task: Task, fields: dict[str, Any], top: Place) -> Model:
+    """The program that a proof is about, at the proof's length."""
+    model: Model = bound_model(task, fields, top, Model)
+    return model
+
+
+def bound_model(task: Task, fields: dict[str, Any], top: Place, kind: Callable[[Task, int], Any]) -> Any:
     """The model that a proof is about, at the proof's length; the digest and the name must be those in the proof."""
     same = hashlib.sha256(task.model).hexdigest() == fields["model"]["sha256"]
     require(same, top.key("model").key("sha256"), "not the SHA-256 of the model file")
-    model, named = Model(task, fields["n"]), fields["model"]["name"]
+    model, named = kind(task, fields["n"]), fields["model"]["name"]
     require(named == model.name, top.key("model").key("name"), "not the name of the model", named)
     return model
 

@@ -16,6 +16,7 @@ from .account import Meter, Place, Reject, Task, short
 from .read import JSON_BYTES, read_file, read_json
 
 USAGE = "usage: python -m restrict.checker MODEL CERTIFICATE [--limit STEPS]"
+STANDARD_INPUT = "-"
 DEFAULT_LIMIT = 2_000_000_000
 CERTIFICATE = "restrict-certificate/1"
 PROOFS = {
@@ -81,13 +82,20 @@ def arguments(argv: Sequence[str]) -> tuple[str, str, int]:
             if not re.fullmatch("[0-9]{1,18}", steps):
                 raise Reject(2, USAGE + " (STEPS is a number of at most 18 digits)")
             limit = int(steps)
-        elif argument.startswith("-"):
+        elif argument.startswith("-") and argument != STANDARD_INPUT:
             raise Reject(2, f"{USAGE} (unknown option {short(argument)})")
         else:
             paths.append(argument)
     if len(paths) != 2:
         raise Reject(2, f"{USAGE} ({len(paths)} files given)")
+    if paths[0] == paths[1] == STANDARD_INPUT:
+        raise Reject(2, f"{USAGE} (standard input can be read only once)")
     return paths[0], paths[1], limit
+
+
+def named(path: str) -> Path:
+    """The file of an argument: standard input for ``-``."""
+    return Path("/dev/stdin" if path == STANDARD_INPUT else path)
 
 
 def check_files(argv: Sequence[str], runner: Callable[..., Any] | None = None) -> str:
@@ -95,8 +103,8 @@ def check_files(argv: Sequence[str], runner: Callable[..., Any] | None = None) -
     model, certificate, limit = arguments(argv)
     names = [path if len(path) <= 300 else "..." + path[-297:] for path in (model, certificate)]
     return verify(
-        *(read_file(Path(p), Place(name), JSON_BYTES) for p, name in zip((model, certificate), names, strict=True)),
-        folder=Path(model).parent,
+        *(read_file(named(p), Place(name), JSON_BYTES) for p, name in zip((model, certificate), names, strict=True)),
+        folder=Path(model).parent if Path(model).is_file() else Path(),  # from a pipe: the working folder
         model_name=names[0],
         certificate_name=names[1],
         limit=limit,

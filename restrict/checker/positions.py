@@ -23,6 +23,8 @@ from .rules import Tree, compiled
 
 MOST = 4096
 POINTS = 1 << 20
+REACH = 1024
+"""A comparison of ``j - i`` with a constant may tell apart at most this many distances to each side."""
 FLAT = (0, 0, 0, 0)
 Point = tuple[int, int, int, int, int]
 Slopes = tuple[int, ...]
@@ -148,8 +150,8 @@ class Analysis:
         if form.line and form.line.i == -form.line.j != 0 == form.line.n:
             scale, constant = form.line.j, form.line.constant
             reach = abs(constant) // abs(scale) + 1
-            if reach > MOST:
-                self.refuse(f"a window of {reach} positions")
+            if reach > REACH:
+                self.refuse(f"a comparison tells {reach} distances j - i apart; the limit is {REACH}")
             return Form(0, 1, FLAT, lambda point: +holds(scale * point[4] + constant), frozenset((4,)), reach)
         return self.common([self.settled(form)], FLAT, lambda point: +holds(form.at(point)))
 

@@ -8,11 +8,11 @@ docs/trusted-base.md.
 
 from __future__ import annotations
 
-import hashlib
 from fractions import Fraction
 from typing import Any
 
 from .account import Place, Task, require, unproved
+from .formats import bound_model
 from .read import Maybe, anything, digest, integer, listing, record, string, thing
 from .soft_model import MAX_N, Model
 from .soft_run import EXP, Run
@@ -36,16 +36,10 @@ CERTIFICATE = {
 
 def verify(task: Task) -> str:
     """The line ``s VERIFIED ...``, if the certificate proves its claim; raises ``Reject`` in every other case."""
-    top, meter = task.top, task.meter
-    fields = record(task.document, CERTIFICATE, top)
+    top, fields = task.top, record(task.document, CERTIFICATE, task.top)
     epsilon, place = fields["epsilon"], top.key("epsilon")
     require(epsilon > 0 and bits(epsilon) <= EPSILON, place, f"expected a positive number of at most {EPSILON} bits")
-    sha256 = hashlib.sha256(task.model).hexdigest()
-    require(sha256 == fields["model"]["sha256"], top.key("model").key("sha256"), "not the SHA-256 of the model file")
-    meter.place = task.model_place
-    model = Model(task.model, fields["n"], task.model_place, meter)
-    named = fields["model"]["name"]
-    require(named == model.name, top.key("model").key("name"), "not the name of the model", named)
+    model: Model = bound_model(task, fields, top, Model)
     place, at = top.key("position"), fields["position"]
     only = {"first": 0, "last": model.n - 1}.get(model.reads, at)
     require(at == only and at < model.n, place, "the model has no output at this position", at)
@@ -60,7 +54,7 @@ def verify(task: Task) -> str:
         unproved(top.key("epsilon"), f"the {fields['quantity']} is bounded by {reached} only")
     free = model.n - len(model.pinned) - len(fields["fixed"])
     claim = f"n={model.n} fixed={len(fields['fixed'])} free={free} {fields['quantity']}<={epsilon}"
-    return f"s VERIFIED {claim} {sha256}"
+    return f"s VERIFIED {claim} {fields['model']['sha256']}"
 
 
 def tokens(model: Model, fixed: list[Any], place: Place) -> list[list[int]]:

@@ -32,17 +32,6 @@ STEPS = 34
 Ends = tuple[int, int]
 
 
-def visible(mask: str, i: int, n: int) -> range:
-    """The keys that the query at ``i`` sees."""
-    return {
-        "none": range(n),
-        "past": range(i + 1),
-        "strict_past": range(i),
-        "future": range(i, n),
-        "strict_future": range(i + 1, n),
-    }[mask]
-
-
 def score(q: Set, k: Set, key_size: int) -> Ends:
     """Bounds on the products of two sets (Lemma S6)."""
     centre = dot(q.centre, k.centre) >> BITS

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from .account import LARGEST, Meter, Place, exhausted, malformed, require, short
+from .account import LARGEST, Meter, Place, Task, exhausted, malformed, require, short
+from .formats import MASKS
 from .read import Maybe, integer, integers, listing, matching, read_json, record, string, thing
 from .rules import Tree
 from .soft_sets import Matrix, Vector, entry
@@ -62,7 +63,7 @@ LAYER = {
     "activation": Maybe(("relu", "gelu", "gelu_tanh")),
 }
 HEAD = {
-    "mask": Maybe(("none", "past", "strict_past", "future", "strict_future")),
+    "mask": Maybe(MASKS),
     "scale": Maybe(string),
     "score": Maybe(("dot", "additive")),
     "attention": Maybe(("softmax",)),
@@ -153,9 +154,10 @@ class Weights:
 class Model:
     """A softmax model at length ``n``, read and found well-formed."""
 
-    def __init__(self, content: bytes, n: int, place: Place, meter: Meter) -> None:
-        self.n, self.place, self.meter, self.known = n, place, meter, {"n": n}
-        self.weights = Weights(content, place, meter)
+    def __init__(self, task: Task, n: int) -> None:
+        place, meter = task.model_place, task.meter
+        self.n, self.place, self.meter, meter.place = n, place, meter, place
+        self.weights = Weights(task.model, place, meter)
         fields = record(read_json(self.weights.description, place, meter), MODEL, place)
         self.name: str = fields["name"]
         self.read_symbols(fields)
@@ -253,7 +255,7 @@ class Model:
         fields, inside = record(value, HEAD, place), place.key("scale")
         if fields.get("score", "dot") != "dot":
             exhausted(place.key("score"), "additive scores are outside this check")
-        scale = self.value(self.term(fields.get("scale", "1"), inside, ("n",)), self.known)
+        scale = self.value(self.term(fields.get("scale", "1"), inside, ("n",)), {"n": self.n})
         tensors = self.weights.table(name, HEAD_TENSORS, {"d": self.sizes["d"]})
         return Head(name, fields.get("mask", "none"), scale, tensors)
 

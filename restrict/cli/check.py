@@ -90,15 +90,17 @@ def _verified(
     """The trusted checker's line about a model that may be built in; files are read as the checker reads them."""
     from restrict.certificate.check import trusted_check
     from restrict.checker.account import Place, Reject
+    from restrict.checker.main import named
     from restrict.checker.read import JSON_BYTES, read_file
     from restrict.errors import ModelError, UsageError
+    from restrict.files import is_regular
 
     name = str(certificate)
     name = name if len(name) <= LONGEST_NAME else "..." + name[3 - LONGEST_NAME :]
     try:
-        source = Path(model) if built_in is None else None
-        program = built_in if built_in is not None else read_file(Path(model), Place(model), JSON_BYTES)
-        content = read_file(certificate, Place(name), JSON_BYTES)
+        source = Path(model) if built_in is None and is_regular(model) else None
+        program = built_in if built_in is not None else read_file(named(model), Place(model), JSON_BYTES)
+        content = read_file(named(str(certificate)), Place(name), JSON_BYTES)
     except Reject as reject:
         raise (UsageError if reject.code == 2 else ModelError)(str(reject)) from None
     return trusted_check(program, content, source, name, limit, runner)
@@ -112,13 +114,14 @@ def _fast_bound(model: str, certificate: Path) -> str | None:
     from restrict.certificate.check import check as verify
     from restrict.certificate.lower_bound import FORMAT, read_lower_bound
     from restrict.errors import ModelError, ResourceLimit, UsageError
-    from restrict.files import read_bytes
-    from restrict.model.source import load
+    from restrict.files import is_regular, read_bytes
+    from restrict.model.source import is_there, load
     from restrict.strictjson import Node, parse
 
     # A pipe can be read only once, and is left to the checker.
+    piped = is_there(model) and not is_regular(model)
     with suppress(ModelError, ResourceLimit, UsageError):
-        content = read_bytes(certificate) if certificate.is_file() else b""
+        content = read_bytes(certificate) if is_regular(certificate) and not piped else b""
         if f'"{FORMAT}"'.encode() in content:
             root = Node(parse(content, str(certificate)), "top level")
             if isinstance(root.value, dict) and root.value.get("format") == FORMAT:

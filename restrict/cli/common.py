@@ -214,12 +214,13 @@ def print_verdict(line: str, as_json: bool) -> None:
 
 
 def check_writable(path: Path | None) -> Path | None:
-    """Refuse an output that cannot be written, before the work starts.
+    """Refuse an output that cannot be written, before the work starts, and note it: the command must not read it.
 
     Raises:
-        UsageError: the file cannot be written there.
+        UsageError: the file cannot be written there, or the command has read it.
     """
     from restrict.errors import UsageError
+    from restrict.files import will_write
 
     if path is None:
         return None
@@ -231,6 +232,7 @@ def check_writable(path: Path | None) -> Path | None:
             raise UsageError(f"{path}: cannot write: permission denied, or it is a folder")
     except (OSError, ValueError) as error:  # a name that no file can have
         raise UsageError(f"{path}: cannot write: {getattr(error, 'strerror', None) or error}") from None
+    will_write(path)
     return path
 
 

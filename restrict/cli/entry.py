@@ -28,7 +28,7 @@ def main() -> NoReturn:
         leave(INTERRUPTED, 130)
     except MemoryError as error:
         error.__traceback__ = None
-        leave(b"restrict: out of memory; try a smaller n\n", 5)
+        leave(b"restrict: out of memory; try a smaller n or model\n", 5)
 
 
 def _forget_interrupt() -> None:

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from contextlib import suppress
+from itertools import pairwise
 from typing import NoReturn
 
 import click
@@ -35,6 +36,7 @@ from restrict.cli.tighten import tighten
 from restrict.cli.verify import verify
 from restrict.deadline import OutOfTime
 from restrict.errors import RestrictError
+from restrict.files import one_command
 from restrict.version import __version__
 
 COMMANDS = (
@@ -61,7 +63,9 @@ COMMANDS = (
 )
 COMPLETION = "_RESTRICT_COMPLETE"
 """The variable by which a shell asks for completions (docs/command-line.md)."""
-OUT_OF_MEMORY = "out of resources ({}); try a smaller n"
+OUT_OF_MEMORY = "out of resources ({}); try a smaller n or model"
+TEXTS = ("--input", "--restriction", "--label", "--alphabet", "--pre")
+"""Options whose value is a text of the user, which may be a hyphen."""
 MEMORY_WORDS = (
     "failed to map segment",
     "Cannot allocate memory",
@@ -98,6 +102,8 @@ def _run(words: list[str]) -> int:
     try:
         if COMPLETION in os.environ:
             return _completed(os.environ[COMPLETION])
+        if _standard_inputs(words) > 1:
+            return say("standard input can be read only once, so only one argument can be `-`", 2)
         # Not cli(): click's own main() prints an empty line at Ctrl-C and exits 1 at a closed pipe.
         with cli.make_context("restrict", words) as context:
             cli.invoke(context)
@@ -130,6 +136,11 @@ def _run(words: list[str]) -> int:
         return _bug(error) if error.errno is None else _system(error)
     except Exception as error:
         return _bug(error)
+
+
+def _standard_inputs(words: list[str]) -> int:
+    """How many words name standard input; some options take a text, which may be a hyphen, too."""
+    return sum(word == "-" and before not in TEXTS for before, word in pairwise(["", *words]))
 
 
 def _completed(instruction: str) -> int:
@@ -207,6 +218,7 @@ def cli() -> None:
     MODEL is a model file, a built-in model such as and-of-ors, or a generator such as
     random:layers=2,heads=2,states=4,seed=1 (see `restrict new --list`).
     """
+    click.get_current_context().with_resource(one_command())
 
 
 for _command in COMMANDS:

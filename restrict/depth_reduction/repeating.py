@@ -18,7 +18,8 @@ import numpy as np
 from restrict.abstract.all_positions import AllPositions
 from restrict.arrays import FREE_INPUT, I64
 from restrict.deadline import Deadline
-from restrict.errors import ModelError, NotEstablished
+from restrict.errors import NotEstablished
+from restrict.model.lengths import least_length
 from restrict.model.program import Instance
 from restrict.restriction import Restriction
 from restrict.task import Task
@@ -145,12 +146,9 @@ def periodic(task: Task, *, c: int | None = None, free: int | None = None) -> Re
 
 def _short(instance: Instance, least: int) -> Instance:
     """The program at a length at which a run is cheap, ``least`` or the next that it is defined at."""
-    for n in range(min(instance.n, least), min(instance.n, least + 64)):
-        try:
-            return instance.model.at(n)
-        except ModelError:
-            continue
-    return instance
+    first = min(instance.n, least)
+    n = least_length(instance.model, first, min(instance.n - first, 64)) if first < instance.n else None
+    return instance if n is None else instance.model.at(n)
 
 
 def _starts(rng: np.random.Generator, symbols: int, spare: Fraction, c: int | None) -> Iterator[Pattern]:

@@ -26,6 +26,8 @@ BRANCHES = 256
 """The most branches of a split that is searched for."""
 MOST_LEAVES, QUICK_LEAVES = 4096, 256
 """The most leaves of a tree, and of a tree whose questions are not compared."""
+DEEPEST = 256
+"""Questions on the way to a leaf, at most: each is a call on Python's stack."""
 COMPARED, OTHERS = 12, 0.3
 """How many positions, of those that leave most open, are compared by their cases to choose a question; and the weight
 of the cases other than the worst one. What is left open is measured by the sum of :meth:`Looking.open_tokens`. (The
@@ -132,17 +134,23 @@ class _Growing:
         self.nodes = (LONG_NODES if self.compares else quick) * (1 if shared.compiled is None else FASTER)
         self.scores = shared.scores + (NEVER_SCORES if self.compares else QUICK_SCORES)
         self.label: str | None = None
+        self.due, self.known = 1, -1
 
     def grow(self, fixed: dict[int, int]) -> Case | None:
         """The tree below a partial input."""
         self.task.deadline.check()
+        self.known = len(fixed) if self.known < 0 else self.known
         labels = self._labels(fixed)
         if len(labels) == 1:
             (label,) = labels
             self.label = label if self.label is None else self.label
             self.leaves -= 1
+            self.due -= 1
             return Leaf(self.shared.cone()) if label == self.label and self.leaves >= 0 else None
-        if (self.label is not None and self.label not in labels) or self._spent() or self.leaves <= 0:
+        # Every branch that is due has a leaf at least, so a tree cannot be deeper than it may have leaves.
+        self.due += len(self.symbols) - 1
+        deep = self.due > self.leaves or len(fixed) > self.known + DEEPEST
+        if (self.label is not None and self.label not in labels) or self._spent() or deep:
             return None
         asked = self._question(fixed)
         children: list[Case] = []

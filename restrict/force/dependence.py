@@ -53,9 +53,10 @@ class DependenceState(OnDemandState):
         self.most, self._last = most, self.work + self.limit
         try:
             labels = {self.instance.label(v) for v in self.values(*self.target)}
-            return NOTHING if len(labels) == 1 else self.depends(*self.target)
+            found = NOTHING if len(labels) == 1 else self.depends(*self.target)
         except OutOfBudget:
             return None
+        return found if found is not None and len(found) <= most else None
 
     def cone(self) -> Cone:
         """The nodes of the last look that say more than nodes that are not examined: the cone of its certificate."""

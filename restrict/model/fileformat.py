@@ -11,7 +11,7 @@ import numpy as np
 
 from restrict.arrays import I64
 from restrict.errors import ModelError, UsageError, quote
-from restrict.files import read_bytes, write_bytes
+from restrict.files import STANDARD_INPUT, is_regular, read_bytes, write_bytes
 from restrict.model.program import Head, Map, Model, Output, Size, Variable
 from restrict.model.rules import Dot, Formula, Rule, Table
 from restrict.model.validate import has_control
@@ -25,7 +25,8 @@ def load(path: str | Path) -> Model:
     """Read a model file.
 
     Args:
-        path: the file; its tensor files lie beside it.
+        path: the file; its tensor files lie beside it. Those of a pipe, or of ``-`` (standard input), lie in the
+            working folder.
 
     Returns:
         The model, with its path, its bytes and their SHA-256.
@@ -35,8 +36,10 @@ def load(path: str | Path) -> Model:
         ModelError: (file: place: reason) where it breaks a rule.
         ResourceLimit: a file of more than 64 MiB.
     """
-    path = Path(path)
-    return loads(read_bytes(path), str(path), path.parent, path)
+    path, content = Path(path), read_bytes(Path(path))
+    if not is_regular(path):
+        return loads(content, "standard input" if str(path) == STANDARD_INPUT else str(path), Path())
+    return loads(content, str(path), path.parent, path)
 
 
 def loads(content: bytes, source: str = "model", folder: Path | None = None, path: Path | None = None) -> Model:
@@ -188,7 +191,7 @@ class _Tensors:
         if file not in self.digests:
             node.fail(f"{quote(file)} is not listed under 'files' with its SHA-256")
         if file not in self.loaded:
-            content = read_bytes(self.folder / file)
+            content = read_bytes(self.folder / file, regular=True)
             if hashlib.sha256(content).hexdigest() != self.digests[file]:
                 node.fail(f"the SHA-256 of {quote(file)} is not the one under 'files'")
             try:

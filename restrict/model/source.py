@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from restrict.errors import UsageError, did_you_mean, near_files, quote
+from restrict.files import STANDARD_INPUT
 from restrict.model.examples.builtin import BUILTINS
 from restrict.model.examples.hard import HARD
 from restrict.model.examples.random import random_model
@@ -34,7 +35,7 @@ def load(source: str | Path) -> Model:
     """The model in a file, or made by a generator: ``NAME`` or ``NAME:option=integer,...``.
 
     Args:
-        source: a file's path, or the text of a generator.
+        source: a file's path (``-``: standard input), or the text of a generator.
 
     Returns:
         The model, with the bytes of its file.
@@ -80,16 +81,16 @@ def _near(text: str, name: str) -> str:
 
 
 def is_there(text: str) -> bool:
-    """Whether there is a file of this name; a name that no file can have is not there.
+    """Whether there is a file or a pipe of this name; a name that no file can have is not there.
 
     Args:
-        text: a path.
+        text: a path, or ``-`` for standard input, which is always there.
 
     Returns:
         The answer; ``False`` for a folder.
     """
     try:
-        return Path(text).is_file()
+        return text == STANDARD_INPUT or (Path(text).exists() and not Path(text).is_dir())
     except (OSError, ValueError):
         return False
 

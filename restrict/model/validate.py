@@ -15,6 +15,7 @@ from restrict.model.expr import Interval, bind
 from restrict.model.expr_parser import RESERVED
 from restrict.model.graph import cycle, program_graph
 from restrict.model.interval import interval
+from restrict.model.lengths import holds
 from restrict.model.rules import Dot, Formula, Rule, Table, evaluate, expression
 from restrict.model.variables import (
     BUILT_IN,
@@ -234,14 +235,8 @@ NEAR = 3000
 def _near_lengths(when: Formula, n: int, least: int) -> str:
     """The nearest lengths at which a condition holds, for a message; nothing where none is near."""
 
-    def holds(length: int) -> bool:
-        try:
-            return _located_length(when, length, "when") != 0
-        except ModelError:
-            return False
-
-    below = next(filter(holds, range(n - 1, max(least, n - NEAR) - 1, -1)), None)
-    above = next(filter(holds, range(max(n + 1, least), min(MAX_N, n + NEAR) + 1)), None)
+    below = next((m for m in range(n - 1, max(least, n - NEAR) - 1, -1) if holds(when, m)), None)
+    above = next((m for m in range(max(n + 1, least), min(MAX_N, n + NEAR) + 1) if holds(when, m)), None)
     near = " and ".join(str(length) for length in (below, above) if length is not None)
     return f"; it is at n = {near}" if near else ""
 

@@ -280,7 +280,8 @@ class BoxSearch:
             word.tokens.update(held)
             if accepts(self._labels(word)):
                 read = word.read_tokens((self.output, self.position))
-                yield {p: tuple(word.tokens[p]) for p in sorted(read - self.pinned)}
+                # Of an alphabet of one symbol nothing is drawn, and nothing needs to be held.
+                yield {p: tuple(word.tokens[p]) for p in sorted(read - self.pinned) if p in word.tokens}
                 left -= 1
                 if left == 0:
                     return

@@ -301,7 +301,10 @@ class _Search:
     def _certificate(self, boxes: Iterable[FoundBox]) -> LowerBound:
         model = self.instance.model
         labels = {label: level + 1 for label, level in self.proved.items() if label is not None}
-        others = self.proved.get(None)
+        others, boxes = self.proved.get(None), list(boxes)
+        if any(label not in labels for box in boxes for label in box.labels):
+            others = None  # it would speak of a label that is forced by no position at all
+        boxes = boxes if labels or others else []
         return LowerBound(
             model.name,
             model.digest,

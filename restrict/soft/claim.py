@@ -8,6 +8,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
+from restrict.checker.account import Place, Reject
+from restrict.checker.soft import EPSILON
+from restrict.checker.soft_terms import bits, quotient
 from restrict.errors import UsageError, quote
 from restrict.files import write_bytes
 from restrict.strictjson import Node, one_line_lists, read_document
@@ -63,16 +66,16 @@ def _text(x: Fraction) -> str:
 
 
 def read_epsilon(text: str) -> Fraction:
-    """A positive rational such as ``0.01``, ``1e-6`` or ``1/100``.
+    """A positive rational such as ``0.01``, ``1e-6`` or ``1/100``, by the checker's grammar.
 
     Raises:
         UsageError: not a positive number of moderate size.
     """
     try:
-        value = Fraction(text.strip())
-    except (ValueError, ZeroDivisionError):
-        raise UsageError(f"epsilon {quote(text)} is not a number such as 0.01 or 1/100") from None
-    if value <= 0 or max(value.numerator.bit_length(), value.denominator.bit_length()) > 200:
+        value = quotient(text, Place("epsilon"))
+    except Reject:
+        raise UsageError(f"epsilon {quote(text)} is not a number such as 0.01, 1e-6 or 1/100") from None
+    if value <= 0 or bits(value) > EPSILON:
         raise UsageError(f"epsilon {quote(text)} must be positive and of moderate size")
     return value
 

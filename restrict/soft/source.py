@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from restrict.errors import ModelError, UsageError, did_you_mean, near_files, quote
-from restrict.files import read_bytes
+from restrict.files import STANDARD_INPUT, read_bytes
 from restrict.soft.format import is_soft, loads
 from restrict.soft.known import first, parity, random
 from restrict.soft.model import SoftModel
@@ -67,6 +67,6 @@ def _options(name: str, rest: str) -> dict[str, int]:
 def is_there(text: str) -> bool:
     """Whether what a person types is the path of a file."""
     try:
-        return Path(text).is_file()
+        return text == STANDARD_INPUT or (Path(text).exists() and not Path(text).is_dir())
     except (OSError, ValueError):
         return False

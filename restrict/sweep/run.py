@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from restrict.errors import NotEstablished, RestrictError, UsageError
+from restrict.files import read_bytes
 from restrict.sweep.cluster import cluster_map
 from restrict.sweep.items import Item, Outcome, Row, lost, warm_up, work
 from restrict.sweep.local import Lost, local_map
@@ -88,8 +89,8 @@ class Digests(dict[str, str | None]):
 
     def __missing__(self, path: str) -> str | None:
         try:
-            found = hashlib.sha256(Path(path).read_bytes()).hexdigest()
-        except OSError:
+            found = hashlib.sha256(read_bytes(Path(path))).hexdigest()
+        except RestrictError:
             found = None
         self[path] = found
         return found

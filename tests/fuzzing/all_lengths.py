@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from numpy.random import Generator
 
@@ -21,7 +22,7 @@ from tests.length_claims import Subject
 LARGEST = 6_000
 """Bytes of an original."""
 STEPS = 100_000
-MAKERS = {
+MAKERS: dict[str, list[Any]] = {
     "recognises": [length_claims.recognises_claim],
     "differs": [length_claims.differs_claim, length_claims.other_language_claim],
     "forces": [length_claims.forcing_claim],

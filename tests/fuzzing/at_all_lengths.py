@@ -43,7 +43,7 @@ Tries = Iterator[bool | None]
 
 def scope(found: Meaning, first: int, most: int = FARTHEST) -> Iterator[tuple[int, list[Word]]]:
     """The lengths that are tried, from `first` to `most`, at which the model is defined, with their words."""
-    for t in found.lengths():
+    for t in found.lengths:
         n = t + found.markers
         if max(first, 1) <= n <= most and found.defined(n):
             yield n, found.sampled(t)
@@ -112,8 +112,9 @@ def forcing(found: Meaning, claim: Document) -> Tries:
     yield first >= ends
     for n in range(first, min(first + TRIED, FARTHEST)):
         if n >= ends and found.defined(n):
-            cells = pattern(claim, n - found.markers)
-            for word in fillings(found, cells):
+            words = list(fillings(found, pattern(claim, n - found.markers)))
+            found.learn(words)
+            for word in words:
                 yield found.last(word) == claim["label"]
 
 
@@ -141,7 +142,7 @@ def fillings(found: Meaning, cells: list[str]) -> Iterator[Word]:
 def cost(found: Meaning, claim: Document) -> Tries:
     """The least number of fixed symbols, by all restrictions of short words."""
     size = len(found.alphabet)
-    for t in found.lengths():
+    for t in found.lengths:
         n = t + found.markers
         if n < 1 or t > 9 or (size + 1) ** t > CELLS or not found.defined(n):
             continue
@@ -162,7 +163,7 @@ def claimed_cost(claim: Document, t: int) -> int:
 
 def lengths(found: Meaning, claim: Document) -> Tries:
     """The lengths with a wrong word, where all words are tried."""
-    for t in found.lengths():
+    for t in found.lengths:
         n = t + found.markers
         if n >= 1 and found.words(t) is not None and found.defined(n):
             wrong = any(found.last(word) != other_label(found, claim, word, n - 1) for word in found.sampled(t))

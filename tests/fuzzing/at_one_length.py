@@ -6,6 +6,7 @@ import json
 import tempfile
 from collections import Counter
 from collections.abc import Callable
+from functools import lru_cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -22,12 +23,16 @@ RESTRICTIONS = 1_500
 
 def subject(trial: Trial) -> Meaning:
     """The model's meaning, its tensor files read."""
-    if not trial.files:
-        return meaning(trial.model)
+    return with_files(trial.model, trial.files) if trial.files else meaning(trial.model)
+
+
+@lru_cache(256)
+def with_files(model: bytes, files: tuple[tuple[str, bytes], ...]) -> Meaning:
+    """The meaning of a model with tensor files."""
     with tempfile.TemporaryDirectory() as folder:
-        for name, content in trial.files:
+        for name, content in files:
             (Path(folder) / name).write_bytes(content)
-        return Meaning(naive.inline(json.loads(trial.model), Path(folder)))
+        return Meaning(naive.inline(json.loads(model), Path(folder)))
 
 
 def judged(trial: Trial, truth: Callable[[Meaning, Document], bool | None]) -> Verdict:
@@ -130,12 +135,12 @@ def errors(found: Meaning, inputs: list[Word], where: int, language: Document, i
 
 def member(language: Document, word: list[str]) -> bool:
     """Whether a word is in a language of docs/format.md, by its definition."""
-    numbers = [language["alphabet"].index(a) for a in word]
+    numbers: list[int] = [language["alphabet"].index(a) for a in word]
     if "transitions" in language:
         state = language["start"]
         for a in numbers:
             state = language["transitions"][state][a]
-        return state in language["accept"]
+        return bool(state in language["accept"])
     name, n, ones = language["name"], len(numbers), sum(a == 1 for a in numbers)
     if name == "parity":
         return ones % 2 == 1
@@ -146,7 +151,7 @@ def member(language: Document, word: list[str]) -> bool:
     if name == "palindromes":
         return numbers == numbers[::-1]
     if name == "dyck":
-        return nested(numbers, language.get("depth", n))
+        return nested(numbers, int(language.get("depth", n)))
     kinds = range(len(language["alphabet"]) // 2)
     return all(nested([a for a in numbers if a // 2 == kind], n) for kind in kinds)
 

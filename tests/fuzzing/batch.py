@@ -15,7 +15,7 @@ import numpy as np
 from tests import naive
 
 Values = dict[str, Any]
-ENTRIES = 20_000
+ENTRIES = 30_000
 """A table has at most so many entries."""
 
 

@@ -11,7 +11,7 @@ import ast
 import json
 import random
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import product
 from typing import Any
 from zlib import crc32
@@ -144,12 +144,16 @@ class Meaning:
 
     def fill(self, t: int) -> None:
         """All words of a length at once, where they are tried."""
-        if t in self.filled or t not in self.lengths():
+        if t in self.filled or t not in self.lengths:
             return
         self.filled.add(t)
-        words = self.sampled(t)
-        found = batch_values(self.instance(t + self.markers), words)
-        for word, row in zip(words, found or [], strict=False):
+        self.learn(self.sampled(t))
+
+    def learn(self, words: Sequence[Word]) -> None:
+        """Evaluate words of one length at once, where that can be done."""
+        new = [word for word in words if word not in self.labelled]
+        found = batch_values(self.instance(len(new[0]) + self.markers), new) if new else []
+        for word, row in zip(new, found or [], strict=False):
             self.values_of[word] = row
             self.labelled[word] = [str(naive.label(self.model, value)) for value in row]
 
@@ -175,6 +179,7 @@ class Meaning:
         rng, size = random.Random(crc32(json.dumps([self.model["variables"], t]).encode())), len(self.alphabet)
         return [tuple(rng.randrange(size) for _ in range(t)) for _ in range(SAMPLES)]
 
+    @cached_property
     def lengths(self) -> list[int]:
         """The numbers of symbols that are tried: those of which all words are, and some more."""
         few = [t for t in range(8) if self.words(t) is not None]
@@ -186,6 +191,9 @@ def scored(score: Any, n: int, slow: Callable[[int, int, int, int], int]) -> Cal
     if not isinstance(score, str):
         return slow
     fast = compiled(score, ("n", "i", "q", "j", "k"))
+    if not naive.names_of(score) & {"i", "j"}:
+        placeless = cache(lambda q, k: fast(n, 0, q, 0, k))
+        return lambda i, q, j, k: placeless(q, k)
     return lambda i, q, j, k: fast(n, i, q, j, k)
 
 

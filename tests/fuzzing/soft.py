@@ -12,7 +12,7 @@ from functools import lru_cache
 from numpy.random import Generator
 
 from tests import soft_mutations
-from tests.fuzzing.changes import bytes_changed, nudge, pick, restructure
+from tests.fuzzing.changes import bytes_changed, nudge, restructure
 from tests.fuzzing.kinds import Kind, Trial, Verdict
 
 KEYS = ("n", "fixed", "position", "quantity")
@@ -27,7 +27,7 @@ def original(rng: Generator) -> Trial:
 def mutant(rng: Generator, pool: Sequence[Trial]) -> Trial:
     """A small change of the model or the claim, by an operator, of the claim's structure, or of its bytes."""
     while True:
-        base, how = pick(rng, pool), rng.random()
+        base, how = pool[int(rng.integers(len(pool)))], rng.random()
         if how < 0.85:
             found = soft_mutations.mutate(rng, base.model, base.proof)
             if found is not None:

@@ -176,7 +176,7 @@ def head_features(head: dict[str, Any]) -> set[str]:
 def text_features(text: str) -> set[str]:
     """The features of an expression."""
     tree = naive.parse(text)
-    numbers = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    numbers = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, int)]
     out = {"large constant"} if max(numbers, default=0) >= 2**32 else set()
     negative = any(isinstance(node, ast.UnaryOp) and operand(node, "map") == "const" for node in ast.walk(tree))
     out |= {"negative constant"} if negative else set()

@@ -181,7 +181,7 @@ def map_table(draft: Draft, args: Sequence[str], size: int, placed: float) -> Mo
     return {"table": uneven(draft, {axis: axis_size(draft, axis) for axis in axes}, 0, size - 1)}
 
 
-def finished(draft: Draft, head: Model, mask: str | None = None) -> None:
+def finished(draft: Draft, head: Model, mask: str | None = None, over: float = 0.1) -> None:
     """Mask, ties, domain and default of a head with its roles and score, and declare it; each may stay unsaid."""
     if mask is not None or draft.chance(0.8):
         head["mask"] = mask or draft.pick(MASKS)
@@ -189,7 +189,7 @@ def finished(draft: Draft, head: Model, mask: str | None = None) -> None:
         head["ties"] = draft.pick(("left", "right"))
     size = draft.domain[head["value"]]
     if draft.chance(0.35):
-        size = wider(draft, size)
+        size = wider(draft, size, over)
         head["domain"] = size.text if isinstance(size, Sized) else size
     if draft.chance(0.6):
         head["default"] = draft.below(size if isinstance(size, int) else size.low)
@@ -197,11 +197,11 @@ def finished(draft: Draft, head: Model, mask: str | None = None) -> None:
     draft.declare(head, size, 1 + max(draft.depth[name] for name in read))
 
 
-def wider(draft: Draft, size: int | Sized) -> int | Sized:
-    """A domain for copies of a value: as large, or larger."""
+def wider(draft: Draft, size: int | Sized, over: float) -> int | Sized:
+    """A domain for copies of a value: as large, or larger; ``over`` is the share of those over ``n``."""
     if isinstance(size, Sized):
         return Sized(f"{size.text} + 1", size.low + 1, size.high + 1)
-    return over_n(draft, size) if draft.chance(0.1) else size + draft.below(2)
+    return over_n(draft, size) if draft.chance(over) else size + draft.below(2)
 
 
 def random_output(draft: Draft, accept_only: bool, every: float, share: float = 0.7) -> Model:

@@ -23,7 +23,7 @@ LEAST, MOST = -(2**63), 2**63 - 1
 OR, AND, NOT, COMPARE, SUM, TERM, UNARY, ATOM = range(1, 9)
 """How strongly the parts of the grammar bind; 0 is ``x if c else y``."""
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
-OPERATORS = ("+", "-", "*", "//", "%", "min", "max", "abs", "isqrt", "neg", *COMPARISONS, "chain")
+OPERATORS: tuple[str, ...] = ("+", "-", "*", "//", "%", "min", "max", "abs", "isqrt", "neg", *COMPARISONS, "chain")
 OPERATORS += ("and", "or", "not", "if", "hash")
 ARITY = {"abs": 1, "isqrt": 1, "neg": 1, "not": 1, "if": 3, "chain": 3}
 LARGE = (MOST, 2**62, 2**32, 10**12 + 39, 65537, 1000)

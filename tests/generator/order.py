@@ -171,7 +171,7 @@ def moving(draft: Draft, names: Mapping[str, Range]) -> Phrase:
     rng, ranges = draft.rng, draft.ranges(["i", "j", "n"])
     i, j, n = (named(name, *ranges[name]) for name in "ijn")
     forms = (j, j, apply(rng, "neg", j), apply(rng, "-", n, j), apply(rng, "-", i, j), apply(rng, "+", j, i))
-    by = draft.pick((*forms, apply(rng, "*", constant(2), j), apply(rng, "-", j, n)))
+    by: Phrase = draft.pick((*forms, apply(rng, "*", constant(2), j), apply(rng, "-", j, n)))
     if draft.chance(0.25):
         step = apply(rng, "*", constant(2 + draft.below(2)), by)
         return apply(rng, "+", step, bounded(rng, values(draft, names), 2))
@@ -214,6 +214,8 @@ def add_map(draft: Draft, name: str, placed: float, near: float, wild: float) ->
     names = [v for v in draft.domain if v != "position"]
     size = 1 if draft.chance(0.04) else 2 + draft.below(3)
     args = list(dict.fromkeys(draft.recent(names) for _ in range(draft.below(4))))
+    if "token" not in args and draft.chance(0.3):
+        args = ["token", *args[:2]]
     place = "i" if draft.chance(0.85) else "n"
     if draft.chance(0.3 * placed) or draft.chance(0.5 * wild):
         args.append("position")
@@ -247,12 +249,12 @@ def add_head(draft: Draft, name: str, placed: float, near: float, wild: float) -
         query = "position"
     if draft.chance(0.05):
         key = "position"
-    if draft.chance(0.2 * wild):
+    if draft.chance(0.1 * wild):
         value = "position"
-    score = order_score(draft, query, key, placed, near, wild)
-    score = score.text if isinstance(score, Phrase) else score
-    head = {"name": name, "kind": "head", "query": query, "key": key, "value": value, "score": score}
-    finished(draft, head, draft.pick(MASKS) if draft.chance(0.9) else None)
+    found = order_score(draft, query, key, placed, near, wild)
+    head: Model = {"name": name, "kind": "head", "query": query, "key": key, "value": value}
+    head["score"] = found.text if isinstance(found, Phrase) else found
+    finished(draft, head, draft.pick(MASKS) if draft.chance(0.9) else None, 0.3 * wild)
 
 
 def order_score(draft: Draft, query: str, key: str, placed: float, near: float, wild: float) -> Phrase | Model:

@@ -65,6 +65,8 @@ def add_map(draft: Draft, name: str) -> None:
     args = [names[int(index)] for index in draft.rng.permutation(len(names))[: draft.below(4)]]
     if names[-1] not in args and draft.chance(0.5):
         args = [*args[:2], names[-1]]
+    if "token" not in args and draft.chance(0.4):
+        args = ["token", *args[:2]]
     size = 1 if draft.chance(0.06) else 2 + draft.below(3)
     depth = max([draft.depth[a] for a in args], default=0)
     variable: Model = {"name": name, "kind": "map", "args": args}
@@ -108,6 +110,8 @@ def add_head(draft: Draft, name: str) -> None:
     """A head; query, key and value are often one variable."""
     names = [v for v in draft.domain if draft.depth[v] < 3]
     query, key, value = draft.pick(names), draft.recent(names), draft.recent(names)
+    # What reads tokens depends on the word; most of the rest is the same for all words.
+    key, value = ("token" if draft.chance(0.25) else name for name in (key, value))
     if draft.chance(0.3):
         value = key
     if draft.chance(0.3):

@@ -1,0 +1,74 @@
+"""At which lengths a model is defined: ``when`` holds, and no rule overflows, divides by 0 or leaves a domain.
+
+The condition ``when`` is looked at first, since that is cheap; an instance is made only where it holds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from restrict.errors import ModelError
+from restrict.model.rules import Formula
+from restrict.model.variables import at_length
+
+if TYPE_CHECKING:
+    from restrict.model.program import Model
+
+SEARCHED = 4096
+"""How many lengths are tried: rules of the all-lengths part tell at most so many classes of n apart, so one that is
+defined at none of so many lengths in a row is defined at no later one, either."""
+
+
+def holds(when: object, n: int) -> bool:
+    """Whether a condition holds at a length.
+
+    Args:
+        when: the model's condition, parsed; anything else is no condition and holds everywhere.
+        n: the length.
+
+    Returns:
+        The answer; ``False`` where the condition itself overflows or divides by 0. Cost linear in the condition.
+    """
+    if not isinstance(when, Formula):
+        return True
+    try:
+        return at_length(when.expr, n) != 0
+    except ModelError:
+        return False
+
+
+def least_length(model: Model, first: int, most: int = SEARCHED) -> int | None:
+    """The least length from ``first`` on at which a model is defined: ``when``, overflow, divisors, domains.
+
+    Args:
+        model: the model.
+        first: the first length to try, markers counted.
+        most: how many lengths are tried, at least 1.
+
+    Returns:
+        The length, in ``first .. first + most - 1``; ``None`` where it is defined at none of these. Cost: one look at
+        ``when`` for each length, and an instance for each at which it holds.
+
+    Raises:
+        ResourceLimit: at some length the values of a map are too many to be checked.
+    """
+    for n in range(max(first, 1, len(model.markers)), first + most):
+        if holds(model.when, n):
+            try:
+                model.at(n)
+            except ModelError:
+                continue
+            return n
+    return None
+
+
+def why_not(model: Model) -> str:
+    """What a message adds where a model is defined at no length: its condition, if it has one.
+
+    Args:
+        model: the model.
+
+    Returns:
+        Words that follow a sentence, or nothing.
+    """
+    return f"; its condition is {model.when.text!r}" if isinstance(model.when, Formula) else ""

@@ -1,0 +1,249 @@
+"""Limits known before the work starts: small models that asked for hours or gigabytes, or met an internal error."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import restrict
+from restrict.all_lengths.automaton import automaton
+from restrict.all_lengths.forms import REACH
+from restrict.cli.main import cli
+from restrict.errors import ResourceLimit, RestrictError, UsageError
+from restrict.force.cases import find_tree
+from restrict.force.looking import Looking
+from restrict.model.lengths import SEARCHED, least_length
+from restrict.model.program import Model
+from restrict.optimum.lower_bound import lower_bound
+from restrict.task import Task
+from tests import naive
+
+ATTACKS = Path(__file__).parent / "corpus" / "attacks"
+SECONDS, MEBIBYTES = 60, 4096
+"""Processor seconds, most of them for the compilation of kernels, and address space."""
+R6_WORD = "".join("01"[b] for b in np.random.default_rng(1).integers(2, size=4000))
+CASES = {
+    ("automaton", "E1_dead_name"): (0, "states"),
+    ("automaton", "R3_window"): (3, f"(j == (i - 9000))' tells 9001 distances j - i apart; the limit is {REACH}"),
+    ("automaton", "G2_reach"): (3, f"10000000001 distances j - i apart; the limit is {REACH}"),
+    ("certify", "G2_reach", "--all-lengths"): (3, "distances j - i apart"),
+    ("compile", "G2_reach", "--to", "ltl"): (3, "distances j - i apart"),
+    ("verify", "G2_reach", "--language", "regex:a*b*"): (3, "distances j - i apart"),
+    ("certify", "G3_when", "--all-lengths"): (0, f"none of 2 .. {SEARCHED + 1}; its condition is 'n == 1'"),
+    ("lower-bound", "E2_lower_bound", "-n", "5"): (0, "at least 0 positions"),
+    ("explain", "R6", "--input", R6_WORD): (0, "minimum (exact)"),
+}
+
+
+def run(*words: str, standard_input: bytes = b"") -> tuple[int, str, str]:
+    """The command line in a process of its own, with limits."""
+
+    def limits() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+        resource.setrlimit(resource.RLIMIT_AS, (MEBIBYTES << 20, MEBIBYTES << 20))
+
+    command = [sys.executable, "-m", "restrict", *words]
+    done = subprocess.run(command, capture_output=True, check=False, preexec_fn=limits, input=standard_input)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: " ".join(case)[:40])
+def test_an_attack_gets_its_answer(case: tuple[str, ...]) -> None:
+    code, said = CASES[case]
+    found, out, err = run(case[0], str(ATTACKS / f"{case[1]}.m.json"), *case[2:])
+    assert (found, err.count("\n")) == (code, int(code != 0)), err
+    assert said in (err if code else " ".join(out.split()))
+
+
+# ---------------------------------------------------------------- positions
+
+
+def model_with(**fields: object) -> Model:
+    """A model of one variable ``o`` over two symbols."""
+    variable = {"name": "o", **fields}
+    document = {"format": "restrict-model/1", "name": "m", "alphabet": ["a", "b"], "variables": [variable]}
+    output = {"variable": "o", "position": "last"}
+    return restrict.model.fileformat.loads(json.dumps({**document, "output": output}).encode())
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["i < 1000000000000", "i % 1000000000 < 5", "n % 999983 == i % 65536", "(i % 61 + i % 67 + i % 71) % 2",
+     "i % 4000 < 5", "n - i < 4000", "i * 1000000 // 1000003 % 2"],
+)  # fmt: skip
+def test_many_classes_of_positions_are_refused_before_they_are_made(text: str) -> None:
+    with pytest.raises(RestrictError, match=r"told apart|tells positions apart|classes of positions"):
+        automaton(model_with(kind="map", args=["position"], map=text, domain=2))
+
+
+@pytest.mark.parametrize("text", ["i % 60 == j % 60", "(j - i < 50) * (i % 300)"])
+def test_a_large_score_is_refused_before_it_is_tabulated(text: str) -> None:
+    with pytest.raises(ResourceLimit, match=r"variable 'o': its score has \d+ combinations .* the limit is"):
+        automaton(model_with(kind="head", value="token", score=text))
+
+
+@pytest.mark.parametrize("reach", [REACH, REACH + 1])
+def test_the_reach_is_told_apart_up_to_its_limit(reach: int) -> None:
+    """``j - i < c`` needs ``c + 1`` distances."""
+    head = model_with(kind="head", value="token", score=f"j - i < {reach - 1}", mask="strict_past")
+    one = Model("m", ("a",), head.variables, head.output)
+    if reach <= REACH:
+        assert automaton(one).moore.states >= 1
+    else:
+        with pytest.raises(restrict.NotEstablished, match=f"tells {reach} distances"):
+            automaton(one)
+
+
+@pytest.mark.parametrize("score", ["j if 0 else k", "k if 1 else j * i", "(k if 1 else n) + 0"])
+def test_a_dead_branch_may_name_what_nothing_gives(score: str) -> None:
+    model = model_with(kind="head", key="token", value="token", score=score)
+    found, reference = automaton(model).moore, naive.load(json.loads(model.content or b""))
+    for n in range(1, 6):
+        for word in itertools.product("ab", repeat=n):
+            state = 0
+            for symbol in word:
+                state = int(found.delta[state, found.alphabet.index(symbol)])
+            assert found.labels[int(found.label[state])] == str(naive.output(reference, word))
+
+
+# ---------------------------------------------------------------- lengths
+
+
+@pytest.mark.parametrize(
+    ("when", "text", "first", "expected"),
+    [
+        ("n == 1", "0", 1, 1),
+        ("n == 1", "0", 2, None),
+        ("n % 100 == 99", "0", 3, 99),
+        ("n // (n - 7) > 0", "0", 7, 8),  # the condition itself is not defined at 7
+        ("1", "i * 2000000000000000000 % 2", 4, 4),
+        ("1", "i * 2000000000000000000 % 2", 7, None),  # overflow from here on
+        ("1", "i % 2 // (n - n // 5 * 5)", 5, 6),
+    ],
+)
+def test_the_least_length_at_which_a_model_is_defined(when: str, text: str, first: int, expected: int | None) -> None:
+    model = model_with(kind="map", args=["position"], map=text, domain=2)
+    model = Model("m", model.alphabet, model.variables, model.output, when=when)
+    assert least_length(model, first, 300) == expected
+    assert least_length(model, first, 0 if expected is None else expected - first) is None
+
+
+# ---------------------------------------------------------------- alphabets of one symbol, outputs of one value
+
+
+@pytest.mark.parametrize("alphabet", [["a"], ["a", "b"]])
+def test_the_lower_bound_of_a_constant_output_with_many_labels(alphabet: list[str]) -> None:
+    variable = {"name": "o", "kind": "map", "args": ["token"], "map": "token * 0 + 3", "domain": 70}
+    document = {"format": "restrict-model/1", "name": "m", "alphabet": alphabet, "variables": [variable]}
+    output = {"variable": "o", "position": "last"}
+    model = restrict.model.fileformat.loads(json.dumps({**document, "output": output}).encode())
+    found = lower_bound(model, 4)
+    assert (found.at_least, found.upper, found.stopped) == (0, 0, "optimal")
+    assert not found.bound.labels
+    assert found.bound.others is None
+
+
+# ---------------------------------------------------------------- a tree of cases is not deeper than it has leaves
+
+
+def test_a_tree_of_cases_without_kernels_ends() -> None:
+    """Its questions were asked position by position, as deep as the word is long: more than Python's stack holds."""
+    model = restrict.load(ATTACKS / "R6.m.json")
+    task = Task.of(model, 4000)
+    looking = Looking(task.instance, 3999)
+    looking.compiled = None
+    assert find_tree(task, {1: 0}, shared=looking) is None
+
+
+# ---------------------------------------------------------------- files
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    assert CliRunner().invoke(cli, ["new", "induction-head", "-o", str(tmp_path / "m.json")]).exit_code == 0
+    return tmp_path / "m.json"
+
+
+OVERWRITING = [
+    "certify M -n 6 -o M",
+    "certify M --all-lengths -o M",
+    "lower-bound M -n 4 -o M",
+    "explain M --input 0101 -o M",
+    "refute M -L parity -n 4 -o M",
+    "refute M -L cfg:G -n 4 -o G",
+    "verify M --language parity -o M",
+    "verify M --equals M -o M",
+    "automaton M -o M",
+    "automaton M --dot M",
+    "automaton M --figure M",
+    "compile M --to ltl -o M",
+    "report C -o C",
+    "report C --model M -o M",
+    "simulate M -n 4 -o M",
+    "import b-rasp M -o M",
+    "sweep T -o L",
+    "soft write S -o S",
+    "soft import torch S --heads 1 --alphabet 01 -o S",
+]
+
+
+@pytest.mark.parametrize("line", OVERWRITING)
+def test_no_command_replaces_what_it_reads(line: str, small: Path) -> None:
+    certificate = small.with_name("c.json")
+    assert CliRunner().invoke(cli, ["certify", str(small), "-n", "4", "-o", str(certificate)]).exit_code == 0
+    table, link, soft = (small.with_name(name) for name in ("t.toml", "t.jsonl", "s.safetensors"))
+    table.write_text("[[grid]]\nmodel = 'induction-head'\nn = [4]\n")
+    grammar = small.with_name("g.txt")
+    grammar.write_text("S -> a S | b")
+    link.hardlink_to(table)
+    assert CliRunner().invoke(cli, ["soft", "write", "parity", "-o", str(soft)]).exit_code == 0
+    names = {"M": small, "C": certificate, "T": table, "L": link, "S": soft, "G": grammar}
+    before = {path: path.read_bytes() for path in names.values()}
+    names["cfg:G"] = Path(f"cfg:{grammar}")
+    words = [str(names.get(word, word)) for word in line.split()]
+    done = CliRunner().invoke(cli, words)
+    assert isinstance(done.exception, UsageError)
+    assert "would replace a file that the command reads" in str(done.exception)
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_the_refusal_is_one_line(small: Path) -> None:
+    code, out, err = run("certify", str(small), "-n", "6", "-o", str(small))
+    assert (code, out) == (2, "")
+    assert err.startswith(f"restrict: {small}: this would replace a file that the command reads; write")
+    assert err.count("\n") == 1
+
+
+def test_a_model_and_a_certificate_are_read_from_standard_input(small: Path, tmp_path: Path) -> None:
+    model, certificate = small.read_bytes(), tmp_path / "c.json"
+    assert run("certify", "-", "-n", "6", "-o", str(certificate), standard_input=model)[0] == 0
+    for words, given in (
+        (("-", str(certificate)), model),
+        ((str(small), "-"), certificate.read_bytes()),
+        (("-", str(certificate), "--json"), model),
+        (("-", str(certificate), "--fast"), model),
+    ):
+        code, out, err = run("check", *words, standard_input=given)
+        assert (code, err) == (0, "")
+        assert "s VERIFIED n=6" in out
+    code, _, err = run("check", "-", "-", standard_input=model)
+    assert (code, err) == (2, "restrict: standard input can be read only once, so only one argument can be `-`\n")
+
+
+def test_both_files_come_through_pipes(small: Path, tmp_path: Path) -> None:
+    certificate = tmp_path / "c.json"
+    assert CliRunner().invoke(cli, ["certify", str(small), "-n", "6", "-o", str(certificate)]).exit_code == 0
+    folder = Path(restrict.checker.__file__).parent
+    for program in ("-m restrict check", f"-I {folder}"):
+        line = f'{sys.executable} {program} <(cat "{small}") <(cat "{certificate}")'
+        done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.startswith("s VERIFIED n=6")
