@@ -32,16 +32,17 @@ def elaborate(model: str, certificate: Path, output: Path, as_json: bool) -> Non
 
     common.no_model(certificate, f"write `restrict elaborate {certificate} {model}`")
     program_file = output.with_name(output.name + PROGRAM)
-    inputs = [path.resolve() for path in (Path(model), certificate) if path.exists()]
     for path in (output, program_file):
         common.check_writable(path)
+    program, content = load(model), read_bytes(certificate)
+    inputs = [path.resolve() for path in (program.source, certificate) if path is not None]
+    for path in (output, program_file):
         if path.resolve() in inputs:
             raise UsageError(f"{path}: an input would be overwritten; name another file")
-    program = load(model)
     assert program.content is not None
     folder = program.source.parent if program.source else Path()
     found = Elaboration(
-        program.content, read_bytes(certificate), folder=folder, model_name=model, certificate_name=str(certificate)
+        program.content, content, folder=folder, model_name=model, certificate_name=str(certificate)
     ).made
     write_bytes(program_file, found.program)
     write_bytes(output, found.proof)
