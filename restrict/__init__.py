@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from restrict.depth_reduction.stage2 import stage2
     from restrict.depth_reduction.stage3 import stage3
     from restrict.depth_reduction.theorem1 import certify_all
+    from restrict.elaboration.make import Elaborated, elaborate
     from restrict.errors import ModelError, NotEstablished, ResourceLimit, RestrictError, UsageError
     from restrict.importers import Imported, import_brasp, import_transformer_program, import_weights
     from restrict.languages.facts import facts
@@ -90,6 +91,8 @@ _HOME = {
     "tighten": "restrict.optimum.tighten",
     "sensitivity": "restrict.optimum.sensitivity",
     "pareto": "restrict.tradeoff",
+    "Elaborated": "restrict.elaboration.make",
+    "elaborate": "restrict.elaboration.make",
     "ModelError": "restrict.errors",
     "NotEstablished": "restrict.errors",
     "ResourceLimit": "restrict.errors",
@@ -132,6 +135,7 @@ __all__ = [
     "Claim",
     "Counterexample",
     "Dot",
+    "Elaborated",
     "Errors",
     "Head",
     "Immune",
@@ -164,6 +168,7 @@ __all__ = [
     "check",
     "compile_formula",
     "compile_soft",
+    "elaborate",
     "exact",
     "explain",
     "facts",

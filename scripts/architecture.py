@@ -36,6 +36,7 @@ LEVELS: tuple[tuple[str, ...], ...] = (
     ("optimum",),
     ("force",),
     ("cover",),
+    ("elaboration",),
     ("trial",),
     ("certificate",),
     ("abstract",),

@@ -139,6 +139,26 @@ class Row:
             pairs, _ = self._stream(keys, None)
         return pairs[0], pairs[1]
 
+    def scored(self, keys: Values, least: int = MIN64) -> I64:
+        """The pairs at or above the floor with their scores, and none below a score.
+
+        The floor itself is the last of them in the order of pairs. Cost: that of :meth:`candidates`.
+
+        Args:
+            keys: V of the key at all positions; :data:`CONSTANT` where the score mentions no key.
+            least: a 64-bit score; pairs below it are left out.
+
+        Returns:
+            int64, shape (3, m): positions ``j``, ascending, key values ``w``, scores.
+
+        Raises:
+            ResourceLimit: more than 2^40 pairs.
+        """
+        pairs = self._from_kept(keys) if least == MIN64 else None
+        if pairs is None:
+            pairs, _ = self._stream(keys, None, 0 if least == MIN64 else least)
+        return pairs[:, pairs[2] >= least]
+
     def best(self, keys: Values, count: int) -> tuple[I64, I64, bool]:
         """The ``count`` best pairs, best first, and whether these are all.
 

@@ -27,6 +27,8 @@ PROOFS = {
     "restrict-soft-certificate/1": "soft",
 }
 """The module of this package with ``verify(task)`` for each format of a proof."""
+KERNEL = b"restrict-kernel/1"
+"""How a proof for the kernel that only checks begins; the model is then a `restrict-program/1`."""
 OUT_OF_MEMORY = b"restrict.checker: out of memory or stack\n"
 
 
@@ -61,6 +63,9 @@ def verify(
     2 GiB of memory. Source: docs/trusted-base.md.
     """
     top, meter = Place(certificate_name), Meter(limit)
+    if certificate_bytes.startswith(KERNEL):
+        kernel = import_module(".kernel1.proof", __package__)
+        return str(kernel.check(model_bytes, certificate_bytes, (Place(model_name), top), meter).line_of_success())
     document = read_json(certificate_bytes, top, meter)
     proof = document.get("format") if isinstance(document, dict) else None
     name = PROOFS.get(proof if isinstance(proof, str) else "", PROOFS[CERTIFICATE])

@@ -18,6 +18,7 @@ from restrict.cli.certify import certify
 from restrict.cli.check import check
 from restrict.cli.common import on_interrupt, say
 from restrict.cli.compile import compile_command
+from restrict.cli.elaborate import elaborate
 from restrict.cli.examples import SHORT, epilog
 from restrict.cli.explain import explain
 from restrict.cli.import_ import import_
@@ -44,6 +45,7 @@ COMMANDS = (
     certify,
     check,
     compile_command,
+    elaborate,
     explain,
     import_,
     language,

@@ -1,0 +1,85 @@
+"""What a user's file claims, compared with what a proof concludes: a certificate, a refutation, a lower bound.
+
+The user's file is read by the checker's reader; of its hints (cone, cases, split) nothing is used. The proof may have
+been made by anyone: it has to be about the program that this file makes of the model, and to conclude the claim.
+"""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+from typing import Any
+
+from ..account import Place, Task, unproved
+from ..formats import Certificate
+from ..lower_bound import Bound
+from ..read import mask_of, runs_of
+from ..refutation import Refutation
+from .lower import lower
+from .proof import Proof, check
+
+Claim = Certificate | Refutation | Bound
+KINDS: dict[str, Any] = {"restrict-refutation/1": Refutation, "restrict-lower-bound/1": Bound}
+
+
+def read_claim(task: Task) -> Claim:
+    """The user's file, with its model; a certificate where the format is another one, which it then refuses."""
+    kind = KINDS.get(task.document["format"]) if isinstance(task.document, dict) and "format" in task.document else None
+    return kind(task) if kind is not None else Certificate(task, task.document, task.top)
+
+
+def program_of(claim: Claim) -> bytes:
+    """The program that a proof of the claim has to be about."""
+    return lower((claim.certificate if isinstance(claim, Refutation) else claim).model)
+
+
+def established(claim: Claim, program: bytes, proof: bytes) -> str:
+    """The success line of the user's file, if the proof shows what it claims; raises ``Reject`` in every other case."""
+    certificate = claim.certificate if isinstance(claim, Refutation) else claim
+    found = check(program, proof, (Place("program"), Place("proof")), certificate.model.meter)
+    if isinstance(certificate, Bound):
+        same_bound(certificate, found)
+    else:
+        same_certificate(certificate, found)
+    if isinstance(claim, Refutation):
+        return claim.certificate.line(claim.decide())
+    return claim.line()
+
+
+def same_certificate(certificate: Certificate, proof: Proof) -> None:
+    """The restriction is the same, and the proof's claim is no weaker."""
+    found, place, model = proof.found, certificate.top.key("claim"), certificate.model
+    assert found is not None
+    if found.kind not in (("all",) if certificate.position is None else ("claim", "refutes")):
+        unproved(place, "the proof concludes something else")
+    model.meter.charge(certificate.n // 8)
+    fixed = zip(runs_of(certificate.fixed.bounds), certificate.fixed.symbols, strict=True)
+    mine = ((at, {symbol}) for (start, stop), symbol in fixed for at in range(start, stop))
+    theirs = proof.kernel.contexts[found.context].cells()
+    if any(one != other for one, other in zip_longest(mine, theirs)):
+        unproved(certificate.top.key("fixed"), "the proof is about another restriction")
+    if certificate.claimed_free != certificate.free.bit_count():
+        unproved(place.key("free"), "not the number of free positions")
+    if certificate.position is None:
+        if found.c > certificate.c:
+            unproved(place.key("c"), "the proof shows more dependencies")
+        return
+    more = mask_of(proof.kernel.runs[found.where]) & ~certificate.dependencies
+    if found.at != certificate.position or more or not set(found.values) <= set(certificate.values):
+        unproved(place, "the proof shows another position, more values or more dependencies")
+
+
+def same_bound(bound: Bound, proof: Proof) -> None:
+    """Every label that is claimed has a bound in the proof that is no smaller."""
+    found, place = proof.found, bound.top.key("claim")
+    assert found is not None
+    if found.kind != "unforced" or found.at != bound.position:
+        unproved(place, "the proof concludes something else")
+    shown: dict[int, int] = {}
+    for label, least in found.labels:
+        shown[label] = max(least, shown.get(label, 0))
+    for label, least in bound.claims.items():
+        if shown.get(label, 0) < least:
+            unproved(place, f"the proof shows only {shown.get(label, 0)} for the label number {label}")
+    for label in range(proof.program.domains[-1]) if bound.others is not None else ():
+        if label not in bound.claims and shown.get(label, 0) < (bound.others or 0):
+            unproved(place.key("others"), f"the proof does not show it for the label number {label}")

@@ -1,0 +1,315 @@
+"""A program in normal form, `restrict-program/1` (docs/kernel-format.md), and the evaluation of its code.
+
+Code is straight-line: each operation makes the next register. It is evaluated an operation at a time, on numbers or on
+lists of them (a block of positions, a block of pairs), and in levels: ``Code.given`` puts in what is known now, does
+the operations that this determines, and leaves the others. Intervals are computed when a program is read: nothing can
+fail for positions below ``n`` and values in their domains, and no number has more than 193 bits.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice, product, repeat
+from typing import NamedTuple
+
+from ..account import Meter, Place, exhausted, malformed, require
+
+LONGEST = 100_000_000
+"""The greatest length."""
+FILE_BYTES = 64 << 20
+LARGEST = 1 << 192
+COMBINATIONS = 1 << 24
+BLOCK = 2048
+"""Numbers of a list that are worked on at a time."""
+MULTIPLIER, BITS = 0xD6E8FEB86659FD93, (1 << 64) - 1
+PAST, STRICT_PAST, FUTURE, STRICT_FUTURE = 1, 2, 3, 4
+
+Register = int | list[int]
+Span = tuple[int, int]
+Values = frozenset[int] | range
+
+
+# ---------------------------------------------------------------- operations
+
+
+def corners(function: Callable[..., int]) -> Callable[..., Span]:
+    """The interval of what has its extremes at end points of its operands' intervals."""
+
+    def interval(*spans: Span) -> Span:
+        ends = [function(*point) for point in product(*spans)]
+        return min(ends), max(ends)
+
+    return interval
+
+
+def divided(a: Span, b: Span) -> Span:
+    """The interval of a quotient; fails where the divisor might be 0."""
+    if b[0] <= 0 <= b[1]:
+        raise ZeroDivisionError
+    return corners(operator.floordiv)(a, b)
+
+
+def remainder(a: Span, b: Span) -> Span:
+    """The interval of a remainder; fails where the divisor might be 0."""
+    if b[0] <= 0 <= b[1]:
+        raise ZeroDivisionError
+    if b[1] < 0:
+        return b[0] + 1, 0
+    return a if a[0] >= 0 and a[1] < b[0] else (0, b[1] - 1)
+
+
+def flag(*spans: Span) -> Span:
+    """The interval of a truth value."""
+    return 0, 1
+
+
+OPERATIONS: dict[str, tuple[int, Callable[..., int], Callable[..., Span]]] = {
+    "+": (2, operator.add, corners(operator.add)),
+    "-": (2, operator.sub, corners(operator.sub)),
+    "*": (2, operator.mul, corners(operator.mul)),
+    "/": (2, operator.floordiv, divided),
+    "%": (2, operator.mod, remainder),
+    "<": (2, operator.lt, flag),
+    "=": (2, operator.eq, flag),
+    "?": (3, lambda c, a, b: a if c else b, lambda c, a, b: (min(a[0], b[0]), max(a[1], b[1]))),
+    "&": (2, min, corners(min)),
+    "|": (2, max, corners(max)),
+    "r": (1, math.isqrt, corners(math.isqrt)),
+    "h": (1, lambda a: a >> 1, corners(lambda a: a >> 1)),
+    "m": (2, operator.xor, lambda a, b: (0, BITS)),
+}
+"""How many registers an operation reads, its value (of ``m`` see ``mixed``), and its interval."""
+
+
+def each(function: Callable[..., int], *operands: Register) -> Register:
+    """The operation on numbers, or place by place on lists of one length, where a number stands for a list of it."""
+    if not any(isinstance(x, list) for x in operands):
+        return function(*operands)
+    return list(map(function, *(x if isinstance(x, list) else repeat(x) for x in operands)))
+
+
+def mixed(a: Register, b: Register) -> Register:
+    """One round of the hash on 64 bits; modulo 2^64 it does not matter when numbers are cut."""
+    state = a if isinstance(b, int) and b == 0 else each(operator.xor, a, b)
+    if isinstance(state, list):
+        return [(x := v * MULTIPLIER & BITS) ^ x >> 32 for v in state]
+    x = state * MULTIPLIER & BITS
+    return x ^ x >> 32
+
+
+class Step(NamedTuple):
+    """One operation: the register that it makes, and those that it reads."""
+
+    made: int
+    sign: str
+    function: Callable[..., int]
+    reads: tuple[int, ...]
+
+
+class Code(NamedTuple):
+    """What is known of the registers, the steps left, and the register of the result."""
+
+    known: dict[int, Register]
+    rest: Sequence[Step]
+    result: int
+
+    def given(self, values: dict[int, Register]) -> Code:
+        """The code with more registers known, and what follows from them done."""
+        known, rest = {**self.known, **values}, []
+        for step in self.rest:
+            if all(register in known for register in step.reads):
+                operands = [known[register] for register in step.reads]
+                known[step.made] = mixed(*operands) if step.sign == "m" else each(step.function, *operands)
+            else:
+                rest.append(step)
+        return Code(known, rest, self.result)
+
+    def value(self, values: dict[int, Register]) -> Register:
+        """The result, once all registers that it needs are known."""
+        return self.given(values).known[self.result]
+
+    def images(self, sets: Iterable[Values]) -> Iterator[Iterable[int]]:
+        """The values for all combinations of the first registers, block by block."""
+        combinations = product(*sets)
+        while block := list(islice(combinations, BLOCK)):
+            value = self.value({at: list(column) for at, column in enumerate(zip(*block, strict=True))})
+            yield value if isinstance(value, list) else (value,)
+
+    def work(self, places: int) -> int:
+        """Steps of the account for so many places."""
+        return places * (1 + len(self.rest)) // 4
+
+
+# ---------------------------------------------------------------- programs
+
+
+class Map(NamedTuple):
+    """Registers of the code are the position and the arguments."""
+
+    domain: int
+    args: tuple[int, ...]
+    code: Code
+
+
+class Head(NamedTuple):
+    """Registers of the code are ``i q j k``; ``query`` and ``key`` are -1 where the score does not mention them."""
+
+    domain: int
+    query: int
+    key: int
+    value: int
+    mask: int
+    left: int
+    default: int
+    code: Code
+
+
+class Program(NamedTuple):
+    """Variables are numbers: 0 is the token, 1 the position; ``markers`` are tokens that no word decides."""
+
+    n: int
+    symbols: int
+    markers: dict[int, int]
+    output: int
+    domains: list[int]
+    variables: list[Map | Head | None]
+
+    def visible(self, head: Head, i: int) -> tuple[int, int]:
+        """The visible positions as start and stop."""
+        low = {FUTURE: i, STRICT_FUTURE: i + 1}.get(head.mask, 0)
+        return low, {PAST: i + 1, STRICT_PAST: i}.get(head.mask, self.n)
+
+
+# ---------------------------------------------------------------- reading
+
+INTEGERS = re.compile("(?:0|-?[1-9][0-9]{0,19})(?: (?:0|-?[1-9][0-9]{0,19}))*")
+
+
+def lines(data: bytes, place: Place) -> Iterator[tuple[Place, list[str]]]:
+    """The words of every line."""
+    well = len(data) <= FILE_BYTES and data.isascii() and data.endswith(b"\n")
+    require(well, place, "expected at most 64 MiB of ASCII, lines that end with a line feed")
+    for number, line in enumerate(data.decode("ascii")[:-1].split("\n"), 1):
+        yield Place(place.file, f"line {number}"), line.split(" ")
+
+
+def integers(words: Sequence[str], place: Place) -> list[int]:
+    """The integers that these words are."""
+    require(not words or INTEGERS.fullmatch(" ".join(words)) is not None, place, "expected integers")
+    return list(map(int, words))
+
+
+def inside(value: int, least: int, most: int, place: Place, what: str) -> int:
+    """A number in a range; any other is malformed."""
+    require(least <= value <= most, place, f"expected {what} in {least} .. {most}", value)
+    return value
+
+
+class Reader:
+    """Reads a program, line by line."""
+
+    def __init__(self, data: bytes, place: Place, meter: Meter) -> None:
+        meter.hold(len(data) + 80 * data.count(b" "))
+        meter.charge(len(data) // 4)
+        self.meter, self.tensors = meter, list[tuple[list[int], Span]]()
+        read = lines(data, place)
+        self.place, first = next(read)
+        require(first[0] == "restrict-program/1" and len(first) == 6, self.place, "not a restrict-program/1")
+        n, symbols, start, end, output = integers(first[1:], self.place)
+        require({start, end} <= {0, 1}, self.place, "a marker is 0 or 1")
+        inside(n, max(1, start + end), LONGEST, self.place, "a length")
+        inside(symbols, 1, 65536, self.place, "a number of symbols")
+        markers = ({0: symbols} if start else {}) | ({n - 1: symbols + start} if end else {})
+        self.program = Program(n, symbols, markers, output, [symbols + start + end, n], [None, None])
+        for self.place, words in read:
+            self.line(words)
+        last = self.program.variables[-1]
+        require(isinstance(last, Map) and last.args == (output,), self.place, "the last line is no label map")
+
+    def line(self, words: list[str]) -> None:
+        """A tensor, a map or a head."""
+        if words[0] == "tensor" and len(words) > 1 and len(self.program.variables) == 2:
+            table = integers(words[1:], self.place)
+            self.tensors.append((table, (min(table), max(table))))
+            return
+        require(words[0] in ("map", "head"), self.place, "no such line here, or with so few words")
+        made = self.map(words) if words[0] == "map" else self.head(words)
+        self.program.variables.append(made)
+        self.program.domains.append(inside(made.domain, 1, (1 << 63) - 1, self.place, "a domain"))
+
+    def earlier(self, variable: int) -> int:
+        """The domain of an earlier variable."""
+        return self.program.domains[inside(variable, 0, len(self.program.domains) - 1, self.place, "a variable")]
+
+    def map(self, words: list[str]) -> Map:
+        """A map; where its interval leaves the domain, every combination of what it reads is tried."""
+        numbers = integers(words[1:3], self.place)
+        require(len(numbers) == 2, self.place, "expected a domain and a number of arguments")
+        domain, count = numbers
+        args = integers(
+            words[3 : 3 + inside(count, 0, len(words) - 3, self.place, "a number of arguments")], self.place
+        )
+        sizes = [self.program.n, *map(self.earlier, args)]
+        code, (low, high) = self.code(words[3 + count :], sizes)
+        if low < 0 or high >= domain:
+            read = {register for step in code.rest for register in step.reads} | {code.result}
+            sets = [range(size if register in read else 1) for register, size in enumerate(sizes)]
+            if (combinations := math.prod(map(len, sets))) > COMBINATIONS:
+                exhausted(self.place, "more than 2^24 combinations to try for the domain")
+            self.meter.charge(code.work(combinations))
+            fits = all(min(block) >= 0 and max(block) < domain for block in code.images(sets))
+            require(fits, self.place, "a value is outside the domain")
+        return Map(domain, tuple(args), code)
+
+    def head(self, words: list[str]) -> Head:
+        """A head."""
+        numbers = integers(words[1:8], self.place)
+        require(len(numbers) == 7, self.place, "expected seven numbers of a head")
+        domain, query, key, value, mask, left, default = numbers
+        require(domain >= self.earlier(value), self.place, "the domain is smaller than that of the value")
+        inside(mask, 0, 4, self.place, "a mask")
+        inside(left, 0, 1, self.place, "a tie rule")
+        inside(default, 0, domain - 1, self.place, "a default")
+        q, k = (1 if role == -1 else self.earlier(role) for role in (query, key))
+        code, _ = self.code(words[8:], [self.program.n, q, self.program.n, k])
+        return Head(domain, query, key, value, mask, left, default, code)
+
+    def code(self, words: list[str], sizes: list[int]) -> tuple[Code, Span]:
+        """Code over registers of these sizes, and the interval of its result; refuses what is not defined."""
+        spans, known, rest, at = [(0, size - 1) for size in sizes], dict[int, Register](), list[Step](), 0
+        while at < len(words):
+            sign, made = words[at], len(spans)
+            count = OPERATIONS[sign][0] if sign in OPERATIONS else {"c": 1, "t": 2}.get(sign, 0)
+            numbers = integers(words[at + 1 : at + 1 + count], self.place)
+            require(0 < count == len(numbers), self.place, "no such operation, or one without operands")
+            at += 1 + count
+            if sign == "c":
+                known[made] = numbers[0]
+                spans.append((numbers[0], numbers[0]))
+                continue
+            if sign == "t":
+                function, span = self.table(numbers.pop(0))
+            else:
+                function, span = OPERATIONS[sign][1:]
+            reads = tuple(inside(register, 0, made - 1, self.place, "an earlier register") for register in numbers)
+            try:
+                spans.append(span(*(spans[register] for register in reads)))
+            except (ZeroDivisionError, ValueError, IndexError):
+                malformed(self.place, f"an operation {sign} is not defined")
+            require(spans[-1][0] >= -LARGEST and spans[-1][1] <= LARGEST, self.place, "a number may be too large")
+            rest.append(Step(made, sign, function, reads))
+        return Code(known, rest, len(spans) - 1).given({}), spans[-1]
+
+    def table(self, number: int) -> tuple[Callable[..., int], Callable[..., Span]]:
+        """The entries of a tensor, and their interval."""
+        table, entries = self.tensors[inside(number, 0, len(self.tensors) - 1, self.place, "a tensor")]
+
+        def span(at: Span) -> Span:
+            if at[0] < 0 or at[1] >= len(table):
+                raise IndexError
+            return entries
+
+        return table.__getitem__, span

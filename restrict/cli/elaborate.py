@@ -1,0 +1,54 @@
+"""The command `elaborate`. Imported with the command line, so it stays light."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from restrict.cli import common
+from restrict.cli.terminal import echo
+
+PROGRAM = ".program"
+"""The program lies beside the proof, under its name and this ending."""
+
+
+@click.command()
+@common.MODEL
+@click.argument("certificate", type=click.Path(path_type=Path))
+@common.output_option("the proof", required=True)
+@common.JSON
+def elaborate(model: str, certificate: Path, output: Path, as_json: bool) -> None:
+    """Write every step of the proof in CERTIFICATE down, for the kernel that only checks.
+
+    CERTIFICATE is a certificate, a refutation or a lower bound. The program, which is MODEL at its length, is written
+    beside the proof, as PROOF.program. `python -m restrict.checker PROOF.program PROOF` checks the two.
+    """
+    from restrict.elaboration.make import Elaboration
+    from restrict.errors import UsageError
+    from restrict.files import read_bytes, write_bytes
+    from restrict.model.source import load
+
+    common.no_model(certificate, f"write `restrict elaborate {certificate} {model}`")
+    program_file = output.with_name(output.name + PROGRAM)
+    for path in (output, program_file):
+        common.check_writable(path)
+    program, content = load(model), read_bytes(certificate)
+    inputs = [path.resolve() for path in (program.source, certificate) if path is not None]
+    for path in (output, program_file):
+        if path.resolve() in inputs:
+            raise UsageError(f"{path}: an input would be overwritten; name another file")
+    assert program.content is not None
+    folder = program.source.parent if program.source else Path()
+    found = Elaboration(
+        program.content, content, folder=folder, model_name=model, certificate_name=str(certificate)
+    ).made
+    write_bytes(program_file, found.program)
+    write_bytes(output, found.proof)
+    if as_json:
+        sizes = {"program_bytes": len(found.program), "proof_bytes": len(found.proof), "digest": found.digest}
+        click.echo(json.dumps({"program": str(program_file), "proof": str(output), **sizes}))
+        return
+    echo(f"a proof of {len(found.proof)} bytes about a program of {len(found.program)} bytes, not checked yet")
+    echo(f"  written to {output} and {program_file}")

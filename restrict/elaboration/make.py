@@ -1,0 +1,151 @@
+"""A user's certificate, refutation or lower bound with its model, elaborated: the program and the proof."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+from restrict.certificate.certificate import Certificate
+from restrict.certificate.lower_bound import LowerBound
+from restrict.certificate.refutation import Refutation
+from restrict.checker.account import Meter, Place, Reject, Task
+from restrict.checker.formats import Fixed
+from restrict.checker.kernel1.claims import Claim, established, program_of, read_claim
+from restrict.checker.lower_bound import Bound
+from restrict.checker.main import DEFAULT_LIMIT
+from restrict.checker.read import read_json, runs_of
+from restrict.checker.refutation import Refutation as ReadRefutation
+from restrict.elaboration.bound import bound_lines
+from restrict.elaboration.certificate import certificate_lines
+from restrict.elaboration.writer import Writer
+from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError
+from restrict.model.fileformat import loads
+from restrict.model.program import Model
+
+
+class Elaborated(NamedTuple):
+    """The two files: ``program`` is a `restrict-program/1`, ``proof`` a `restrict-kernel/1` about it."""
+
+    program: bytes
+    proof: bytes
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the program, by which the proof names it."""
+        return sha256(self.program).hexdigest()
+
+
+class Elaboration:
+    """A user's file with its model, read by the checker's reader; ``made`` has the two files."""
+
+    def __init__(
+        self, model: bytes, certificate: bytes, *, folder: Path, model_name: str, certificate_name: str,
+        limit: int | None = None,
+    ) -> None:  # fmt: skip
+        with _translated(certificate_name):
+            top, meter = Place(certificate_name), Meter(DEFAULT_LIMIT if limit is None else limit)
+            document = read_json(certificate, top, meter)
+            task = Task(document, top, model, Place(model_name), folder, meter)
+            self.claim: Claim = read_claim(task)
+            certified = self.claim.certificate if isinstance(self.claim, ReadRefutation) else self.claim
+            if not isinstance(certified, Bound):
+                for _ in certified.leaves():
+                    pass  # every case is read before any is elaborated
+            self.name, program = certificate_name, program_of(self.claim)
+            instance = loads(model, model_name, folder).at(certified.n)
+            digest = sha256(program).hexdigest()
+            if isinstance(certified, Bound):
+                writer = bound_lines(certified, instance, digest)
+            else:
+                writer = certificate_lines(certified, instance, digest)
+            if isinstance(self.claim, ReadRefutation):
+                refutation_lines(self.claim, writer)
+            self.made = Elaborated(program, writer.to_bytes())
+
+    def check(self) -> str:
+        """Hand the proof over to the kernel.
+
+        Returns:
+            The line ``s VERIFIED ...`` of the user's file.
+
+        Raises:
+            NotEstablished: the proof does not show the claim.
+            ResourceLimit: more steps or memory than the limit.
+            ModelError: the proof is malformed, which would be a mistake of the elaborator.
+        """
+        with _translated(self.name):
+            return established(self.claim, *self.made)
+
+
+def refutation_lines(refutation: ReadRefutation, writer: Writer) -> None:
+    """The two words and the automaton, where the language is one."""
+    if (automaton := refutation.language.automaton) is None or not automaton.accept:
+        return
+    symbols = len(refutation.model.alphabet)
+    moves = [row[refutation.index[a]] for row in automaton.moves for a in range(symbols)]
+    claim = writer.lines.pop()
+    numbers = [len(automaton.moves), automaton.start, writer.set(automaton.accept), *moves]
+    writer.lines.append("dfa " + " ".join(map(str, numbers)))
+    for key in ("member", "nonmember"):
+        fixed = refutation.model.read_fixed(refutation.fields[key], refutation.top.key(key))
+        writer.lines.append(" ".join(["word", *map(str, counted(fixed))]))
+    writer.lines += [claim, "refutes 0 1 0"]
+
+
+def counted(fixed: Fixed) -> list[int]:
+    """A word as symbols with their counts, no symbol twice in a row."""
+    found: list[int] = []
+    for (start, stop), symbol in zip(runs_of(fixed.bounds), fixed.symbols, strict=True):
+        if found and found[-1] == symbol:
+            found[-2] += stop - start
+        else:
+            found += [stop - start, symbol]
+    return found
+
+
+@contextmanager
+def _translated(name: str) -> Iterator[None]:
+    """The checker's rejections as the package's errors."""
+    try:
+        yield
+    except (MemoryError, RecursionError):
+        raise ResourceLimit(f"{name}: out of memory or stack") from None
+    except Reject as reject:
+        kinds: dict[int, Callable[[str], Exception]] = {
+            2: UsageError,
+            3: NotEstablished,
+            4: ModelError,
+            5: ResourceLimit,
+        }
+        raise kinds[reject.code](str(reject)) from None
+
+
+def elaborate(model: Model, certificate: Certificate | Refutation | LowerBound) -> Elaborated:
+    """Write every step of a certificate's proof down, for the kernel that only checks.
+
+    What comes out is not trusted: the kernel reads both files (docs/kernel.md). Cost: one scan of every row for each
+    case or box that uses it, and one more for each row.
+
+    Args:
+        model: the program; it has to come from a file.
+        certificate: a certificate, a refutation or a lower bound of this model.
+
+    Returns:
+        The bytes of the program and of the proof.
+
+    Raises:
+        NotEstablished: the claim does not follow.
+        ModelError: the certificate is malformed or for another model, or the model has no file.
+        ResourceLimit: a row, an image or a file is too large.
+    """
+    if model.content is None:
+        raise ModelError("model: a model without a file has no digest that a proof could be about; save it first")
+    folder = model.source.parent if model.source else Path()
+    found = Elaboration(
+        model.content, certificate.to_bytes(), folder=folder, model_name=str(model.source or "model"),
+        certificate_name="certificate",
+    )  # fmt: skip
+    return found.made

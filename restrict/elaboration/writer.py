@@ -1,0 +1,165 @@
+"""Writes the lines of a proof, `restrict-kernel/1` (docs/kernel-format.md); sets and runs are written once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from restrict.arrays import I64
+from restrict.elaboration.context import Depends, Statement
+from restrict.elaboration.rows import Rows, listed
+from restrict.model.program import Head, Instance
+
+LABEL = "@label"
+"""The name of the label map, which is the last variable of a program."""
+
+
+class Writer:
+    """The lines of one proof. ``numbers`` are the variables' numbers in the program."""
+
+    def __init__(self, instance: Instance, digest: str) -> None:
+        self.instance = instance
+        self.lines = [f"restrict-kernel/1 {digest}"]
+        names = ["token", "position", *(variable.name for variable in instance.model.variables), LABEL]
+        self.numbers = {name: number for number, name in enumerate(names)}
+        self.rows: dict[tuple[str, int, int], int] = {}
+        self._sets: dict[tuple[int, ...], int] = {}
+        self._runs: dict[tuple[int, ...], int] = {(0, instance.n): 0}
+        self._contexts = 0
+
+    def set(self, values: Iterable[int]) -> int:
+        """The number of a set.
+
+        Args:
+            values: at least one value.
+
+        Returns:
+            Its number; the line is written where it is new.
+        """
+        key = tuple(sorted(values))
+        if key not in self._sets:
+            self._sets[key] = len(self._sets)
+            self.lines.append("set " + " ".join(map(str, key)))
+        return self._sets[key]
+
+    def runs(self, ends: Sequence[int]) -> int:
+        """The number of some runs.
+
+        Args:
+            ends: starts and stops, alternating and increasing.
+
+        Returns:
+            Their number; the line is written where they are new.
+        """
+        key = tuple(ends)
+        if key not in self._runs:
+            self._runs[key] = len(self._runs)
+            self.lines.append(" ".join(["runs", *map(str, key)]))
+        return self._runs[key]
+
+    def depends(self, positions: Depends) -> int:
+        """The number of the runs of some positions.
+
+        Args:
+            positions: positions as bits; ``None``: all of them.
+
+        Returns:
+            The number.
+        """
+        return 0 if positions is None else self.runs(ends_of_mask(positions))
+
+    def write_rows(self, rows: Rows) -> None:
+        """All row lemmas.
+
+        Args:
+            rows: the rows with their bars. Cost: a scan of each.
+        """
+        for (name, i, u), bar in rows.bars.items():
+            head = self.instance.model.by_name[name]
+            assert isinstance(head, Head)
+            places = self.runs(ends_of(listed(self.instance, head, i, u, bar)))
+            self.rows[name, i, u] = len(self.rows)
+            self.lines.append(f"row {self.numbers[name]} {i} {u} {bar[0]} {bar[1]} {places}")
+
+    def box(self, parent: int, cells: Mapping[int, tuple[int, ...]]) -> int:
+        """A context.
+
+        Args:
+            parent: the context that it is made from, or -1.
+            cells: the symbols that are allowed at some positions.
+
+        Returns:
+            Its number.
+        """
+        triples: list[list[int]] = []
+        for at in sorted(cells):
+            number = self.set(cells[at])
+            if triples and triples[-1][1] == at and triples[-1][2] == number:
+                triples[-1][1] = at + 1
+            else:
+                triples.append([at, at + 1, number])
+        words = [str(word) for triple in triples for word in triple]
+        self.lines.append(" ".join(["box", str(parent), *words]))
+        self._contexts += 1
+        return self._contexts - 1
+
+    def statement(self, context: int, said: Statement) -> None:
+        """A fact about a map or a head.
+
+        Args:
+            context: where it holds.
+            said: the fact; the rows of its groups are written already.
+        """
+        values, depends = self.set(said.values), self.depends(said.depends)
+        kind = "map" if said.groups is None else "head"
+        words = [kind, context, self.numbers[said.name], said.i, values, depends]
+        for group in said.groups or ():
+            words += [group.u, self.rows[said.name, said.i, group.u], group.witness, group.least, group.only]
+        self.lines.append(" ".join(map(str, words)))
+
+    def case(self, context: int, said: Statement, position: int, kids: Sequence[int]) -> None:
+        """A fact from those in the cases of a position.
+
+        Args:
+            context: where it holds.
+            said: the fact.
+            position: what was asked.
+            kids: a context for each symbol, in order.
+        """
+        values, depends = self.set(said.values), self.depends(said.depends)
+        words = ["case", context, self.numbers[said.name], said.i, position, values, depends, *kids]
+        self.lines.append(" ".join(map(str, words)))
+
+    def to_bytes(self) -> bytes:
+        """The bytes of the file."""
+        return ("\n".join(self.lines) + "\n").encode("ascii")
+
+
+def ends_of(positions: I64) -> list[int]:
+    """Starts and stops of the runs of some positions.
+
+    Args:
+        positions: int64, ascending.
+
+    Returns:
+        The ends, alternating.
+    """
+    if not len(positions):
+        return []
+    breaks = np.flatnonzero(np.diff(positions) > 1)
+    starts, stops = positions[np.r_[0, breaks + 1]], positions[np.r_[breaks, len(positions) - 1]] + 1
+    return [int(end) for end in np.column_stack((starts, stops)).ravel()]
+
+
+def ends_of_mask(mask: int) -> list[int]:
+    """Starts and stops of the runs of some positions.
+
+    Args:
+        mask: the positions as bits.
+
+    Returns:
+        The ends, alternating.
+    """
+    raw = np.frombuffer(mask.to_bytes((mask.bit_length() + 7) // 8, "little"), dtype=np.uint8)
+    return ends_of(np.flatnonzero(np.unpackbits(raw, bitorder="little")))

@@ -1,0 +1,170 @@
+"""The kernel that only checks beside the present checker: sizes and processor times, all in one run.
+
+    python scripts/bench_kernel.py [--quick] [-o bench.json]
+
+For each certificate: the processor time of its search, of its elaboration, of the present checker, and of the kernel
+(reading the model, lowering it, reading the proof and checking it), the least of three runs; of `restrict-verified`,
+where it is on the PATH. The last column is the kernel's time divided by the present checker's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+import restrict  # noqa: E402 # after the path is set
+from restrict.checker.account import Meter, Place, Task  # noqa: E402
+from restrict.checker.kernel1.claims import established, read_claim  # noqa: E402
+from restrict.checker.main import verify  # noqa: E402
+from restrict.checker.read import read_json  # noqa: E402
+from restrict.elaboration.make import Elaborated, Elaboration  # noqa: E402
+
+LIMIT = 10**13
+NARROW, WIDE = "random:layers=2,heads=2,states=4,seed=1", "random:layers=2,heads=8,states=64,seed=1"
+PLAIN = [(name, n) for name in ("and-of-ors", NARROW) for n in (1024, 99_856, 1_000_000)] + [(WIDE, 1000)]
+
+
+def timed(run: Callable[[], Any]) -> tuple[float, Any]:
+    """Processor seconds of all threads, and what came out."""
+    start = time.process_time()
+    found = run()
+    return time.process_time() - start, found
+
+
+def least_of(run: Callable[[], Any]) -> tuple[float, Any]:
+    """The least of three runs: other work on the machine only ever adds."""
+    return min((timed(run) for _ in range(3)), key=lambda found: found[0])
+
+
+def with_tree(model: restrict.Model, found: restrict.Certificate, leaves: int) -> restrict.Certificate:
+    """The same certificate, shown for every way to fill some free positions."""
+    taken, free = set(found.restriction.fixed), list[int]()
+    for at in range(found.n):
+        if at not in taken and 2 ** len(free) < leaves:
+            free.append(at)
+    document = json.loads(found.to_bytes())
+    symbols = len(model.alphabet)
+
+    def tree(positions: list[int]) -> dict[str, Any]:
+        if not positions:
+            return {}
+        return {"position": positions[0], "children": [tree(positions[1:]) for _ in range(symbols)]}
+
+    with tempfile.NamedTemporaryFile(suffix=".json") as file:
+        Path(file.name).write_text(json.dumps(document | {"cases": tree(free)}))
+        return restrict.load_certificate(file.name)
+
+
+def by_kernel(model: bytes, certificate: bytes, folder: Path, made: Elaborated) -> str:
+    """Everything that has to be believed, on a proof that is there."""
+    top, meter = Place("certificate"), Meter(LIMIT)
+    task = Task(read_json(certificate, top, meter), top, model, Place("model"), folder, meter)
+    return established(read_claim(task), *made)
+
+
+def verified_time(made: Elaborated) -> float | None:
+    """Processor seconds of `restrict-verified`, if it is there."""
+    if (program := shutil.which("restrict-verified")) is None:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder, name) for name in ("program", "proof")]
+        for path, content in zip(paths, made, strict=True):
+            path.write_bytes(content)
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = subprocess.run([program, *map(str, paths)], capture_output=True, text=True, check=False)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert done.returncode == 0, done.stderr
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def measure(name: str, model: restrict.Model, found: Any, search: float) -> dict[str, Any]:
+    """One line of the table."""
+    content, certificate = model.content, found.to_bytes()
+    assert content is not None
+    folder = model.source.parent if model.source else Path()
+
+    def make() -> Elaboration:
+        return Elaboration(
+            content, certificate, folder=folder, model_name="model", certificate_name="certificate", limit=LIMIT
+        )
+
+    make()
+    elaborate, made = timed(make)
+    kernel, new = least_of(lambda: by_kernel(content, certificate, folder, made.made))
+    present, old = least_of(lambda: verify(content, certificate, folder=folder, limit=LIMIT))
+    assert old == new
+    sizes = {"certificate": len(certificate), "proof": len(made.made.proof), "program": len(made.made.program)}
+    rows = {"rows": made.made.proof.count(b"\nrow ")}
+    times = {"search": search, "elaborate": elaborate, "present": present, "kernel": kernel}
+    return {"file": name, **sizes, **rows, **times, "verified": verified_time(made.made), "ratio": kernel / present}
+
+
+def show(line: dict[str, Any]) -> None:
+    """Print one line of the table."""
+    verified = "-" if line["verified"] is None else f"{line['verified']:.2f}"
+    times = " ".join(f"{line[key]:9.2f}" for key in ("search", "elaborate", "present", "kernel"))
+    sizes = " ".join(f"{line[key]:11d}" for key in ("certificate", "proof", "rows"))
+    print(f"{line['file']:<42} {sizes} {times} {verified:>9} {line['ratio']:7.3f}", flush=True)
+
+
+def cases(quick: bool) -> list[tuple[str, Callable[[], tuple[restrict.Model, Any]]]]:
+    """Names and searches."""
+    found: list[tuple[str, Callable[[], tuple[restrict.Model, Any]]]] = []
+
+    def plain(name: str, n: int) -> tuple[restrict.Model, Any]:
+        model = restrict.load(name)
+        return model, restrict.certify(model, n)
+
+    def tree(n: int) -> tuple[restrict.Model, Any]:
+        model, certificate = plain(NARROW, n)
+        return model, with_tree(model, certificate, 32)
+
+    def bound(n: int) -> tuple[restrict.Model, Any]:
+        model = restrict.load(NARROW)
+        return model, restrict.lower_bound(model, n, time=60).bound
+
+    for name, n in PLAIN:
+        if not quick or n <= 100_000:
+            found.append((f"{name.partition(':')[2] or name} {n}", partial(plain, name, n)))
+    found += [(f"tree of 32 leaves {n}", partial(tree, n)) for n in ((1000,) if quick else (1000, 100_000))]
+    found += [(f"bound {n}", partial(bound, n)) for n in ((1000,) if quick else (1000, 10_000))]
+    return found
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="small lengths only")
+    parser.add_argument("-o", type=Path, help="write the numbers as JSON")
+    options = parser.parse_args()
+    columns = ("certificate", "proof", "rows")
+    head = (
+        " ".join(f"{name:>11}" for name in columns)
+        + " "
+        + " ".join(f"{name:>9}" for name in ("search", "elaborate", "present", "kernel", "verified"))
+    )
+    print(f"{'file':<42} {head} {'ratio':>7}")
+    lines = []
+    for name, search in cases(options.quick):
+        seconds, (model, found) = timed(search)
+        lines.append(measure(name, model, found, seconds))
+        show(lines[-1])
+    if options.o:
+        options.o.write_text(json.dumps(lines, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
