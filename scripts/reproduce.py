@@ -39,6 +39,7 @@ MAKERS = (
     "growth_",
     "golden_",
     "all_lengths_",
+    "kernel_",
 )
 """How the names of scripts that make figures and tables begin."""
 
@@ -96,6 +97,9 @@ KNOWN = (
     ),
     Entry("all-lengths-sweep", "all_lengths_sweep", ("--programs 20000 --seed 7 --jobs 2 --folder {folder}",),
           "--programs 40 --folder {folder}"),
+    Entry("kernel", "bench_kernel", ("",), "--quick"),
+    Entry("kernel-sweep", "kernel_sweep", ("--pairs 2000 --mutants 5", "--kind refutations --pairs 300 --mutants 5",
+          "--kind bounds --pairs 150 --mutants 10"), "--pairs 3 --mutants 2"),
     Entry("fuzz-cli", "fuzz_cli", ("--lines 10000 --seed 31",), "--lines 3"),
     Entry("soft", "bench_soft", ("triples", "usual", "parity", "restrictions", "influence"), "--quick triples"),
     Entry("simulate", "bench_simulate", ("dyck", "long", "sharp", "growth"), "dyck --length 4 --count 2"),
