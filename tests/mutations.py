@@ -233,7 +233,10 @@ def flip_a_fixed_symbol(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
     if not fixed:
         return None
     at = pick(rng, fixed)
-    fixed[at] = pick(rng, [a for a in pair.model["alphabet"] if a != fixed[at]])
+    others = [a for a in pair.model["alphabet"] if a != fixed[at]]
+    if not others:  # one letter alone
+        return None
+    fixed[at] = pick(rng, others)
     return with_fixed(pair, fixed)
 
 

@@ -694,6 +694,7 @@ SAME = {
     "new random:seed=1 -o m.json": ("bytes",),
     "run and-of-ors 010011010": ("output",),
     "certify and-of-ors -n 100 -o c.json": ("file", "checked", "certificate.model.name", "certificate.n"),
+    "elaborate and-of-ors c.json -o c.proof": ("proof", "program", "proof_bytes", "program_bytes"),
     "certify contains-one -n 12 --exact": ("checked", "exact.upper"),
     "certify and-of-ors -n 9 --pareto -o front": ("points.0.free", "points.1.c"),
     "certify random:layers=1,heads=2,states=2,every=1 -n 50 --target all --free 0.8 --trace": ("certificate.n",),

@@ -212,7 +212,8 @@ def term_text(expr: Expr) -> str | None:
         expr: over ``i`` and ``n``.
 
     Returns:
-        The text, or ``None`` where the language of terms cannot express it (hashes, tables) or it is too long.
+        The text, or ``None`` where the language of terms cannot express it (hashes, integer roots, tables), or where it
+        is too long.
     """
     if expr.op == "const":
         return str(expr.value) if expr.value >= 0 else f"({expr.value})"
@@ -232,6 +233,5 @@ def term_text(expr: Expr) -> str | None:
         "max": f"({a} if {a} >= {b} else {b})",
         "abs": f"({a} if {a} >= 0 else -{a})",
         "select": f"({b} if {a} else {c})",
-        "isqrt": f"(sqrt({a}) // 1)",  # exact where the root is; elsewhere the term has no value and is not used
     }
     return known.get(expr.op)
