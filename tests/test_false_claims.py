@@ -18,6 +18,7 @@ PLACES = {
     "F1_min_ij.differs": "variables[0]: positions enter in a way that is not covered",
     "F1b_clamp": "variables[0]: its rule grows with the position",
     "F2_decimal_literal": "epsilon: the margin is bounded by 2 only",
+    "F3_even_lengths": "claim.most: a word of 2 positions can be wrong",
     "G1_overflow": "claim.from: the model is not defined at n = 5",
 }
 
@@ -45,5 +46,7 @@ def test_the_claims_are_false() -> None:
     """By the definition of the format alone: a word that follows the pattern and has the other label."""
     assert naive.output(naive.load(FOLDER / "F1_min_ij.m.json"), "aab") == "accept"  # claimed: "* a *..." forces reject
     assert naive.output(naive.load(FOLDER / "F1b_clamp.m.json"), "aaaba") == "accept"  # "* * a *..." from n = 4 on
+    # claimed: wrong at odd lengths alone. "ba" is well nested, as b opens and a closes.
+    assert naive.output(naive.load(FOLDER / "F3_even_lengths.m.json"), "ba") == "reject"
     overflow = naive.load(FOLDER / "G1_overflow.m.json")  # claimed from n = 5 on
     assert naive.evaluate(overflow["variables"][0]["score"], {"j": 2}) > 2**63 - 1

@@ -289,3 +289,15 @@ def test_a_false_claim_about_a_decimal_literal_is_not_established() -> None:
         checker.verify(*(path.read_bytes() for path in files))
     assert caught.value.code == 3
     assert bounds("(1.00000000000000000001-1)*10**22") == (100, 100)
+
+
+def test_a_hint_with_a_control_character_in_its_name_is_refused_in_one_line() -> None:
+    """Found by the fuzzer: the place of the hint was named before the name was known."""
+    model, certificate = soft_mutations.original(np.random.default_rng(3))
+    document = json.loads(certificate)
+    document["norms"] = {"layers.0.ff\n.in": "1"}
+    with pytest.raises(Reject) as caught:
+        checker.verify(model, json.dumps(document).encode())
+    assert caught.value.code == 4
+    assert "\n" not in str(caught.value)
+    assert "no such matrix" in str(caught.value)

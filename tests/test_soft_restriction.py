@@ -222,7 +222,11 @@ MUTATIONS = [
     ({"norms": []}, 4, "norms"),
     ({"norms": {"layers.1.heads.0.query": "x"}}, 4, "norms.layers.1.heads.0.query: expected a number"),
     ({"norms": {"layers.1.heads.0.query": "1e9999999"}}, 4, "norms.layers.1.heads.0.query: expected a number"),
-    ({"norms": {"layers.9.heads.0.query": "1"}}, 4, "norms.layers.9.heads.0.query: no such matrix"),
+    (
+        {"norms": {"layers.9.heads.0.query": "1"}},
+        4,
+        'norms: no such matrix in a head or a network, not "layers.9.heads.0.query"',
+    ),
     ({"extra": 1}, 4, "unknown key"),
 ]
 

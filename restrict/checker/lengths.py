@@ -266,7 +266,8 @@ def check_lengths(fields: dict[str, Any], place: Place, wrong: Wrong, markers: i
             unproved(place.key("turn"), f"it is no multiple of the period of {key!r}")
     if not wrong.system.repeats(first, turn):
         unproved(place.key("settled"), "the lengths do not repeat with this turn from there on")
-    end = max(first + markers, len(least["early"]), len(most["early"])) + turn
+    # A whole turn of lengths that are claimed: the empty run is none.
+    end = max(1, first + markers, len(least["early"]), len(most["early"])) + turn
     wrong.system.meter.charge(8 * end * (1 + len(wrong.sure) + len(wrong.perhaps)))
     for n in range(end):
         counts = n >= max(1, markers)  # no claim is about the empty run

@@ -44,9 +44,9 @@ def verify(task: Task) -> str:
     only = {"first": 0, "last": model.n - 1}.get(model.reads, at)
     require(at == only and at < model.n, place, "the model has no output at this position", at)
     inside = top.key("norms")
+    for name in fields["norms"]:
+        require(name in model.weights.matrices, inside, "no such matrix in a head or a network", name)
     hints = {name: quotient(value, inside.key(name)) for name, value in fields["norms"].items()}
-    for name in hints:
-        require(name in model.weights.matrices, inside.key(name), "no such matrix in a head or a network")
     cases = tokens(model, fields["fixed"], top.key("fixed"))
     found = movement(model, Run(model, hints, cases).output(at), fields["quantity"])
     if Fraction(found, ONE) > epsilon:

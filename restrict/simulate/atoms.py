@@ -11,6 +11,7 @@ what is built holds at one length only.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -219,6 +220,8 @@ def term_text(expr: Expr) -> str | None:
         return str(expr.value) if expr.value >= 0 else f"({expr.value})"
     if expr.op == "name":
         return expr.text
+    if expr.op == "isqrt" and expr.args[0].op == "const":
+        return str(math.isqrt(expr.args[0].value))
     args = [term_text(a) for a in expr.args]
     if any(a is None or len(a) > MAX_TEXT for a in args):
         return None
