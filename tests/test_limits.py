@@ -90,6 +90,13 @@ def test_a_large_score_is_refused_before_it_is_tabulated(text: str) -> None:
         automaton(model_with(kind="head", value="token", score=text))
 
 
+@pytest.mark.heavy
+def test_summaries_are_bounded_before_they_fill_the_memory() -> None:
+    """Found by the sweep over all lengths: 23 GiB."""
+    with pytest.raises(ResourceLimit, match="too large at variable 'o'"):
+        automaton(model_with(kind="head", value="token", score="i % 40 == j % 40"))
+
+
 @pytest.mark.parametrize("reach", [REACH, REACH + 1])
 def test_the_reach_is_told_apart_up_to_its_limit(reach: int) -> None:
     """``j - i < c`` needs ``c + 1`` distances."""

@@ -108,11 +108,16 @@ def _wider(member: I64, words: int) -> I64:
     return out
 
 
+WIDEST = 1 << 28
+"""Entries of a table of summaries: 1 GiB, or 2 of bits."""
+
+
 @kernel
 def explore(side: Side, limit: int) -> tuple[I64, I32, I32, I32, int]:
     """All reached triples: ``(cell, summary, summaries, step, status)`` in order of discovery, ``cell = a * B + b``.
 
-    ``summaries`` (S, U) and ``step`` (S, P) of their extensions. ``status`` is 1 beyond ``limit`` triples.
+    ``summaries`` (S, U) and ``step`` (S, P) of their extensions. ``status`` is 1 beyond ``limit`` triples,
+    or where a table would have more than ``WIDEST`` entries, which is seen before it is made.
     """
     na, nb = side.delta.shape[0], side.back.shape[0]
     nu, pairs = side.code.shape
@@ -142,17 +147,19 @@ def explore(side: Side, limit: int) -> tuple[I64, I32, I32, I32, int]:
             if after < 0:
                 after, nrows, _ = _summary_after(s, pair, side, rows, step, slots, nrows, new)
                 if after < 0:
+                    if np.int64(2 * nrows) * (nu + pairs) > WIDEST:
+                        return cell, summary, rows, step, 1
                     rows, step = taller(rows, 2 * nrows), taller(step, 2 * nrows)
-                    slots = rehash_rows(rows, nrows, 4 * len(slots))
+                    slots = rehash_rows(rows, nrows, 2 * len(slots))
                     after, nrows, _ = _summary_after(s, pair, side, rows, step, slots, nrows, new)
             a2 = side.delta[a, x]
             if a2 < 0:
                 continue
             word = after // 62
             if word >= words:
-                member, words = _wider(member, 2 * word), 2 * word
-                if np.int64(na) * nb * words > 1 << 28:
+                if np.int64(na) * nb * 2 * word > WIDEST:
                     return cell, summary, rows, step, 1
+                member, words = _wider(member, 2 * word), 2 * word
             bit = np.int64(1) << (after % 62)
             c2 = np.int64(a2) * nb + b2
             if member[c2, word] & bit:
