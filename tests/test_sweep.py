@@ -369,6 +369,18 @@ def alive(pid: int) -> bool:
         return False
 
 
+def test_what_a_killed_worker_left_half_written_goes(tmp_path: Path) -> None:
+    """A kill between the writing of a file and its renaming leaves a part; the next run of the sweep takes it away."""
+    out = tmp_path / "rows.jsonl"
+    folder = tmp_path / "rows.jsonl.certificates"
+    with opened(out) as store:
+        store.keep(Outcome({"id": "a"}, {"model-1.json": b"{}"}))
+    part = folder / "model-2.json.123.part"
+    part.write_bytes(b"{")
+    with opened(out):
+        assert [path.name for path in folder.iterdir()] == ["model-1.json"]
+
+
 MANY = """
 [[grid]]
 model = "random:layers=1,heads=1,states=2,seed={seed}"

@@ -102,6 +102,8 @@ def opened(path: Path) -> Iterator[Store]:
         _lock(descriptor, path)
         rows, whole = read_rows(path)
         os.ftruncate(descriptor, whole)
+        for part in folder.glob("*.part"):  # of a worker that was killed while it wrote
+            part.unlink(missing_ok=True)
         yield Store(path, folder, rows, descriptor)
         os.fsync(descriptor)
     except OSError as error:
