@@ -374,7 +374,7 @@ def test_what_a_killed_worker_left_half_written_goes(tmp_path: Path) -> None:
     out = tmp_path / "rows.jsonl"
     folder = tmp_path / "rows.jsonl.certificates"
     with opened(out) as store:
-        store.keep(Outcome({"id": "a"}, {"model-1.json": b"{}"}))
+        store.keep(Outcome({"id": "a", "ok": True}, {"model-1.json": b"{}"}))
     part = folder / "model-2.json.123.part"
     part.write_bytes(b"{")
     with opened(out):
