@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-import os
 import random
 import subprocess
 import sys
@@ -328,8 +327,8 @@ def test_certificates_of_shipped_models(name: str, n: int) -> None:
     assert len(made.made.proof) < 50_000
 
 
-def test_the_command_line(tmp_path: Path) -> None:
-    os.chdir(tmp_path)
+def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     run = CliRunner().invoke
     assert run(cli, ["certify", "and-of-ors", "-n", "100", "-o", "c.json"]).exit_code == 0
     found = run(cli, ["elaborate", "and-of-ors", "c.json", "-o", "p", "--json"])
@@ -349,8 +348,8 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert by_kernel.stderr.startswith("checked by the kernel")
 
 
-def test_an_input_is_never_overwritten(tmp_path: Path) -> None:
-    os.chdir(tmp_path)
+def test_an_input_is_never_overwritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     run = CliRunner().invoke
     run(cli, ["certify", "and-of-ors", "-n", "25", "-o", "c.json"])
     Path("d.program").write_bytes(Path("c.json").read_bytes())
@@ -360,8 +359,8 @@ def test_an_input_is_never_overwritten(tmp_path: Path) -> None:
         assert Path(certificate).read_bytes() == before
 
 
-def test_a_false_certificate_is_refused_with_its_code(tmp_path: Path) -> None:
-    os.chdir(tmp_path)
+def test_a_false_certificate_is_refused_with_its_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     run = CliRunner().invoke
     run(cli, ["certify", "and-of-ors", "-n", "25", "-o", "c.json"])
     document = json.loads(Path("c.json").read_text())
