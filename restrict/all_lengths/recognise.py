@@ -224,8 +224,9 @@ def _add_map(reader: _Reader, variable: Map) -> None:
     rule = rule_of(variable)
     assert isinstance(rule, Formula | Table)
     expr = _folded(expression(rule), {"position": name("i")})
-    args = tuple(a for a in variable.args if a in expr.names and a != "position")
-    if not expr.names & POSITIONS:
+    # Names in dead branches are arguments, too: the checker, which folds nothing, looks them up.
+    args = tuple(a for a in variable.args if a in rule.mentions and a != "position")
+    if not rule.mentions & {*POSITIONS, "position"}:
         _step(reader, variable.name, args, lambda *c: _evaluate(expr, args, c), variable.name)
         return
 
