@@ -26,12 +26,12 @@ import numpy as np
 from restrict.arguments import least_free
 from restrict.cover.greedy import greedy
 from restrict.cover.local import local
+from restrict.depth_reduction.candidates import Setup, Worth, least, shortened, worth
 from restrict.depth_reduction.ctransformer import CTransformer
 from restrict.depth_reduction.lemma4 import Reduction, Uncaptured, reduced
 from restrict.depth_reduction.selection import Ranking, Selection, ranked
 from restrict.depth_reduction.stage1 import Stage1Record, degrees, stage1
 from restrict.depth_reduction.stage3 import Effort, Method, Setting, cover_problem
-from restrict.depth_reduction.trial import Trial, Worth, least, shortened, worth
 from restrict.errors import NotEstablished
 from restrict.model.program import Instance
 from restrict.model.shipped import Shipped
@@ -121,11 +121,11 @@ def _split(task: Task, start: CTransformer, budget: int, seed: int) -> tuple[flo
     if layers <= 1:
         return (1.0,) * layers
     short, allowed = _shorter(start, budget)
-    trial, candidates = Trial(Shipped(short), allowed, seed, task.deadline), list(_candidates(layers))
+    trial, candidates = Setup(Shipped(short), allowed, seed, task.deadline), list(_candidates(layers))
     return least(task, measured_split, trial, candidates, "split", falling=True) or candidates[0]
 
 
-def measured_split(trial: Trial, shares: tuple[float, ...]) -> Worth | None:
+def measured_split(trial: Setup, shares: tuple[float, ...]) -> Worth | None:
     """The worth of a split of the inputs over the layers, measured here or in another process.
 
     Args:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NoReturn
 
-from restrict.errors import ModelError, UsageError, quote
+from restrict.errors import ModelError, quote
 from restrict.importers.common import OUTSIDE, source_text
 from restrict.model.validate import check_symbol
 from restrict.scanner import Operators, Token, scan
@@ -383,23 +383,3 @@ def _definition(text: str, place: str, number: int, known: set[str], alphabet: t
     if line.token.kind != "end":
         line.deny(f"unexpected {quote(line.token.text)} after the definition of {name}")
     return Definition(name, number, rule)
-
-
-def word_of(program: Program, text: str | Sequence[str]) -> list[str]:
-    """A word as symbols of the alphabet.
-
-    Args:
-        program: the program.
-        text: a string, one character per symbol, or a sequence of symbols.
-
-    Returns:
-        The symbols, in order.
-
-    Raises:
-        UsageError: a symbol outside the alphabet.
-    """
-    word = list(text)
-    for symbol in word:
-        if symbol not in program.alphabet:
-            raise UsageError(f"{quote(symbol)} is not in the alphabet: {' '.join(program.alphabet)[:80]}")
-    return word

@@ -26,7 +26,7 @@ Candidate = TypeVar("Candidate")
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
+class Setup:
     """What all candidates are measured with: the program at the length for measuring, the inputs that may be fixed, the
     seed, and the deadline."""
 
@@ -75,8 +75,8 @@ def worth(depends: I64) -> Worth:
 
 def least(
     task: Task,
-    measure: Callable[[Trial, Candidate], Worth | None],
-    trial: Trial,
+    measure: Callable[[Setup, Candidate], Worth | None],
+    trial: Setup,
     candidates: Sequence[Candidate],
     what: str,
     *,

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from restrict.arguments import least_free
+from restrict.depth_reduction.candidates import MEASURE_AT, Setup, Worth, least, shortened, worth
 from restrict.depth_reduction.capture import LayerObjective, capture
 from restrict.depth_reduction.ctransformer import CTransformer
 from restrict.depth_reduction.layers import collapsed
-from restrict.depth_reduction.trial import MEASURE_AT, Trial, Worth, least, shortened, worth
 from restrict.model.shipped import Shipped
 from restrict.restriction import Restriction
 from restrict.task import Task
@@ -132,11 +132,11 @@ def choose_schedule(task: Task, free: float) -> LayerSchedule:
     if short.n > 2 * MEASURE_AT:  # measuring would cost more than it gains
         return candidates[DEFAULT]
     positions = short.n - len(short.pinned)
-    trial = Trial(Shipped(short), positions - least_free(positions, free), task.seed, task.deadline)
+    trial = Setup(Shipped(short), positions - least_free(positions, free), task.seed, task.deadline)
     return least(task, measured_schedule, trial, candidates, "schedule") or candidates[DEFAULT]
 
 
-def measured_schedule(trial: Trial, schedule: LayerSchedule) -> Worth:
+def measured_schedule(trial: Setup, schedule: LayerSchedule) -> Worth:
     """The worth of a schedule, measured here or in another process.
 
     Args:
