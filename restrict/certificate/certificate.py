@@ -24,9 +24,7 @@ from restrict.htmltable import facts_table
 from restrict.model.program import Instance
 from restrict.restriction import Restriction, check_expansion, expanded, runs
 from restrict.strictjson import Node, one_line_lists, read_document
-from restrict.task import Target, Task, position_of
-
-MAX_VALUES = 2**24
+from restrict.task import MAX_VALUES, Target, Task, position_of
 
 
 @dataclass(frozen=True)
