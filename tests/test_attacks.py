@@ -83,12 +83,14 @@ def elaborated(pair: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int
 
 
 @pytest.mark.parametrize("name", PARAMETERS)
-def test_an_attack_on_the_elaborator_gets_the_same_answer(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_attack_on_the_elaborator_gets_its_answer(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     code = check.main.main([*files(name), "--limit", str(AUTOMATIC_CHECK)])
     answer = (code, *capsys.readouterr())
     start = time.process_time()
-    assert elaborated(files(name), capsys) == answer
+    found = elaborated(files(name), capsys)
     assert time.process_time() - start < 2 * SECONDS
+    # The kernel may need fewer steps: then there is a proof where the abstract run gives up.
+    assert found == answer or (answer[0], found[0]) == (5, 0)
 
 
 CORPUS = FOLDER.parent / "malformed"
