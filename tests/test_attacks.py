@@ -14,10 +14,11 @@ import time
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import restrict
-from restrict.cli import check as command
 from restrict.cli.common import AUTOMATIC_CHECK
+from restrict.cli.main import cli
 from tests import trusted as check
 
 FOLDER = Path(__file__).parent / "corpus" / "attacks"
@@ -75,11 +76,10 @@ def test_every_softmax_model_among_the_attacks_is_listed() -> None:
     assert set(SOFT) == {path.name.removesuffix(".m.safetensors") for path in FOLDER.glob("*.m.safetensors")}
 
 
-def elaborated(pair: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+def elaborated(pair: list[str]) -> tuple[int, str, str]:
     """What `restrict check` says, in this process: the kernel, or the abstract run where there is no proof."""
-    with pytest.raises(SystemExit) as ended:
-        command.check.main([*pair, "--limit", str(AUTOMATIC_CHECK)])
-    return (int(ended.value.code or 0), *capsys.readouterr())
+    found = CliRunner().invoke(cli, ["check", *pair, "--limit", str(AUTOMATIC_CHECK)])
+    return found.exit_code, found.stdout, found.stderr
 
 
 @pytest.mark.parametrize("name", PARAMETERS)
@@ -87,7 +87,7 @@ def test_an_attack_on_the_elaborator_gets_its_answer(name: str, capsys: pytest.C
     code = check.main.main([*files(name), "--limit", str(AUTOMATIC_CHECK)])
     answer = (code, *capsys.readouterr())
     start = time.process_time()
-    found = elaborated(files(name), capsys)
+    found = elaborated(files(name))
     assert time.process_time() - start < 2 * SECONDS
     # The kernel may need fewer steps: then there is a proof where the abstract run gives up.
     assert found == answer or (answer[0], found[0]) == (5, 0)
@@ -104,7 +104,7 @@ def test_the_malformed_corpus_is_refused_in_the_same_way(capsys: pytest.CaptureF
         names = [name for kind in ("json", "safetensors") if (CORPUS / (name := f"{own}model.{kind}")).exists()]
         pair = [str(CORPUS / (names or [spare])[0]), str(certificate)]
         answer = (check.main.main(pair), *capsys.readouterr())
-        assert elaborated(pair, capsys) == answer
+        assert elaborated(pair) == answer
         count += 1
     assert count > 200
 

@@ -76,5 +76,5 @@ def _table(instance: Instance, variable: Variable, rule: Callback) -> Rule:
 def _without_constant_axes(names: tuple[str, ...], values: I64) -> Rule:
     for axis in reversed(range(values.ndim)):
         if values.shape[axis] and (values == values.take([0], axis)).all():
-            values, names = values.take(0, axis), names[:axis] + names[axis + 1 :]
+            values, names = np.asarray(values.take(0, axis)), names[:axis] + names[axis + 1 :]
     return Table(names, values) if names else formula(str(int(values)), frozenset())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from hashlib import sha256
 from itertools import pairwise
 from typing import NamedTuple
@@ -47,7 +47,7 @@ class Proof:
 
     def __init__(self, data: bytes, place: Place, program: Program, digest: str, meter: Meter) -> None:
         self.program, self.kernel, self.digest, self.meter = program, Kernel(program, meter), digest, meter
-        self.automata: list[tuple[int, frozenset[int], Sequence[int]]] = []
+        self.automata: list[tuple[int, int, frozenset[int], Sequence[int]]] = []
         self.words: list[Sequence[int]] = []
         self.found: Conclusion | None = None
         self.letters = fixed_letters(program)
@@ -78,7 +78,7 @@ class Proof:
         kind, kernel = self.found.kind if self.found else "", self.kernel
         after = {"refutes": ("claim",), "unforced": ("", "unforced")}.get(name, ("",))
         require(name in FORMS and kind in after, self.place, "no such line, or none here")
-        above = {"c": kernel.contexts, "s": kernel.sets, "r": kernel.runs, "w": kernel.rows}
+        above: dict[str, Sized] = {"c": kernel.contexts, "s": kernel.sets, "r": kernel.runs, "w": kernel.rows}
         above |= {"d": self.automata, "x": self.words}
         letters = {letter: range(len(things)) for letter, things in above.items()}
         letters["k"] = range(-1, len(kernel.contexts))
