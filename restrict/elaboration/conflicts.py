@@ -16,7 +16,7 @@ from restrict.errors import NotEstablished
 
 FEW, MOST_TRIES = 8, 4000
 """Up to so many boxes are searched for exactly, in so many steps."""
-TRIED, LAST_LEVELS = 8, 2
+TRIED, LAST_LEVELS = 4, 2
 """Where so few positions are left, several boxes are tried as the next branch: the smallest tree is taken."""
 SHARES, BOX_WORDS = (18, 16, 14, 12, 10), 250
 """Parts of the boxes, in twentieths, that are tried; and how many words of a tree a box is worth, with its facts."""

@@ -16,7 +16,7 @@ from restrict.abstract.rows import CONSTANT, Values
 from restrict.abstract.run import mask_of
 from restrict.arrays import I64
 from restrict.checker.account import Meter, exhausted
-from restrict.elaboration.rows import Rows, every_position
+from restrict.elaboration.rows import Rows, distinct, every_position
 from restrict.elaboration.statements import COMBINATIONS, LARGE, NODE, Depends, Group, Statement, joined
 from restrict.elaboration.tokens import Tokens
 from restrict.model.program import Head, Instance, Map
@@ -217,7 +217,7 @@ class Known:
         key = self.instance.key(head)
         j, w, s = self.rows.scan(head, i, u, CONSTANT if key is None else self._key_values(key))
         self.meter.charge(len(j) // 4)
-        places = np.unique(j)
+        places = distinct(j)
         if (shown := self._shown(head, i, u, places, w)) is None:
             return None
         least = int(s.min())

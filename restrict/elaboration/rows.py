@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from restrict.abstract.rows import CONSTANT, Row, Values
+from restrict.abstract.rows import CONSTANT, Row, Values, threads
 from restrict.arrays import I64
 from restrict.checker.account import MEMORY, Meter
 from restrict.elaboration.statements import Statement
@@ -76,7 +76,7 @@ class Rows:
         """
         row = Row(self.instance, head, i, u)
         self.meter.charge(4 + (row.stop - row.first) * keys.domain // PAIRS_A_STEP)
-        row.most = (MEMORY - self.meter.held) // PAIR_BYTES
+        row.most = (MEMORY - self.meter.held) // PAIR_BYTES // threads()  # each thread has a part of the row
         if least is None:
             return row.scored(keys)
         row.own = (-1, -1)
@@ -118,7 +118,7 @@ class Rows:
             The positions, ascending.
         """
         found = self.pairs(head, i, u)
-        return np.unique(found[0, reaching(head, found, self.bars[head.name, i, u])])
+        return distinct(found[0, reaching(head, found, self.bars[head.name, i, u])])
 
 
 def at_or_above(head: Head, pair: Floor, floor: Floor) -> bool:
@@ -151,6 +151,18 @@ def reaching(head: Head, pairs: I64, floor: Floor) -> npt.NDArray[np.bool_]:
     tied = (j <= floor[1]) if head.ties == "left" else (j >= floor[1])
     found: npt.NDArray[np.bool_] = (s > floor[0]) | ((s == floor[0]) & tied)
     return found
+
+
+def distinct(positions: I64) -> I64:
+    """The positions, each once.
+
+    Args:
+        positions: int64, ascending.
+
+    Returns:
+        int64, strictly ascending.
+    """
+    return positions[np.append(positions[1:] != positions[:-1], True)] if len(positions) else positions
 
 
 def every_position(n: int) -> Values:
