@@ -100,7 +100,7 @@ def examined(bound: Bound, box: Box, instance: Instance, rows: Rows) -> Known:
     rows.meter.hold(4 * instance.n + 2000)
     tokens = Tokens.make(instance.n, len(instance.model.alphabet), cells_of(box), instance.pinned)
     known = Known(instance, tokens, rows, blind=True)
-    for name, i in reachable(instance, box.cone, bound.position):
+    for name, i in reachable(instance, box.cone, bound.position, rows.meter):
         known.examine(name, i)
     known.finish()
     return known

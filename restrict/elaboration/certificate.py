@@ -73,7 +73,9 @@ class Shown:
         """The facts at a leaf, and those about the labels."""
         leaf.known = known = self.known(leaf, None)
         target = self.certificate.position
-        for name, i in reachable(self.instance, leaf.cone or {}, target):
+        if target is None and self.certificate.claimed_free <= self.certificate.c:
+            return  # that every label depends on free positions alone needs no facts
+        for name, i in reachable(self.instance, leaf.cone or {}, target, self.meter):
             known.examine(name, i)
         self.meter.charge(NODE * len(self.targets) // 4)
         self.meter.hold(400 * len(self.targets))
@@ -231,7 +233,7 @@ def _concluded(certificate: Certificate, shown: Shown, last: bool) -> bool:
     writer, free = shown.writer, certificate.free.bit_count()
     if (at := certificate.position) is None:
         sizes = [free if said.depends is None else said.depends.bit_count() for said in shown.tree.labels.values()]
-        if max(sizes) > certificate.c:
+        if max(sizes, default=0) > certificate.c:
             raise NotEstablished(f"certificate: claim.c: a label depends on {max(sizes)} free positions")
         writer.add(f"all {shown.context} {free} {certificate.c}")
         return True

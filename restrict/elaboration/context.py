@@ -205,7 +205,10 @@ class Known:
                 return None
             group, shown, j = found
             groups.append(group)
+            self.meter.charge(2 + len(shown))
             seen |= shown
+            if len(seen) > LARGE:
+                return None
             read += [j] if len(shown) > 1 else []
         depends = self._read(head, i, read) if len(seen) > 1 else 0
         for group in groups:
@@ -216,7 +219,6 @@ class Known:
         """The witness, what the candidates may show, and where they are; None where that are too many values."""
         key = self.instance.key(head)
         j, w, s = self.rows.scan(head, i, u, CONSTANT if key is None else self._key_values(key))
-        self.meter.charge(len(j) // 4)
         places = distinct(j)
         if (shown := self._shown(head, i, u, places, w)) is None:
             return None
@@ -243,12 +245,13 @@ class Known:
             positions = positions[positions != i]
         if head.value == "position":
             return None if len(positions) > LARGE else found | set(positions.tolist())
-        self.meter.charge(4 * len(positions))
+        self.meter.charge(2 * len(positions))
         full = self.instance.domains[head.value]
         for p in positions.tolist():
             values = self.values(head.value, p)
             if len(values) > LARGE:
                 return None
+            self.meter.charge(len(values) // 8)
             found.update(values)
             if len(found) == full:
                 break

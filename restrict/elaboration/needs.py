@@ -15,11 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from restrict.arrays import I64
+from restrict.checker.account import Meter
 from restrict.checker.formats import Cone
 from restrict.checker.read import runs_of
 from restrict.elaboration.context import Known
 from restrict.elaboration.rows import reaching
-from restrict.elaboration.statements import Group, Statement
+from restrict.elaboration.statements import NODE, Group, Statement
 from restrict.model.program import Head, Instance
 
 Node = tuple[str, int]
@@ -27,7 +28,7 @@ Flags = npt.NDArray[np.bool_]
 MOST_ALLOWED = 1 << 24
 
 
-def reachable(instance: Instance, cone: Cone, target: int | None) -> Iterator[tuple[str, int]]:
+def reachable(instance: Instance, cone: Cone, target: int | None, meter: Meter) -> Iterator[Node]:
     """The nodes of a cone that the output at a target may read, variable by variable.
 
     A head may read its key and its value anywhere; a map reads at its own position.
@@ -36,9 +37,13 @@ def reachable(instance: Instance, cone: Cone, target: int | None) -> Iterator[tu
         instance: the model at its length.
         cone: runs of positions by variable.
         target: a position; ``None``: all of them.
+        meter: the account; too many nodes are refused before any is examined.
 
     Returns:
         Variables with positions, in the order in which they are examined.
+
+    Raises:
+        Reject: too many nodes.
     """
     wanted: dict[str, set[int] | None] = {instance.model.output.variable: None if target is None else {target}}
 
@@ -58,12 +63,15 @@ def reachable(instance: Instance, cone: Cone, target: int | None) -> Iterator[tu
         else:
             for arg in variable.args:
                 want(arg, places)
+    found: list[tuple[str, Iterable[int]]] = []
     for variable in instance.model.variables:
         places, bounds = wanted.get(variable.name, set()), cone.get(variable.name, ())
         if places is None:
-            yield from ((variable.name, i) for i in chain.from_iterable(range(*run) for run in runs_of(bounds)))
+            meter.expect(NODE * (sum(bounds[1::2]) - sum(bounds[::2])))
+            found.append((variable.name, chain.from_iterable(range(*run) for run in runs_of(bounds))))
         else:
-            yield from ((variable.name, i) for i in sorted(places) if bisect_right(bounds, i) % 2)
+            found.append((variable.name, [i for i in sorted(places) if bisect_right(bounds, i) % 2]))
+    return ((name, i) for name, positions in found for i in positions)
 
 
 def needed(known: Known, goals: Iterable[Node]) -> tuple[list[Statement], set[Node]]:

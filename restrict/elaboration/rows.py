@@ -78,9 +78,12 @@ class Rows:
         self.meter.charge(4 + (row.stop - row.first) * keys.domain // PAIRS_A_STEP)
         row.most = (MEMORY - self.meter.held) // PAIR_BYTES // threads()  # each thread has a part of the row
         if least is None:
-            return row.scored(keys)
-        row.own = (-1, -1)
-        return row.scored(keys, least)
+            found = row.scored(keys)
+        else:
+            row.own = (-1, -1)
+            found = row.scored(keys, least)
+        self.meter.charge(found.shape[1])  # for all that is done with them
+        return found
 
     def pairs(self, head: Head, i: int, u: int) -> I64:
         """All pairs at or above the least floor, whatever the word is, with their scores. One scan of the row; the

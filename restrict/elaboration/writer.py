@@ -86,7 +86,34 @@ class Writer:
         Returns:
             The number.
         """
-        return 0 if positions is None else self.runs(ends_of_mask(positions))
+        if positions is None:
+            return 0
+        self.meter.charge(positions.bit_length() // 32)
+        raw = np.frombuffer(positions.to_bytes((positions.bit_length() + 7) // 8, "little"), dtype=np.uint8)
+        return self.runs(self.ends(np.flatnonzero(np.unpackbits(raw, bitorder="little"))))
+
+    def ends(self, positions: I64) -> list[int]:
+        """Starts and stops of the runs of some positions.
+
+        Args:
+            positions: int64, ascending.
+
+        Returns:
+            The ends, alternating.
+
+        Raises:
+            Reject: the line would be too long.
+        """
+        if not len(positions):
+            return []
+        self.meter.charge(len(positions) // 16)
+        breaks = np.flatnonzero(np.diff(positions) > 1)
+        self.meter.charge(2 * len(breaks))
+        if self.size + 4 * len(breaks) > FILE_BYTES:
+            exhausted(self.meter.place, "the proof is larger than 64 MiB")
+        starts, stops = positions[np.r_[0, breaks + 1]], positions[np.r_[breaks, len(positions) - 1]] + 1
+        ends: list[int] = np.column_stack((starts, stops)).ravel().tolist()
+        return ends
 
     def write_rows(self, rows: Rows) -> None:
         """All row lemmas.
@@ -97,7 +124,7 @@ class Writer:
         for (name, i, u), bar in rows.bars.items():
             head = self.instance.model.by_name[name]
             assert isinstance(head, Head)
-            places = self.runs(ends_of(rows.listed(head, i, u)))
+            places = self.runs(self.ends(rows.listed(head, i, u)))
             self.rows[name, i, u] = len(self.rows)
             self.add(f"row {self.numbers[name]} {i} {u} {bar[0]} {bar[1]} {places}")
 
@@ -154,32 +181,3 @@ class Writer:
     def to_bytes(self) -> bytes:
         """The bytes of the file."""
         return ("\n".join(self.lines) + "\n").encode("ascii")
-
-
-def ends_of(positions: I64) -> list[int]:
-    """Starts and stops of the runs of some positions.
-
-    Args:
-        positions: int64, ascending.
-
-    Returns:
-        The ends, alternating.
-    """
-    if not len(positions):
-        return []
-    breaks = np.flatnonzero(np.diff(positions) > 1)
-    starts, stops = positions[np.r_[0, breaks + 1]], positions[np.r_[breaks, len(positions) - 1]] + 1
-    return [int(end) for end in np.column_stack((starts, stops)).ravel()]
-
-
-def ends_of_mask(mask: int) -> list[int]:
-    """Starts and stops of the runs of some positions.
-
-    Args:
-        mask: the positions as bits.
-
-    Returns:
-        The ends, alternating.
-    """
-    raw = np.frombuffer(mask.to_bytes((mask.bit_length() + 7) // 8, "little"), dtype=np.uint8)
-    return ends_of(np.flatnonzero(np.unpackbits(raw, bitorder="little")))
