@@ -668,7 +668,7 @@ def test_a_success_line_that_cannot_be_written_is_no_success(tmp_path: Path) -> 
 def test_an_interrupt_exits_130(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     for error, code in [(KeyboardInterrupt, 130), (MemoryError, 5), (RecursionError, 5)]:
 
-        def fail(argv: list[str], runner: None, error: type[BaseException] = error) -> str:
+        def fail(argv: list[str], error: type[BaseException] = error) -> str:
             raise error
 
         monkeypatch.setattr(check.main, "check_files", fail)

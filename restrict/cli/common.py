@@ -22,7 +22,7 @@ from restrict.cli.terminal import complete_model, error_line
 from restrict.deadline import Progress
 
 if TYPE_CHECKING:
-    from restrict.certificate.check import Claimed
+    from restrict.certificate.claimed import Claimed
     from restrict.model.program import Model
 
 AUTOMATIC_CHECK = 20_000_000
@@ -308,8 +308,8 @@ def progress_on(title: str) -> Iterator[Progress]:
 
 def trusted_line(program: Model, found: Claimed) -> str | None:
     """The trusted checker's line; ``None`` where the check takes too many steps or cannot be made."""
-    from restrict.certificate.check import check
     from restrict.certificate.refutation import Refutation
+    from restrict.elaboration.check import check
     from restrict.errors import ResourceLimit
 
     if program.digest is None or (isinstance(found, Refutation) and not found.checkable):
