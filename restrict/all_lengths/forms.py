@@ -153,7 +153,7 @@ def analyse(expr: Expr) -> Form:
     if expr.op == "abs":
         return _better(expr, args[0], _sum(Linear(0, 0, 0, 0), args[0], -1), True)
     if expr.op in ("and", "or", "not"):
-        return _pointwise(expr, [_truth(expr, a) for a in args])
+        return _pointwise(expr, [truth(expr, a) for a in args])
     return _pointwise(expr, [_finite(expr, a) for a in args])
 
 
@@ -233,7 +233,7 @@ def _divide(expr: Expr, args: list[Form]) -> Form:
     return _joined([a], slope, lambda env: a.at(env) // c, 1 if a.finite else abs(c))  # type: ignore[arg-type]
 
 
-def _truth(expr: Expr, form: Form) -> Wave:
+def truth(expr: Expr, form: Form) -> Wave:
     """Whether a form is not 0."""
     found = _sign(expr, form)
     return _joined([found], (0, 0, 0, 0), lambda env: (found.at(env) != 0).astype(np.int64))
@@ -319,7 +319,7 @@ def _select(expr: Expr) -> Form:
     condition = analyse(expr.args[0])
     if isinstance(condition, Linear) and condition.known:
         return analyse(expr.args[1] if condition.constant else expr.args[2])
-    test, one, two = _truth(expr, condition), analyse(expr.args[1]), analyse(expr.args[2])
+    test, one, two = truth(expr, condition), analyse(expr.args[1]), analyse(expr.args[2])
     a, b = wave(one), wave(two)
     slopes = _scaled([a, b])
     if slopes[0] != slopes[1]:

@@ -16,12 +16,14 @@ from restrict.all_lengths.bimachine import Classes, Entries
 from restrict.all_lengths.program import UNDEFINED, Look, Program
 from restrict.all_lengths.stages import Built, Layer
 from restrict.arrays import I32, I64
-from restrict.errors import NotEstablished
+from restrict.errors import NotEstablished, ResourceLimit
 from restrict.model.lengths import SEARCHED, least_length, why_not
 from restrict.model.program import Model
 from restrict.strictjson import one_line_lists
 
 FORMAT = "restrict-automaton/1"
+MOST_PARTS = 1 << 21
+"""The most sets of pairs that are held at once, for all boxes of one side: some 700 MB. The checker reads 64 MiB."""
 
 
 def document(model: Model, built: Built, claim: dict[str, Any]) -> dict[str, Any]:
@@ -29,6 +31,7 @@ def document(model: Model, built: Built, claim: dict[str, Any]) -> dict[str, Any
 
     Raises:
         NotEstablished: the model has no file.
+        ResourceLimit: the boxes would be too many.
     """
     if model.digest is None:
         raise NotEstablished("the model has no file, so a proof cannot name it; save it first")
@@ -150,6 +153,10 @@ class _Entries:
 
     def boxes(self, classes: Classes) -> list[list[list[int]]]:
         """For each class, for each query value: the pairs, sorted."""
+        if classes.count * len(self.row) > MOST_PARTS:
+            raise ResourceLimit(
+                f"a proof would need {classes.count} boxes of {len(self.row)} parts, more than {MOST_PARTS} in all"
+            )
         found: list[list[set[int]]] = [[set() for _ in self.row] for _ in range(classes.count)]
         seen = np.unique(np.stack([classes.member_of, classes.members], axis=1), axis=0)
         for of, summary in seen.tolist():
