@@ -74,8 +74,9 @@ def verify(task: Task) -> str:
         check.read_basis(fields["basis"], task.top.key("basis"))
         check.every(fields["cases"], language.prefixes(n, task.meter)[: upto + 1], task.top.key("cases"))
     if wrong is None:
-        require(upto == n, task.top.key("upto"), "expected n, as no wrong word is given", upto)
-        return f"s VERIFIED right n=0..{n} cases={len(fields['cases'])} {model.sha256}"
+        require(upto >= 0, task.top.key("upto"), "nothing is claimed", upto)
+        shown = "" if upto == n else f" prefixes=0..{upto}"
+        return f"s VERIFIED right n=0..{n}{shown} cases={len(fields['cases'])} {model.sha256}"
     check.refuted(wrong, n, task.top.key("wrong"))
     shortest = " shortest" if upto == len(wrong["word"]) - 1 else ""
     return f"s VERIFIED wrong n=0..{n} at={len(wrong['word'])} label={wrong['label']}{shortest} {model.sha256}"

@@ -7,23 +7,28 @@ order of their position and stops at ``--time`` or an interrupt with what it has
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from restrict.kernels.verdict import greatest, supports
+from restrict.kernels.verdict import greatest, heaviest, supports
 from restrict.soft.trained.atoms import UNIT, Atoms
 from restrict.soft.trained.forms import Form, Tail
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Array, Trained
 
-CELLS = 256
+CELLS = 192
 """Cells of one case before it is left open."""
 DEEPEST = 40
 """Halvings on one branch; a certificate is nested at most 64 deep."""
 SAFE = 1e-7
 """A label's bound must be this far above zero, as the checker rounds outward."""
+TRIED = 3
+"""Coordinates, the widest ones, that are tried before one is halved."""
+FIRST_ORDER = 0.5
+STEPS, TINY = 6, 1e-7
+"""Linearisations of one attack, and the half width of the cell whose form is the gradient."""
 Key = tuple[int, int, int]
 Tree = Any
 """0, or ``[coordinate, tree, tree]``."""
@@ -43,12 +48,11 @@ class Case:
 
 @dataclass
 class Open:
-    """A case that is not: the label whose sign is not shown, the bound reached, and words met on the way."""
+    """A case that is not: the label whose sign is not shown, the bound reached."""
 
     key: Key
     label: int
     least: float
-    words: list[list[int]] = field(default_factory=list)
 
 
 class Search:
@@ -176,15 +180,31 @@ class Search:
         Returns:
             As :meth:`cell`.
         """
-        m = int((high - low).argmax())
-        middle = (low[m] + high[m]) / 2
-        below, above = high.copy(), low.copy()
-        below[m], above[m] = middle + 1e-9, middle - 1e-9
+        widest = np.argsort(low - high)[:TRIED]
+        m = max((int(m) for m in widest), key=lambda m: self.gain(key, low, high, m))
+        below, above = self.halves(low, high, m)
         first = self.cell(key, low, below, depth - 1)
         if first is None:
             return None
         second = self.cell(key, above, high, depth - 1)
         return None if second is None else [m, first, second]
+
+    def halves(self, low: Array, high: Array, m: int) -> tuple[Array, Array]:
+        """The upper ends of the lower half and the lower ends of the upper one."""
+        middle = (low[m] + high[m]) / 2
+        below, above = high.copy(), low.copy()
+        below[m], above[m] = middle + 1e-9, middle - 1e-9
+        return below, above
+
+    def gain(self, key: Key, low: Array, high: Array, m: int) -> float:
+        """How good the worse half is if coordinate ``m`` is halved; the first order counts less, as own directions
+        settle most of it."""
+        below, above = self.halves(low, high, m)
+        found = math.inf
+        for a, b in ((low, below), (above, high)):
+            least, lines = self.tail.signs(self.form(key, a, b), self.wanted[key[2]])
+            found = min(found, float((least - FIRST_ORDER * np.abs(lines).sum(1)).min()))
+        return found
 
     def own(self, key: Key, low: Array, high: Array, least: float, line: Array) -> float:
         """Theorem 5: the bound of a label by its own direction over all words of the case.
@@ -206,6 +226,51 @@ class Search:
         begin = float(-(slope @ (low + high)) / 2)
         sigma = greatest(self.weights[0], values, *self.graph.edges, case, begin)
         return float(least - sigma - slope @ (low + high) / 2)
+
+    def attack(self, key: Key, label: int) -> list[tuple[int, ...]]:
+        """Words of a case on which a label is likely to be wrong: Frank-Wolfe over words, from the middle of the box
+        and from the words at the ends of its widest coordinates.
+
+        Args:
+            key: the case.
+            label: a row of the unembedding.
+
+        Returns:
+            Words to be tried, one head only (with several: none).
+        """
+        if self.atoms.heads != 1 or not self.sizes[0] or not key[0]:
+            return []
+        high, low = self.box(key)
+        begin = [(low + high) / 2]
+        for m in np.argsort(low - high)[:TRIED]:
+            direction = np.zeros(len(low))
+            direction[m] = 1.0
+            begin += [self.word(key, sign * direction)[1] for sign in (1.0, -1.0)]
+        found, column = [], self.graph.labels.index(label)
+        for t in begin:
+            for _ in range(STEPS):
+                _, lines = self.tail.signs(self.form(key, t - TINY, t + TINY), self.wanted[key[2]])
+                word, t = self.word(key, -lines[column])
+                if word in found:
+                    break
+                found.append(word)
+        return found
+
+    def word(self, key: Key, direction: Array) -> tuple[tuple[int, ...], Array]:
+        """The word of a case that goes farthest in a direction of coordinates, and its coordinates."""
+        at, weights = self.atoms.bases[0].at, self.weights[0]
+        ptr, source, symbol = self.graph.edges
+        values, case = np.tensordot(direction, at, 1), np.array(key, dtype=np.int64)
+        limit = greatest(weights, values, ptr, source, symbol, case, 0.0)
+        back = np.zeros((key[0] + 1, len(self.graph.delta)), dtype=np.int64)
+        heaviest(weights, values, ptr, source, symbol, case, limit, back)
+        state, word = key[2], [0] * (key[0] + 1)
+        for j in range(key[0], 0, -1):
+            edge = back[j, state]
+            word[j], state = int(symbol[edge]), int(source[edge])
+        steps = np.arange(key[0] + 1)
+        share = weights[steps, word]
+        return tuple(word[1:]), at[:, steps, word] @ share / share.sum()
 
 
 def basis_document(atoms: Atoms) -> list[dict[str, Any]]:
