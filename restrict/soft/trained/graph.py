@@ -167,9 +167,8 @@ def dfa_of(language: Any, model: Trained) -> Dfa:
     if dfa is None:
         raise UsageError(f"{language.name} is not given by an automaton, which a verdict needs")
     if set(dfa.alphabet) != set(model.symbols):
-        raise UsageError(
-            f"{language.name} is over {quote(' '.join(dfa.alphabet))}, {model.name} over {quote(' '.join(model.symbols))}"
-        )
+        theirs, ours = " ".join(dfa.alphabet), " ".join(model.symbols)
+        raise UsageError(f"{language.name} is over {quote(theirs)}, {model.name} over {quote(ours)}")
     delta = [[row[dfa.index[s]] for s in model.symbols] for row in dfa.delta]
     return minimal(model.symbols, delta, 0, dfa.accept)
 

@@ -22,7 +22,7 @@ CELLS = 192
 """Cells of one case before it is left open."""
 DEEPEST = 40
 """Halvings on one branch; a certificate is nested at most 64 deep."""
-SAFE = 1e-7
+SAFE = 1e-4
 """A label's bound must be this far above zero, as the checker rounds outward."""
 TRIED = 3
 """Coordinates, the widest ones, that are tried before one is halved."""
