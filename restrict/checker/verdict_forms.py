@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from .verdict_numbers import BITS, EXP_BITS, ONE, Linear, Matrix, Norm, Vector, dot, root3, slope, total
+from .verdict_numbers import BITS, ONE, SQUARE, Linear, Matrix, Norm, Vector, dot, root3, slope, total
 
 
 class Form(NamedTuple):
@@ -72,7 +72,7 @@ def inverse(v0: int, dev: int, square: int, epsilon: int) -> tuple[int, int, int
     high = min(v0 + 2 + dev + square, (math.isqrt(v0 + 2) + 1 + step) ** 2)
     a, b = math.isqrt(low), math.isqrt(high)
     chord = ONE**4 // (a * b * (a + b))
-    ends = (ONE**2 // a + (chord * low >> EXP_BITS) + 2, ONE**2 // b + (chord * high >> EXP_BITS) + 2)
+    ends = (ONE**2 // a + (chord * low >> SQUARE) + 2, ONE**2 // b + (chord * high >> SQUARE) + 2)
     least = 3 * root3(chord << 2 * BITS + 1) // 2
     middle = (max(ends) + least) >> 1
     return chord, middle, max(ends) - middle + 1
@@ -87,9 +87,9 @@ def layer_norm(norm: Norm, y: Form) -> Form:
     lines = [2 * dot(c, g) // d for g in spans]
     loose = 2 * dot(list(map(abs, c)), rest) // d + 2
     a, middle, off = inverse(v0, total(lines) + m + loose, square, norm.epsilon)
-    tau = middle - (a * (v0 + square // 2) >> EXP_BITS)
-    tau_rest = off + (a * (loose + square // 2 + m + 3) >> EXP_BITS) + 4 + m * (2 + (a >> EXP_BITS))
-    turns = [-(a * line >> EXP_BITS) for line in lines]
+    tau = middle - (a * (v0 + square // 2) >> SQUARE)
+    tau_rest = off + (a * (loose + square // 2 + m + 3) >> SQUARE) + 4 + m * (2 + (a >> SQUARE))
+    turns = [-(a * line >> SQUARE) for line in lines]
     dev = total(turns) + tau_rest
     centre = [v * tau >> BITS for v in c]
     spans = [[(g * tau + v * t) >> BITS for g, v in zip(column, c, strict=True)]

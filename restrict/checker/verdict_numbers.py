@@ -16,11 +16,13 @@ from typing import NamedTuple
 
 BITS = 64
 ONE = 1 << BITS
-EXP_BITS = 128
+SQUARE = 2 * BITS
+"""Squares have this many bits behind the point."""
+EXP_BITS = 256
 UNIT = 1 << EXP_BITS
-"""Exponentials have 128 bits behind the point, as they may be small together."""
-FAR = 200
-"""Beyond ``exp(-200)`` nothing is left of 128 bits."""
+"""Exponentials have 256 bits behind the point, as all those of a word may be small together."""
+FAR = 176
+"""Beyond ``exp(-176)`` nothing is left of 256 bits."""
 DIGITS = Context(prec=50, rounding=ROUND_HALF_EVEN, Emin=-9999, Emax=9999)
 TALL = Decimal(UNIT)
 TANH = 29436744586989209808
@@ -94,7 +96,7 @@ def normed(norm: Norm, x: Ball) -> Ball:
 
 @cache
 def powers() -> tuple[list[int], list[int], list[int]]:
-    """``exp(-k)``, ``exp(-k/2^8)`` and ``exp(-k/2^16)`` in units of ``2^-128``, each off by at most one."""
+    """``exp(-k)``, ``exp(-k/2^8)`` and ``exp(-k/2^16)`` in units of ``2^-256``, off by a part in ``2^160`` and one."""
     steps = ((FAR + 1, 1), (256, 256), (256, 65536))
     first, second, third = ([int(DIGITS.multiply(DIGITS.exp(DIGITS.divide(Decimal(-k), Decimal(step))), TALL))
                              for k in range(count)] for count, step in steps)  # fmt: skip
@@ -102,13 +104,13 @@ def powers() -> tuple[list[int], list[int], list[int]]:
 
 
 def exponential(x: int) -> int:
-    """``exp(x)`` for ``x <= 0``: in units of ``2^-128`` off by at most 8, and a part in ``2^80`` (Lemma V3)."""
+    """``exp(x)`` for ``x <= 0``: in units of ``2^-256`` off by at most 8, and a part in ``2^80`` (Lemma V3)."""
     whole, part = -x >> BITS, -x & (ONE - 1)
     if whole > FAR:
         return 0
     first, second, third = powers()
     r = part & ((1 << 48) - 1)
-    series = UNIT - (r << BITS) + (r * r >> 1) - (r**3 // 6 >> BITS) + (r**4 // 24 >> 2 * BITS)
+    series = UNIT - (r << 192) + (r * r << 127) - ((r**3 << 64) // 6) + r**4 // 24
     found = first[whole] * second[part >> 56] >> EXP_BITS
     return (found * third[part >> 48 & 255] >> EXP_BITS) * series >> EXP_BITS
 
@@ -144,7 +146,7 @@ def slope(kind: str, low: int, high: int) -> tuple[int, int, int]:
         a = (ends[1] - ends[0] << BITS) // max(high - low, 1)
         found = [max(x, 0) - (a * x >> BITS) for x in (low, min(max(0, low), high), high)]
         return a, min(found) - 1, max(found) + 1
-    pieces = min(16, 1 + (12 * (high - low) >> BITS))
+    pieces = min(16, 2 + (12 * (high - low) >> BITS))
     points = [low + (high - low) * t // pieces for t in range(pieces + 1)]
     values = [gelu(x) for x in points]
     a = (values[-1][0] - values[0][0] << BITS) // max(high - low, 1)

@@ -171,9 +171,7 @@ def memories(symbols: int) -> Iterator[Memory]:
         yield "the symbols seen", [[r | 1 << s for s in range(symbols)] for r in range(1 << symbols)]
     runs = [[1 + s * RUN for s in range(symbols)]]
     for s in range(symbols):
-        runs += [
-            [1 + t * RUN + (min(k + 1, RUN - 1) if t == s else 0) for t in range(symbols)] for k in range(RUN)
-        ]
+        runs += [[1 + t * RUN + (min(k + 1, RUN - 1) if t == s else 0) for t in range(symbols)] for k in range(RUN)]
     yield f"the last run up to {RUN}", runs
     if symbols <= 4:
         yield "the three symbols before the last", _suffixes(symbols, 4)

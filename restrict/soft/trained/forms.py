@@ -98,8 +98,8 @@ def activated(kind: str, y: Form) -> Form:
     """
     f, reach = ACTIVATE[kind], np.abs(y.g).sum(1) + y.r
     low, high = y.c - reach, y.c + reach
-    pieces = 1 if kind == "relu" else int(min(16, 1 + 24 * reach.max()))
-    at = low + (high - low) * np.linspace(0, 1, pieces + 1)[:, None]
+    pieces = np.ones_like(reach) if kind == "relu" else np.minimum(16, 2 + np.floor(24 * reach))
+    at = low + (high - low) * np.minimum(np.arange(pieces.max() + 1)[:, None] / pieces, 1)
     if kind == "relu":
         at = np.vstack([at, np.clip(0, low, high)])
     values = f(at)

@@ -18,7 +18,7 @@ from restrict.soft.trained.forms import Form, Tail
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Array, Trained
 
-CELLS = 192
+CELLS = 400
 """Cells of one case before it is left open."""
 DEEPEST = 40
 """Halvings on one branch; a certificate is nested at most 64 deep."""
