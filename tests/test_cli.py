@@ -728,7 +728,7 @@ SAME = {
     "soft cross-entropy parity -L parity -n 8": ("model", "rows.0.n"),
     "soft run parity 0110": ("rows.0.word", "rows.0.labels.0"),
     "soft write parity -o w.json": ("file", "name"),
-    "soft import torch encoder.safetensors --heads 2 --alphabet 01 -o e.json": ("file", "name"),
+    "soft import encoder.safetensors --heads 2 --alphabet 01 -o e.json": ("file", "name", "settings.2.value"),
     "soft export soft.json -n 6 -o e6.safetensors": ("file", "model", "n", "type"),
 }
 """Commands, and the places of their JSON that the words say, too."""

@@ -34,7 +34,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "soft cross-entropy": ("soft cross-entropy parity -L parity -n 8,16",),
     "soft run": ("soft run parity 0110 0111",),
     "soft write": ("soft write parity -o parity-soft.json",),
-    "soft import": ("soft import torch encoder.safetensors --heads 2 --alphabet 01 -o encoder.json",),
+    "soft import": ("soft import encoder.safetensors --heads 2 --alphabet 01 -o encoder.json",),
     "soft export": ("soft export soft.json -n 6 -o induction-head.safetensors",),
 }
 SHORT = {
