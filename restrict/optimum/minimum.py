@@ -39,7 +39,11 @@ APART = 8
 LEAVES, SMALL_TREE = 256, 64
 """Leaves of the tree of one proposal, and of the trees that deletion may use."""
 LOOKS, SHORT = 12_000, 128
-"""Runs that choosing the questions of a larger tree may take, and the length up to which more are spent on it."""
+"""Runs that choosing the questions of a larger tree may take, and the length up to which more are spent on it. Of
+longer inputs no larger tree is asked for where the effort is limited: it takes seconds, and on ten random models (2
+layers, 4 heads, n = 200 to 800) none was found."""
+LIGHTER, NEVER_SPENT = 600_000, 2**62
+"""Nodes that deletion by trees may cost beyond the rest; and no limit."""
 LENGTH, ROUNDS = 20_000, 200
 """Longest input for which this is done by default, and its proposals at most."""
 ALTERNATIVES = 3
@@ -52,13 +56,13 @@ SAT_LENGTH, CLAUSES = 1_000, 60_000
 class Minimum:
     """``cube`` explains and has a ``certificate``, unless it is the one known; ``lower``: no explanation weighs less.
 
-    ``by_sat``: explains, too, and weighs ``lower``, but only SAT shows it.
+    ``by_sat`` explain, too, and weigh ``lower``, but only SAT shows it.
     """
 
     cube: Cube
     lower: int
     certificate: Certificate | None = None
-    by_sat: Cube | None = None
+    by_sat: tuple[Cube, ...] = ()
 
 
 class Blocks:
@@ -79,9 +83,15 @@ class Blocks:
         self.task, self.word, self.given, self.label, self.rng = task, word, given, label, rng
         self.instance, self.position = task.instance, task.one_position("an explanation")
         self.shared, self.symbols = shared, len(task.instance.model.alphabet)
+        self.last = NEVER_SPENT
         self.input = np.empty(self.instance.n, dtype=np.int64)
         for cube in (self.instance.pinned, word):
             self.input[list(cube)] = list(cube.values())
+
+    @property
+    def left(self) -> int:
+        """What may still be spent, in nodes of runs."""
+        return self.last - self.shared.spent
 
     def singles(self, read: Mapping[int, int]) -> Iterator[int]:
         """Positions whose change alone flips the label; every explanation has them.
@@ -160,7 +170,14 @@ class Blocks:
         return changes
 
 
-def minimum(blocks: Blocks, known: Cube, read: Mapping[int, int], prices: Mapping[int, int], rounds: int) -> Minimum:
+def minimum(
+    blocks: Blocks,
+    known: Cube,
+    read: Mapping[int, int],
+    prices: Mapping[int, int],
+    rounds: int,
+    effort: int | None = None,
+) -> Minimum:
     """A minimum explanation, or the one known with a bound.
 
     Cost: for each round a minimum hitting set by MaxSAT, and the words and proofs of this module.
@@ -171,10 +188,12 @@ def minimum(blocks: Blocks, known: Cube, read: Mapping[int, int], prices: Mappin
         read: what the output reads on the input.
         prices: the price of one position, where it is not 1.
         rounds: proposals, at most.
+        effort: the nodes of all runs, about; ``None``: no limit.
 
     Returns:
         The lightest explanation with a proof; it is a minimum one where ``lower`` is its weight.
     """
+    blocks.last = NEVER_SPENT if effort is None else blocks.shared.spent + effort
     return _Closing(blocks, Priced(prices), known).run(read, rounds)
 
 
@@ -200,11 +219,12 @@ class _Closing:
                 self.hitter.block(cube)
             if self.lower < self.goal:
                 self.known = _lighter(self.blocks, self.known)
-        return Minimum(self.known, self.lower, by_sat=self.unproved[0] if self.unproved else None)
+        return Minimum(self.known, self.lower, by_sat=tuple(self.unproved))
 
     def propose(self) -> Cube | None:
-        """The lightest set that is left; none beyond those that explain by SAT, or that weigh as much as is known."""
-        hit = self.hitter.get()
+        """The lightest set that is left; none beyond those that explain by SAT, or that weigh as much as is known, or
+        where the effort is spent."""
+        hit = self.hitter.get() if self.blocks.left > 0 else None
         if hit is None or (self.unproved and self.hitter.weight(hit) > self.lower):
             return None
         self.lower = min(self.hitter.weight(hit), self.goal)
@@ -220,7 +240,11 @@ class _Closing:
 
 def _lighter(blocks: Blocks, known: Cube) -> Cube:
     """Deletion, where a small tree of cases shows that the rest explains."""
+    if blocks.last != NEVER_SPENT:
+        blocks.last = blocks.shared.spent + LIGHTER
     for i in sorted(known, key=lambda i: (int(blocks.rng.integers(len(known))), i)):
+        if blocks.left < 0:
+            break
         rest = {j: a for j, a in known.items() if j != i}
         if blocks.by_words(set(rest), FIRST_FAILS) is None:
             tree = find_tree(blocks.task, {**blocks.given, **rest}, SMALL_TREE, 0, blocks.shared)
@@ -239,7 +263,8 @@ def _judged(blocks: Blocks, cube: Cube) -> tuple[list[Cube], Certificate | None,
         first, open_ = _settled(blocks, cube)
         if first is None:
             looks = MOST_LOOKS if blocks.instance.n <= SHORT else LOOKS
-            proof = _proved(blocks, cube, MOST_LEAVES, looks)
+            worth = blocks.instance.n <= SHORT or blocks.last == NEVER_SPENT
+            proof = _proved(blocks, cube, MOST_LEAVES, looks) if worth else None
             return [], proof, open_ and proof is None
     agreed, found = {*cube, *first}, [first]
     while len(found) < APART and (block := blocks.by_words(agreed, FAILS)) is not None:
