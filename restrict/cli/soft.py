@@ -305,8 +305,8 @@ def fixed_of(text: str) -> dict[int, str]:
 def check_command(model: str, certificate: Path, as_json: bool) -> None:
     """Check a soft restriction by the trusted checker, in exact integer arithmetic (slow): `restrict check`, which also
     knows the names of built-in models here."""
-    from restrict.certificate.check import trusted_check
     from restrict.checker.main import main
+    from restrict.elaboration.check import trusted_check
     from restrict.files import read_bytes
     from restrict.soft.format import dumps
     from restrict.soft.source import is_there, load

@@ -204,7 +204,7 @@ class _Tensors:
             node.fail(
                 f"tensor {quote(tensor)} has type {array.dtype.name}; integers are needed (I64 I32 I16 I8 U32 U16 U8)"
             )
-        return np.ascontiguousarray(array, dtype=np.int64)
+        return np.asarray(array, dtype=np.int64, order="C")  # np.ascontiguousarray would give a number an axis
 
 
 def _nested(node: Node, depth: int) -> I64:
