@@ -24,6 +24,7 @@ def test_every_script_that_a_page_names_is_an_entry_or_makes_no_figure() -> None
         "train_languages",
     }
     others |= {path.stem for path in (ROOT / "scripts").glob("make_*.py")}
+    others |= {path.stem for path in (ROOT / "scripts").glob("train_*.py")}
     for page in sorted((ROOT / "docs").glob("*.md")):
         for name in re.findall(r"scripts/([a-z0-9_]+)\.py", page.read_text(encoding="utf-8")):
             assert name in scripts | others, (page.name, name)
