@@ -81,8 +81,10 @@ class Shuffled:
         x = evaluate.embedded(self.model, word[None])[0].astype(F)
         for layer in self.model.layers:
             u = self.norm(layer.norm1, x) if layer.norm == "pre" else x
-            read = np.concatenate([self.head(head, u) for head in layer.heads], axis=1)
-            x = x + self.linear(np.concatenate([h.output for h in layer.heads], axis=1), layer.attention_bias, read)
+            nothing = np.zeros((len(x), 1), dtype=F)  # a layer may have no heads
+            read = np.concatenate([nothing, *(self.head(head, u) for head in layer.heads)], axis=1)
+            outputs = np.concatenate([np.zeros((x.shape[1], 1)), *(h.output for h in layer.heads)], axis=1)
+            x = x + self.linear(outputs, layer.attention_bias, read)
             x = self.norm(layer.norm1, x) if layer.norm == "post" else x
             if layer.ffn is None:
                 continue

@@ -270,8 +270,8 @@ def _layer(layer: SoftLayer, x: Ball, run: Pass) -> Ball:
     outputs = [head.output for head in layer.heads]
     if not heads:  # only the bias is added
         heads, outputs = [Ball(np.zeros((n, 1)), np.zeros((n, 1)), np.zeros((n, 0, 1)))], [np.zeros((d, 1))]
-    joined = Ball(*(np.concatenate([getattr(h, part) for h in heads], axis=1) for part in ("centre", "radius")),
-                  _blocks([h.gens for h in heads]))  # fmt: skip
+    centre, radius = (np.concatenate([getattr(h, part) for h in heads], axis=1) for part in ("centre", "radius"))
+    joined = Ball(centre, radius, _blocks([h.gens for h in heads]))
     x = added(x, linear(np.concatenate(outputs, axis=1), layer.attention_bias, joined, run), run, len(heads) + 1)
     if layer.norm == "post" and layer.norm1 is not None:
         x = normalised(layer.norm1, x, run)
