@@ -25,8 +25,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch.nn import functional
-
-from scripts.train_languages import Automaton, languages
+from train_languages import Automaton, languages
 
 LENGTH, POSITIONS, EPS = 100, 152, 1e-5
 BATCH, RATE, EVERY, TESTED = 64, 3e-3, 400, 512
@@ -121,7 +120,7 @@ def forward(p: Parameters, words: torch.Tensor, heads: int) -> torch.Tensor:
 
     for layer in range(sum(name.endswith("ln_1.bias") for name in p)):
         h = f"h.{layer}"
-        parts = linear(norm(x, f"{h}.ln_1"), f"{h}.attn.c_attn").split(d, -1)
+        parts = linear(norm(x, f"{h}.ln_1"), f"{h}.attn.c_attn").reshape(models, count, n, 3, d).unbind(3)
         q, k, v = (part.reshape(models * count, n, heads, d // heads).transpose(1, 2) for part in parts)
         read = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + linear(read.transpose(1, 2).reshape(models, count, n, d), f"{h}.attn.c_proj")
@@ -156,7 +155,7 @@ class Best:
 
 def train(walks: Walks, options: argparse.Namespace) -> Best:
     """Train all models at once."""
-    p = {name: a.requires_grad_() for name, a in parameters(*walks.used.shape, options).items()}
+    p = {name: a.requires_grad_() for name, a in parameters(walks.used.shape[0], walks.used.shape[1], options).items()}
     decayed = [{"params": [a for name, a in p.items() if name.endswith("weight") == weights], "weight_decay": decay}
                for weights, decay in ((True, 0.01), (False, 0.0))]  # fmt: skip
     optimiser = torch.optim.AdamW(decayed, lr=RATE, betas=(0.9, 0.98))
@@ -172,7 +171,8 @@ def train(walks: Walks, options: argparse.Namespace) -> Best:
         z = forward(p, words, options.heads)
         loss = functional.binary_cross_entropy_with_logits(z, targets, weight=counts.expand_as(z), reduction="none")
         optimiser.zero_grad(set_to_none=True)
-        loss.sum(-1).mean((1, 2)).sum().backward()
+        total: Any = loss.sum(-1).mean((1, 2)).sum()
+        total.backward()
         clip(p)
         optimiser.step()
         if (step + 1) % EVERY == 0 or step + 1 == options.steps:

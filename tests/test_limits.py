@@ -209,8 +209,6 @@ OVERWRITING = [
     "sweep T -o L",
     "soft write S -o S",
     "soft import S --heads 1 --alphabet 01 -o S",
-    "soft import T --config S -o S",
-    "soft import T --compare S -o S",
 ]
 
 

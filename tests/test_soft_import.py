@@ -85,8 +85,9 @@ def test_a_wrong_guess_about_an_encoder_is_said_and_excluded(tmp_path: Path) -> 
     record = write_record(tmp_path / "r.json", words, logits)
     plain = command(tmp_path / "e.safetensors", *usual)
     assert plain.exit_code == 0
-    for said in ("LayerNorm first  False", "activation       relu", "causal mask      False"):
-        assert f"{said} " in plain.output
+    lines = [line.split() for line in plain.output.splitlines()]
+    for said in (["LayerNorm", "first", "False"], ["activation", "relu"], ["causal", "mask", "False"]):
+        assert any(line[: len(said)] == said and "assumed:" in line for line in lines)
     assert plain.output.count("assumed: PyTorch's default") == 2
     before = (tmp_path / "m.safetensors").read_bytes()
     wrong = command(tmp_path / "e.safetensors", *usual, "--compare", record)
@@ -501,3 +502,17 @@ def test_records_of_numpy(tmp_path: Path) -> None:
     (tmp_path / "c.npz").write_bytes((tmp_path / "r.npz").read_bytes()[:-30])
     for name in "otc":
         refused(path, tmp_path, ModelError, "--compare", tmp_path / f"{name}.npz")
+
+
+@pytest.mark.parametrize("option", ["--config", "--compare"])
+def test_the_model_never_replaces_what_the_command_reads(option: str, tmp_path: Path) -> None:
+    path = gpt2_file(tmp_path)
+    arrays = gpt2_arrays(np.random.default_rng(8))
+    record = write_record(tmp_path / "r.json", [[2, 0]], [gpt2_by_hand(arrays, [2, 0], 2)])
+    given = record if option == "--compare" else tmp_path / "g.config.json"
+    for output in (given, path):
+        before = output.read_bytes()
+        done = command(path, option, given, "-o", output)
+        assert isinstance(done.exception, UsageError)
+        assert "would replace a file that the command reads" in str(done.exception)
+        assert output.read_bytes() == before

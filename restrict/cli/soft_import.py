@@ -105,8 +105,10 @@ def document(found: Imported, agreed: Comparison | None, output: Path) -> dict[s
 
 def show(found: Imported, agreed: Comparison | None, output: Path) -> None:
     """What is said without --json: every setting with its origin, then the comparison."""
+    names = max(len(s.name) for s in found.settings)
+    values = max(len(s.value[:40]) for s in found.settings)
     for setting in found.settings:
-        echo(f"  {setting.name:<16} {setting.value:<28} {setting.text()}")
+        echo(f"  {setting.name:<{names}}  {setting.value:<{values}}  {setting.text()}")
     if agreed is not None:
         echo(f"compared: {agreed.numbers} logits of {agreed.words} words differ by at most {agreed.difference:.3g} "
              f"(allowed {agreed.allowed:.3g})")  # fmt: skip

@@ -187,8 +187,8 @@ def read_out(choices: Choices, words: Vocabulary, unembed: Floats, bias: Floats,
         raise ModelError(f"{choices.source}: config task: {quote(str(configured))} is not 'next-set'")
     by_set = options.read_out == "set" or (options.read_out is None and configured == "next-set")
     origin: Origin = "given" if options.read_out else "config" if configured else "assumed"
-    choices.note("read-out", "the set of labels with positive logits" if by_set else "the label of the greatest logit",
-                 origin, "task" if origin == "config" else "")  # fmt: skip
+    meant = "set: positive logits" if by_set else "label: greatest logit"
+    choices.note("read-out", meant, origin, "task" if origin == "config" else "")
     if by_set and labels is None and names:
         kept = [row for row, token in enumerate(words.tokens) if token in words.next]
         choices.rows, labels = tuple(kept), tuple(words.tokens[row] for row in kept)

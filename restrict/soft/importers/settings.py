@@ -35,9 +35,8 @@ class Setting:
 
     def text(self) -> str:
         """The origin in words, such as ``config n_head``."""
-        return f"{self.origin}: {self.note}" if self.origin == "assumed" and self.note else (
-            f"{self.origin} {self.note}" if self.note else self.origin
-        )  # fmt: skip
+        between = ": " if self.origin == "assumed" else " "
+        return f"{self.origin}{between}{self.note}" if self.note else self.origin
 
 
 @dataclass(frozen=True)

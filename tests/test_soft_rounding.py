@@ -1,0 +1,223 @@
+"""The bound on float32 holds for many orders of summation, in numpy and in torch, and the bound on float64 for both."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from restrict.errors import ResourceLimit, UsageError
+from restrict.soft import evaluate
+from restrict.soft.importers import Options, import_weights
+from restrict.soft.known import first, parity, random
+from restrict.soft.model import SoftModel
+from restrict.soft.rounding import Pass, U, as_executed
+from tests.naive_soft import run as naive
+from tests.test_soft_import import encoder_arrays
+from tests.test_soft_trained import FOLDER, NAMES
+
+F = np.float32
+
+
+class Shuffled:
+    """A forward pass in float32; every sum has its own order and way of adding."""
+
+    def __init__(self, model: SoftModel, rng: np.random.Generator) -> None:
+        self.model, self.rng = model, rng
+
+    def total(self, x: Any) -> Any:
+        """The sum over the last axis: permuted, then from left to right, by halves, or by numpy."""
+        x = x[..., self.rng.permutation(x.shape[-1])]
+        kind = self.rng.integers(3)
+        if kind == 0:
+            return np.add.accumulate(x, axis=-1, dtype=F)[..., -1]
+        while kind == 1 and x.shape[-1] > 1:
+            half = x.shape[-1] // 2
+            x = np.concatenate([x[..., :half] + x[..., half : 2 * half], x[..., 2 * half :]], axis=-1)
+        return x[..., 0] if kind == 1 else x.sum(axis=-1, dtype=F)
+
+    def linear(self, matrix: Any, bias: Any, x: Any) -> Any:
+        terms = x[:, None, :] * matrix.astype(F)[None]
+        bias = np.broadcast_to(bias.astype(F)[None, :, None], (*terms.shape[:2], 1))
+        return self.total(np.concatenate([terms, bias], axis=2))
+
+    def norm(self, norm: Any, x: Any) -> Any:
+        d = F(x.shape[1])
+        centred = x - (self.total(x) / d)[:, None]
+        variance = self.total(centred * centred) / d + F(norm.eps.value(0, 1))
+        if self.rng.integers(2):
+            scaled = centred * (F(1) / np.sqrt(variance))[:, None]
+        else:
+            scaled = centred / np.sqrt(variance)[:, None]
+        return scaled * norm.weight.astype(F) + norm.bias.astype(F)
+
+    def head(self, head: Any, x: Any) -> Any:
+        n, scale = len(x), F(head.scale.value(0, len(x)))
+        q, k, v = (self.linear(getattr(head, p), getattr(head, f"{p}_bias"), x) for p in ("query", "key", "value"))
+        if self.rng.integers(2):
+            q, scale = q * scale, F(1)
+        scores = self.total(q[:, None] * k[None]) * scale
+        seen = np.array([[head.mask == "none" or j <= i for j in range(n)] for i in range(n)])
+        top = scores.max(axis=1, where=seen, initial=-np.inf)[:, None]
+        weights = np.where(seen, np.exp(np.where(seen, scores - top, F(0))), F(0))
+        sums = self.total(weights)[:, None]
+        if self.rng.integers(2):
+            return self.total((weights / sums)[:, None, :] * v.T[None])
+        return self.total(weights[:, None, :] * v.T[None]) / sums
+
+    def activated(self, kind: str, x: Any) -> Any:
+        if kind == "relu":
+            return np.maximum(x, F(0))
+        if kind == "gelu":
+            return (
+                x * F(0.5) * (F(1) + np.array([math.erf(t) for t in (x * F(0.5**0.5)).flat], dtype=F).reshape(x.shape))
+            )
+        return F(0.5) * x * (F(1) + np.tanh(F(math.sqrt(2 / math.pi)) * (x + F(0.044715) * (x * x * x))))
+
+    def run(self, word: Any) -> Any:
+        x = evaluate.embedded(self.model, word[None])[0].astype(F)
+        for layer in self.model.layers:
+            u = self.norm(layer.norm1, x) if layer.norm == "pre" else x
+            nothing = np.zeros((len(x), 1), dtype=F)  # a layer may have no heads
+            read = np.concatenate([nothing, *(self.head(head, u) for head in layer.heads)], axis=1)
+            outputs = np.concatenate([np.zeros((x.shape[1], 1)), *(h.output for h in layer.heads)], axis=1)
+            x = x + self.linear(outputs, layer.attention_bias, read)
+            x = self.norm(layer.norm1, x) if layer.norm == "post" else x
+            if layer.ffn is None:
+                continue
+            u = self.norm(layer.norm2, x) if layer.norm == "pre" else x
+            hidden = self.activated(layer.ffn.activation, self.linear(layer.ffn.inner, layer.ffn.inner_bias, u))
+            x = x + self.linear(layer.ffn.outer, layer.ffn.outer_bias, hidden)
+            x = self.norm(layer.norm2, x) if layer.norm == "post" else x
+        if self.model.final_norm is not None:
+            x = self.norm(self.model.final_norm, x)
+        return self.linear(self.model.output.unembed, self.model.output.bias, x)
+
+
+def models() -> dict[str, SoftModel]:
+    found = {name: import_weights(FOLDER / f"{name}.safetensors").model for name in NAMES}
+    arrays = {k: v * F(0.5) for k, v in encoder_arrays().items()}
+    for kind in ("relu", "gelu"):
+        for first_ in (False, True):
+            options = Options(heads=2, alphabet=tuple("abcd"), activation=kind, norm_first=first_, place="every")
+            found[f"encoder-{kind}-{first_}"] = import_weights(arrays, options).model
+    return found | {"parity": parity(), "first": first(), "random": random(layers=2, width=16, percent=30)}
+
+
+def inside(model: SoftModel, word: Any, rng: np.random.Generator, times: int) -> float:
+    """The largest quotient of an error that occurs and its bound, at least 0."""
+    bound = as_executed(model, word)
+    assert np.isfinite(bound.error).all()
+    true = np.array(naive(model, [int(t) for t in word]))
+    assert (np.abs(bound.logits - true) <= bound.radius + 1e-9).all()
+    assert (bound.radius <= bound.error).all()
+    worst = 0.0
+    for _ in range(times):
+        found = Shuffled(model, rng).run(word)
+        assert found.dtype == F
+        worst = max(worst, float((np.abs(found - true) / bound.error).max()))
+    return worst
+
+
+@pytest.mark.parametrize("name", ["dyck2-depth2-1l1h16d", "tomita4-2l1h16d", "encoder-relu-False", "encoder-gelu-True",
+                                  "parity", "random"])  # fmt: skip
+def test_no_order_of_summation_leaves_the_bound(name: str) -> None:
+    model, rng = models()[name], np.random.default_rng(4)
+    word = model.encode(rng.integers(0, len(model.alphabet), (1, 7)))[0]
+    assert 0 < inside(model, word, rng, 4) < 1
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", models())
+def test_no_order_of_summation_leaves_the_bound_anywhere(name: str) -> None:
+    model, rng = models()[name], np.random.default_rng(5)
+    for n in (1, 2, 5, 12, 30):
+        for _ in range(3):
+            word = model.encode(rng.integers(0, len(model.alphabet), (1, n)))[0]
+            assert inside(model, word, rng, 20) < 1
+
+
+def test_the_arithmetic_of_the_bound_is_that_of_the_paper() -> None:
+    """gamma_m covers any order: the worst sum of ten numbers over all orders, against exact fractions."""
+    rng = np.random.default_rng(6)
+    for _ in range(300):
+        x = (rng.normal(size=10) * 10.0 ** rng.integers(-3, 4, 10)).astype(F)
+        exact = sum(map(Fraction, map(float, x)))
+        size = sum(abs(Fraction(float(v))) for v in x)
+        total = F(0)
+        for v in x[rng.permutation(10)]:
+            total = F(total + v)
+        assert abs(Fraction(float(total)) - exact) <= Fraction(Pass(U, 4).gamma(10)) * size
+
+
+def test_what_is_certain_is_decided_by_the_margin() -> None:
+    model = models()["tomita2-1l1h16d"]
+    found = as_executed(model, model.encode([["1", "0"] * 10])[0])
+    assert found.certain.all()
+    assert float(found.error.max()) < 0.01 < 1 < float(np.abs(found.logits).min())
+    vague = as_executed(model, model.encode([["1", "0"] * 10])[0], ulps=1024)
+    assert (vague.error > found.error).all()
+    close = models()["encoder-relu-False"]
+    row = as_executed(close, close.encode([["a", "b"]])[0])
+    assert row.certain.tolist() == [bool(np.diff(np.sort(z))[-1] > 2 * (e + s).max()) or bool(c) for z, e, s, c in zip(
+        row.logits, row.error, row.radius, row.certain, strict=True)]  # fmt: skip
+
+
+def test_an_almost_constant_vector_has_no_bound() -> None:
+    """Centred entries of the size of a rounding, and no epsilon: the variance that is computed may be 0."""
+    import dataclasses
+
+    from restrict.soft.terms import Term
+
+    model = models()["encoder-relu-True"]
+    norm = dataclasses.replace(model.layers[0].norm1, eps=Term("0"))  # type: ignore[type-var]
+    layer = dataclasses.replace(model.layers[0], norm1=norm)
+    flat = dataclasses.replace(model, embed=np.full_like(model.embed, 1.0) + 1e-9 * model.embed, layers=(layer,))
+    assert np.isinf(as_executed(flat, [0, 1]).error).any()
+    assert not as_executed(flat, [0, 1]).certain.all()
+
+
+def test_what_cannot_be_bounded_is_refused() -> None:
+    model = models()["tomita2-1l1h16d"]
+    for word in ([], [[0, 1]], [0.5], [7], [-1]):
+        with pytest.raises(UsageError):
+            as_executed(model, word)
+    for ulps in (0, 2000):
+        with pytest.raises(UsageError):
+            as_executed(model, [2, 0], ulps=ulps)
+    with pytest.raises(ResourceLimit):
+        as_executed(random(layers=1, width=64), np.zeros(100_000, dtype=np.int64))
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", NAMES)
+def test_torch_stays_inside(name: str) -> None:
+    """The model's weights in torch, float32: its own LayerNorm, GELU, softmax and matrix products."""
+    torch = pytest.importorskip("torch")
+    nn = torch.nn.functional
+    model, rng = models()[name], np.random.default_rng(7)
+
+    def linear(x: Any, matrix: Any, bias: Any) -> Any:
+        return x @ torch.tensor(matrix.T.astype(F)) + torch.tensor(bias.astype(F))
+
+    def norm(x: Any, n: Any) -> Any:
+        weight, bias = (torch.tensor(a.astype(F)) for a in (n.weight, n.bias))
+        return nn.layer_norm(x, (x.shape[-1],), weight, bias, n.eps.value(0, 1))
+
+    for n in (3, 20, 60):
+        word = model.encode(rng.integers(0, len(model.alphabet), (1, n)))[0]
+        x = torch.tensor(evaluate.embedded(model, word[None])[0].astype(F))
+        for layer in model.layers:
+            (head,) = layer.heads
+            u = norm(x, layer.norm1)
+            q, k, v = (linear(u, getattr(head, p), getattr(head, f"{p}_bias")) for p in ("query", "key", "value"))
+            scores = (q @ k.T * head.scale.value(0, 1)).masked_fill(torch.ones(len(x), len(x)).triu(1) > 0, -math.inf)
+            x = x + linear(torch.softmax(scores, -1) @ v, head.output, layer.attention_bias)
+            hidden = nn.gelu(linear(norm(x, layer.norm2), layer.ffn.inner, layer.ffn.inner_bias), approximate="tanh")  # type: ignore[union-attr]
+            x = x + linear(hidden, layer.ffn.outer, layer.ffn.outer_bias)  # type: ignore[union-attr]
+        z = linear(norm(x, model.final_norm), model.output.unembed, model.output.bias).numpy()
+        found = as_executed(model, word)
+        assert (np.abs(z - found.logits) <= found.radius + found.error).all()
