@@ -8,11 +8,11 @@
 
 `--seed`, `--from` (the first chunk) and `--jobs` say which part of the work is done; the same seed gives the same
 trials. With `-o FILE` the counts of each chunk are kept there, and chunks that the file has are not done again: so a
-sweep can be ended at any time, and goes on where it was. `--present FOLDER` asks the present checker of another checkout. A user's file has to get one line, or one exit
-code, from the present checker and from the kernel by its elaborated proof; a pair of the kernel's files has to be
-accepted by both kernels, with one line, or by none. What is accepted is judged by enumeration where that is possible
-(docs/soundness.md). A limit that only one of them meets is counted, and is no failure. Exit code 1 if there is a
-failure; failures are printed, and written to `--folder`.
+sweep can be ended at any time, and goes on where it was. `--present FOLDER` asks the present checker of another
+checkout. A user's file has to get one line, or one exit code, from the present checker and from the kernel by its
+elaborated proof; a pair of the kernel's files has to be accepted by both kernels, with one line, or by none. What is
+accepted is judged by enumeration where that is possible (docs/kernel.md). A limit that only one of them meets is
+counted, and is no failure. Exit code 1 if there is a failure; failures are printed, and written to `--folder`.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from restrict.elaboration.make import Elaborated  # noqa: E402 # after the path is set
 from tests import kernel_cases as cases  # noqa: E402 # after the path is set
 from tests.fuzzing.kinds import Kind, Trial, kinds, write  # noqa: E402
 from tests.kernel_judges import (  # noqa: E402
@@ -171,7 +172,7 @@ def certificates(judges: Judges, rng: np.random.Generator) -> None:
 
 def proofs(judges: Judges, rng: np.random.Generator) -> None:
     """Mutants of the two files of elaborated proofs."""
-    kind, made = kinds()[judges.work.kind], []
+    kind, made = kinds()[judges.work.kind], list[Elaborated]()
     while len(made) < 3:
         trial = kind.original(rng)
         for name, content in trial.files:
