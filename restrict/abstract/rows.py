@@ -226,7 +226,7 @@ class Row:
         if parts == 1:
             results = [self._part(keys, count, ranges[0], least, known)]
         else:
-            results = list(_pool().map(lambda r: self._part(keys, count, r, least, known), ranges))
+            results = list(pool().map(lambda r: self._part(keys, count, r, least, known), ranges))
         state = results[0][1]
         if count is None:
             best = self._best_floor([state for _, state, _ in results])
@@ -373,7 +373,8 @@ def threads() -> int:
 
 
 @cache
-def _pool() -> ThreadPoolExecutor:
+def pool() -> ThreadPoolExecutor:
+    """The threads that share long rows, started once."""
     return ThreadPoolExecutor(max_workers=64, thread_name_prefix="restrict-row")
 
 

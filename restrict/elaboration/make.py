@@ -20,6 +20,7 @@ from restrict.checker.read import read_json, runs_of
 from restrict.checker.refutation import Refutation as ReadRefutation
 from restrict.elaboration.bound import bound_lines
 from restrict.elaboration.certificate import certificate_lines
+from restrict.elaboration.limits import affordable
 from restrict.elaboration.writer import Writer
 from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError
 from restrict.model.fileformat import loads
@@ -52,6 +53,7 @@ class Elaboration:
             task = Task(document, top, model, Place(model_name), folder, meter)
             self.claim: Claim = read_claim(task)
             certified = self.claim.certificate if isinstance(self.claim, ReadRefutation) else self.claim
+            affordable(self.claim, meter.limit)
             self.name, program = certificate_name, program_of(self.claim)
             instance = loads(model, model_name, folder).at(certified.n)
             digest = sha256(program).hexdigest()
