@@ -7,16 +7,18 @@
     python scripts/kernel_sweep.py programs --count 1000    # every fact of every accepted proof, on all words
 
 `--seed`, `--from` (the first chunk) and `--jobs` say which part of the work is done; the same seed gives the same
-trials. `--present FOLDER` asks the present checker of another checkout. A user's file has to get one line, or one exit
-code, from the present checker and from the kernel by its elaborated proof; a pair of the kernel's files has to be
-accepted by both kernels, with one line, or by none. What is accepted is judged by enumeration where that is possible
-(docs/soundness.md). A limit that only one of them meets is counted, and is no failure. Exit code 1 if there is a
-failure; failures are printed, and written to `--folder`.
+trials. With `-o FILE` the counts of each chunk are kept there, and chunks that the file has are not done again: so a
+sweep can be ended at any time, and goes on where it was. `--present FOLDER` asks the present checker of another
+checkout. A user's file has to get one line, or one exit code, from the present checker and from the kernel by its
+elaborated proof; a pair of the kernel's files has to be accepted by both kernels, with one line, or by none. What is
+accepted is judged by enumeration where that is possible (docs/kernel.md). A limit that only one of them meets is
+counted, and is no failure. Exit code 1 if there is a failure; failures are printed, and written to `--folder`.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import multiprocessing
 import resource
 import sys
@@ -25,6 +27,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,6 +36,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from restrict.elaboration.make import Elaborated  # noqa: E402 # after the path is set
 from tests import kernel_cases as cases  # noqa: E402 # after the path is set
 from tests.fuzzing.kinds import Kind, Trial, kinds, write  # noqa: E402
 from tests.kernel_judges import (  # noqa: E402
@@ -168,7 +172,7 @@ def certificates(judges: Judges, rng: np.random.Generator) -> None:
 
 def proofs(judges: Judges, rng: np.random.Generator) -> None:
     """Mutants of the two files of elaborated proofs."""
-    kind, made = kinds()[judges.work.kind], []
+    kind, made = kinds()[judges.work.kind], list[Elaborated]()
     while len(made) < 3:
         trial = kind.original(rng)
         for name, content in trial.files:
@@ -267,6 +271,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--present", type=Path, default=ROOT, help="a checkout with the present checker")
     parser.add_argument("--folder", type=Path, default=Path("failures"), help="where failures are written")
+    parser.add_argument("-o", "--output", type=Path, help="a file of chunks that are done, to go on with")
     parser.add_argument("--limit", type=int, default=200_000_000, help="for files: steps")
     parser.add_argument("--verbose", action="store_true", help="for files: a line for each")
     return parser.parse_args()
@@ -282,6 +287,21 @@ def report(totals: dict[str, Counter[str]], seconds: float) -> None:
     print(f"{verified}; {seconds:.0f} s", flush=True)
 
 
+def key(work: Work) -> str:
+    """How a chunk is named in a file of chunks."""
+    return f"{work.part} {work.kind} seed {work.seed} chunk {work.number} of {work.size}"
+
+
+def kept(path: Path | None) -> dict[str, Counter[str]]:
+    """The chunks that are done; a line that a kill left half written is none."""
+    found: dict[str, Counter[str]] = {}
+    for line in path.read_text().splitlines() if path is not None and path.exists() else ():
+        with suppress(ValueError):
+            name, counts = json.loads(line)
+            found[name] = Counter(counts)
+    return found
+
+
 def main() -> int:
     """Do the work, print the table."""
     options, start = arguments(), time.monotonic()
@@ -294,11 +314,18 @@ def main() -> int:
         for number, done in enumerate(range(0, each, CHUNK), options.start)
         for name in names
     ]
+    done = kept(options.output)
     totals: dict[str, Counter[str]] = {name: Counter() for name in names}
+    for one in work:
+        totals[one.kind] += done.get(key(one), Counter())
+    left = [one for one in work if key(one) not in done]
     with ProcessPoolExecutor(options.jobs, multiprocessing.get_context("fork")) as pool:
         try:
-            for one, found in zip(work, pool.map(chunk, work), strict=True):
+            for one, found in zip(left, pool.map(chunk, left), strict=True):
                 totals[one.kind] += found
+                if options.output is not None:
+                    with options.output.open("a") as file:
+                        file.write(json.dumps([key(one), found]) + "\n")
         except KeyboardInterrupt:
             pool.shutdown(wait=False, cancel_futures=True)
             print("interrupted", file=sys.stderr)

@@ -235,7 +235,7 @@ def _concluded(certificate: Certificate, shown: Shown, last: bool) -> bool:
         sizes = [free if said.depends is None else said.depends.bit_count() for said in shown.tree.labels.values()]
         if max(sizes, default=0) > certificate.c:
             raise NotEstablished(f"certificate: claim.c: a label depends on {max(sizes)} free positions")
-        writer.add(f"all {shown.context} {free} {certificate.c}")
+        writer.add(f"all {shown.context} {free} {min(certificate.c, certificate.n)}")
         return True
     values, label = shown.tree.outputs[at], shown.tree.labels[at]
     claimed = set(certificate.values)

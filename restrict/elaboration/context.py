@@ -237,8 +237,8 @@ class Known:
     def _shown(self, head: Head, i: int, u: int, positions: I64, w: I64) -> set[int] | None:
         """The values that the candidates at these positions may show; None where they are too many."""
         if head.value == self.instance.key(head):
-            values = np.unique(w)
-            return None if len(values) > LARGE else set(values.tolist())
+            winners = np.unique(w)
+            return None if len(winners) > LARGE else set(winners.tolist())
         found = set[int]()
         if head.value == self.instance.query(head) and i in positions:
             found.add(u)

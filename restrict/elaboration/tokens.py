@@ -67,7 +67,7 @@ class Tokens:
         Returns:
             Values of ``token``, ascending.
         """
-        return self.sets[self.answers.get(j, self.which[j])]
+        return self.sets[self.answers.get(j, int(self.which[j]))]
 
     def numbers(self, places: I64) -> Numbers:
         """The numbers of the sets at some positions.

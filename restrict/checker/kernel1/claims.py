@@ -23,7 +23,8 @@ KINDS: dict[str, Any] = {"restrict-refutation/1": Refutation, "restrict-lower-bo
 
 def read_claim(task: Task) -> Claim:
     """The user's file, with its model; a certificate where the format is another one, which it then refuses."""
-    kind = KINDS.get(task.document["format"]) if isinstance(task.document, dict) and "format" in task.document else None
+    named = task.document.get("format") if isinstance(task.document, dict) else None
+    kind = KINDS.get(named) if isinstance(named, str) else None
     return kind(task) if kind is not None else Certificate(task, task.document, task.top)
 
 
