@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import restrict.checker
 from restrict.checker.kernel1.claims import Refutation, same_bound, same_certificate
 from restrict.checker.lower_bound import Bound
-from restrict.elaboration.make import Elaborated, Elaboration, _translated
+from restrict.elaboration.make import Elaborated, Elaboration, translated
 from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError
 
 NAME = "restrict-verified"
@@ -116,7 +116,7 @@ def check_verified(found: Elaboration, limit: int | None = None) -> str:
     """
     line, claim = verdict(found.made, limit), found.claim
     certificate = claim.certificate if isinstance(claim, Refutation) else claim
-    with _translated(found.name):
+    with translated(found.name):
         proof = concluded(line, found.made.proof)
         if isinstance(certificate, Bound):
             proof.program = SimpleNamespace(domains=[labels_of(found.made.program)])

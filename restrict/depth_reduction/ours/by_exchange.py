@@ -1,0 +1,154 @@
+"""Theorem 1 by exchange: every layer captured on the real objective, how many inputs each position depends on.
+
+Each layer is captured (:mod:`restrict.depth_reduction.capture`) with a part of the inputs that may be fixed, then
+collapsed. In the layers below the last one the aim is many constant and cheap activations, since the next layer's heads
+are captured with these. How the inputs are split over the layers, and which objective each layer has, is chosen by
+measuring candidates, at a shorter length where the model is defined there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from restrict.arguments import least_free
+from restrict.depth_reduction.candidates import MEASURE_AT, Setup, Worth, least, shortened, worth
+from restrict.depth_reduction.capture import LayerObjective, capture
+from restrict.depth_reduction.ctransformer import CTransformer
+from restrict.depth_reduction.layers import collapsed
+from restrict.model.shipped import Shipped
+from restrict.restriction import Restriction
+from restrict.task import Task
+
+DEFAULT = 4
+"""The number of the candidate that is taken without measuring, where n is large and no shorter length is defined."""
+STEPS = 9000
+"""Exchange steps per search at n = 10 000 (in proportion below, never fewer than 1000)."""
+
+
+@dataclass(frozen=True)
+class LayerSchedule:
+    """How one run spends its inputs.
+
+    Attributes:
+        shares: per layer the share of the inputs left that it may use.
+        objectives: per layer what the exchange makes small.
+        power: the exponent of the greedy forcing's objective.
+    """
+
+    shares: tuple[float, ...]
+    objectives: tuple[LayerObjective, ...]
+    power: float = 8.0
+
+    def text(self) -> str:
+        """For provenance and traces: "layer 1: up to 100 % of the inputs to fix, for few long lists (scale 20)"."""
+        each = enumerate(zip(self.shares, self.objectives, strict=True), 1)
+        return "; ".join(
+            f"layer {layer}: up to {100 * share:.4g} % of the inputs {'to fix' if layer == 1 else 'left'}, for "
+            f"{objective.text()}"
+            for layer, (share, objective) in each
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Exchanged:
+    """The result of one run of all layers: the restriction, per layer the inputs fixed for it, and the schedule."""
+
+    restriction: Restriction
+    fixed: tuple[int, ...]
+    schedule: LayerSchedule
+
+    def text(self) -> str:
+        """For provenance and traces."""
+        return self.schedule.text()
+
+
+def by_exchange(task: Task, start: CTransformer, schedule: LayerSchedule, budget: int, seed: int) -> Exchanged:
+    """Capture and collapse layer after layer.
+
+    Args:
+        task: its deadline ends each layer's search, and progress is reported to it.
+        start: the program as a 1-transformer.
+        schedule: of :func:`choose_schedule`.
+        budget: how many inputs may be fixed in all.
+        seed: same seed, same answer (where the deadline never comes).
+
+    Returns:
+        The restriction, and how many inputs each layer took.
+
+    Raises:
+        ResourceLimit: the candidate lists hold too many pairs.
+    """
+    t, spent, left = start, list[int](), budget
+    for layer, (share, objective) in enumerate(zip(schedule.shares, schedule.objectives, strict=True), 1):
+        task.tell(f"layer {layer}")
+        steps = max(1000, STEPS * t.n // 10_000)
+        before = len(t.restriction.fixed)
+        rho = capture(task, t, round(share * left), objective, seed=seed, steps=steps, power=schedule.power)
+        spent.append(len(rho.fixed) - before)
+        left -= spent[-1]
+        t = t.restrict(rho)
+        if layer < len(schedule.shares):
+            t = t.collapse()
+    return Exchanged(t.restriction, tuple(spent), schedule)
+
+
+def schedules(layers: int) -> Iterator[LayerSchedule]:
+    """Candidates: one for a single layer; for more layers, with several splits and objectives below the last layer.
+
+    Args:
+        layers: L.
+
+    Yields:
+        Schedules of L layers.
+    """
+    last = LayerObjective("long", 20.0)
+    if layers <= 1:
+        yield LayerSchedule((1.0,) * layers, (last,) * layers)
+        return
+    for first in (0.35, 0.5, 0.65, 0.8):
+        for below in (LayerObjective("short", 3.0), LayerObjective("long", 10.0)):
+            shares = [first if layer == 0 else 0.6 for layer in range(layers - 1)]
+            yield LayerSchedule((*shares, 1.0), (*(below for _ in shares), last))
+
+
+def choose_schedule(task: Task, free: float) -> LayerSchedule:
+    """The schedule with the least maximum of dependencies, measured at a shorter length where one is defined.
+
+    Args:
+        task: its instance, seed, deadline and progress.
+        free: the fraction of the positions that stays free.
+
+    Returns:
+        One of :func:`schedules`.
+
+    Raises:
+        ResourceLimit: the candidate lists hold too many pairs.
+    """
+    short = shortened(task.instance)
+    candidates = list(schedules(CTransformer.of_model(short).layers))
+    if len(candidates) == 1:
+        return candidates[0]
+    if short.n > 2 * MEASURE_AT:  # measuring would cost more than it gains
+        return candidates[DEFAULT]
+    positions = short.n - len(short.pinned)
+    trial = Setup(Shipped(short), positions - least_free(positions, free), task.seed, task.deadline)
+    return least(task, measured_schedule, trial, candidates, "schedule") or candidates[DEFAULT]
+
+
+def measured_schedule(trial: Setup, schedule: LayerSchedule) -> Worth:
+    """The worth of a schedule, measured here or in another process.
+
+    Args:
+        trial: what it is measured with.
+        schedule: the candidate.
+
+    Returns:
+        The greatest and the mean number of inputs that a label depends on. Cost: one run of all layers.
+
+    Raises:
+        ResourceLimit: the candidate lists hold too many pairs.
+    """
+    task = trial.task()
+    found = by_exchange(task, CTransformer.of_model(task.instance), schedule, trial.budget, trial.seed)
+    return worth(collapsed(task.instance, found.restriction)[-1].output_depends())

@@ -1,0 +1,257 @@
+"""Theorem 26 of Yang, Strobl, Chiang & Angluin (2024): uniform-tieless average-hard transformers by softmax.
+
+In such a transformer every head is *uniform* (query or key is zero: all visible positions get the same share) or
+*tieless with gap g* (at every position and for every input of length ``n`` one score is greatest, all others at least
+``g`` below). With the same parameters and a temperature ``tau`` softmax approximates it within ``epsilon``.
+
+The recursion along the layers (:mod:`.propagate`), with explicit constants of our own in place of the paper's worst
+entries. For each entry of the residual stream let ``X`` bound its absolute value in the hard run and ``E`` the error of
+the softmax run. A head with rows ``Q, K`` errs in its scores by at most::
+
+    eta = sum_r (|Q_r| E) (|K_r| X + |k_r| + |K_r| E) + (|Q_r| X + |q_r|) (|K_r| E),
+
+so all other scores stay ``g - 2 eta`` behind, the weight off the winner is at most ``p = m / (1 + m)`` with ``m = (n-1)
+exp(-(g - 2 eta) / tau)``, and what is read errs by at most ``|V| E + 2 p (|V| X + |v|)``. A uniform head errs by ``|V|
+E``. Networks with ReLU multiply errors by the absolute values of their weights. The error of the output falls with
+``1/tau``, so the least ``1/tau`` that these bounds allow is found by bisection. In floating point every sum and product
+adds its rounding to ``E``; a tieless head forgets the errors of its scores, so they do not add up along the layers.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from restrict.errors import NotEstablished, UsageError
+from restrict.simulate.floating import longest, share
+from restrict.simulate.laws import exact_embedding, exact_scores, run_layer_exactly
+from restrict.simulate.lemmas_6_to_9 import exp_above, low_float
+from restrict.simulate.propagate import SLACK, Bounds, linear, logits_error, refuse
+from restrict.soft.model import SoftHead, SoftModel, visible
+from restrict.soft.terms import Term, down, up
+
+MAX_SCALE = 1e300
+
+
+def is_uniform(head: SoftHead) -> bool:
+    """Whether all scores of a head are zero.
+
+    Args:
+        head: the head.
+
+    Returns:
+        The answer, from the weights alone.
+    """
+    flat_query = not head.query.any() and not head.query_bias.any()
+    return flat_query or (not head.key.any() and not head.key_bias.any())
+
+
+@dataclass(frozen=True)
+class Sharpness:
+    """What Theorem 26 gives at one length.
+
+    ``scale`` is the inverse temperature of the tieless heads, ``error`` the certified bound on the logits' error at
+    that temperature, ``gap`` the gap that was assumed or computed.
+    """
+
+    n: int
+    gap: Fraction
+    scale: float
+    error: float
+
+
+def gap_function(model: SoftModel, n: int) -> Fraction | None:
+    """The gap at a length, by running the average-hard transformer exactly on every word.
+
+    Args:
+        model: an average-hard transformer: dot-product scores, ReLU networks, exact position terms.
+        n: the length, markers included.
+
+    Returns:
+        The least difference between the greatest score and the next one, over all words, positions and heads that are
+        not uniform (exact); ``None`` where no head ever has two visible positions. Cost: all ``|alphabet|^n`` words.
+
+    Raises:
+        NotEstablished: a tie: a head that is not uniform has two greatest scores, so the model is not tieless.
+        ModelError: a model without exact values.
+    """
+    inner, least = n - len(model.pinned(n)), None
+    for word in itertools.product(range(len(model.alphabet)), repeat=inner):
+        x = exact_embedding(model, model.encode(np.array([word], dtype=np.int64).reshape(1, inner))[0])
+        for number, layer in enumerate(model.layers):
+            for h, head in enumerate(layer.heads):
+                found = None if is_uniform(head) else _head_gap(head, x, n)
+                if found == 0:
+                    raise NotEstablished(f"layers[{number}].heads[{h}] has a tie on {word}: it is not tieless")
+                least = found if least is None else least if found is None else min(least, found)
+            x = run_layer_exactly(layer, x, "average")
+    return least
+
+
+def _head_gap(head: SoftHead, x: np.ndarray, n: int) -> Fraction | None:
+    scores, seen, least = exact_scores(head, x), visible(head.mask, np.arange(n), n), None
+    for i in range(n):
+        row = sorted(scores[i][seen[i]])
+        if len(row) > 1:
+            gap = Fraction(row[-1] - row[-2])
+            least = gap if least is None else min(least, gap)
+    return least
+
+
+# ------------------------------------------------------------ the recursion
+
+
+def softmax_error(model: SoftModel, n: int, gap: Fraction, scale: float, unit: float = 0.0) -> float:
+    """A bound on the error of the logits at one temperature.
+
+    Args:
+        model: an average-hard transformer that is uniform-tieless with ``gap`` at length ``n``.
+        n: the length.
+        gap: positive; a lower bound.
+        scale: the inverse temperature of the tieless heads.
+        unit: unit roundoff of floating-point arithmetic; 0 for real arithmetic.
+
+    Returns:
+        A certified bound on the difference of the softmax run (in that arithmetic) and the hard run (exact). Where the
+        scores' errors reach the gap it allows for any weights, and so is large.
+
+    Raises:
+        NotEstablished: LayerNorm, GELU or additive scores.
+    """
+    refuse(model, "Theorem 26")
+    at = _Run(n, low_float(gap), scale, unit)
+    return logits_error(model, n, unit, lambda head, x: _read(head, x, at))
+
+
+@dataclass(frozen=True)
+class _Run:
+    """The length, the gap, the inverse temperature and the unit roundoff of a run."""
+
+    n: int
+    gap: float
+    scale: float
+    unit: float
+
+
+def _read(head: SoftHead, x: Bounds, at: _Run) -> Bounds:
+    """Bounds on what a head reads, and on its error."""
+    value = linear(head.value, head.value_bias, x, at.unit)
+    rounding = (2 * at.n + 64) * at.unit * (value.size + value.error)
+    if is_uniform(head):
+        return Bounds(value.size, (value.error + rounding) * SLACK)
+    q = linear(head.query, head.query_bias, x, at.unit)
+    k = linear(head.key, head.key_bias, x, at.unit)
+    eta = float(q.error @ (k.size + k.error) + q.size @ k.error)
+    eta += (2 * len(q.size) + 24) * at.unit * float((q.size + q.error) @ (k.size + k.error))
+    left = down(at.gap - up(2 * eta * SLACK))
+    strength = left * at.scale * (1 - 1e-12 - 8 * at.unit)
+    odds = math.inf if not left > 0 else (at.n - 1) * exp_above(-min(strength, 740.0)) * SLACK * (1 + 64 * at.unit)
+    off = share(odds)
+    return Bounds(value.size, (value.error + 2 * off * value.size + rounding) * SLACK)
+
+
+def temperature(model: SoftModel, n: int, gap: Fraction, epsilon: Fraction) -> Sharpness:
+    """The temperature of Theorem 26: at it the softmax transformer's logits are within ``epsilon`` at length ``n``.
+
+    Args:
+        model: an average-hard transformer that is uniform-tieless with ``gap`` at length ``n``.
+        n: the length.
+        gap: positive; exact from :func:`gap_function`, or certified for the class of the model.
+        epsilon: positive.
+
+    Returns:
+        The inverse temperature, within 0.1 % of the least that these bounds allow, and the bound at it.
+
+    Raises:
+        UsageError: a gap or an epsilon that is not positive.
+        NotEstablished: no temperature is enough, or the model is of another class.
+    """
+    if gap <= 0 or epsilon <= 0:
+        raise UsageError("the gap and epsilon must be positive")
+
+    def fine(scale: float) -> bool:
+        return softmax_error(model, n, gap, scale) <= epsilon
+
+    scale = least_scale(fine)
+    return Sharpness(n, gap, scale, softmax_error(model, n, gap, scale))
+
+
+def least_scale(fine: Callable[[float], bool]) -> float:
+    """The least inverse temperature that is enough, by bisection.
+
+    Args:
+        fine: whether one is enough; so are all greater ones.
+
+    Returns:
+        An integer that is enough, at most 0.1 % and 1 above the least.
+
+    Raises:
+        NotEstablished: none up to 1e300 is.
+    """
+    high = 1.0
+    while not fine(high):
+        high *= 2
+        if high > MAX_SCALE:
+            raise NotEstablished("no temperature is low enough for these bounds")
+    low = high / 2 if high > 1 else 0.0
+    while high - low > 1e-3 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if fine(middle) else (middle, high)
+    return math.ceil(high)
+
+
+def by_softmax(model: SoftModel, found: Sharpness, guard: str = "") -> SoftModel:
+    """The softmax transformer with the same parameters, at the temperature that was found.
+
+    Args:
+        model: the average-hard transformer.
+        found: the temperature at a length.
+        guard: put behind the scale, such as ``/(n == 8)``, which has no value at other lengths.
+
+    Returns:
+        The model; its tieless heads have that scale, its uniform heads none.
+    """
+    scale = Term(f"{found.scale:.0f}{guard}")
+    layers = tuple(
+        replace(layer, heads=tuple(h if is_uniform(h) else replace(h, scale=scale) for h in layer.heads))
+        for layer in model.layers
+    )
+    return replace(model, layers=layers)
+
+
+def grows(model: SoftModel) -> bool:
+    """Whether the bounds of :func:`softmax_error` grow with the length, so that one length stands for all shorter ones.
+
+    Args:
+        model: the average-hard transformer.
+
+    Returns:
+        The answer: position terms do not read ``n``.
+    """
+    return not any(re.search(r"\bn\b", term.text) for term in model.positions.terms)
+
+
+def safe_length(model: SoftModel, found: Sharpness, unit: float, margin: Fraction = Fraction(1, 2)) -> int:
+    """Up to which length the softmax transformer is right in floating point, at a temperature found for one length.
+
+    Args:
+        model: an average-hard transformer whose gap at shorter lengths is at least ``found.gap``.
+        found: the temperature; at shorter lengths it is more than enough.
+        unit: unit roundoff.
+        margin: what the logits' errors must stay below.
+
+    Returns:
+        The greatest length up to ``found.n`` such that the bound is below ``margin`` at all lengths up to it
+        (certified), or 0. Where a position term reads ``n``: ``found.n`` or 0, and only about that length.
+    """
+
+    def safe(n: int) -> bool:
+        return n <= found.n and softmax_error(model, n, found.gap, found.scale, unit) < margin
+
+    return longest(safe, None if grows(model) else found.n)
