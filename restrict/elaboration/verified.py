@@ -15,8 +15,9 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import restrict.checker
-from restrict.checker.kernel1.claims import Refutation, same_bound, same_certificate
+from restrict.checker.kernel1.claims import same_bound, same_certificate
 from restrict.checker.lower_bound import Bound
+from restrict.checker.refutation import Refutation
 from restrict.elaboration.make import Elaborated, Elaboration, translated
 from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError
 
