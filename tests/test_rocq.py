@@ -32,6 +32,12 @@ def test_what_is_to_be_read_has_no_proofs(name: str) -> None:
     assert not re.search(r"\b(Proof|Lemma|Theorem|Qed)\b", FILES[name])
 
 
+def test_the_page_says_how_much_is_to_be_read() -> None:
+    code = [re.sub(r"\(\*.*?\*\)", "", FILES[name], flags=re.DOTALL) for name in TO_BE_READ]
+    lines = sum(bool(line.strip()) for text in code for line in text.splitlines())
+    assert f"in {lines} lines without comments" in PAGE
+
+
 def test_the_makefile_knows_every_file() -> None:
     makefile = (FOLDER / "Makefile").read_text(encoding="utf-8")
     listed = re.search(r"^PROOFS = (.*)$", makefile, re.MULTILINE)

@@ -18,9 +18,14 @@ LONGEST_NAME = 300
 @click.argument("certificate", type=click.Path(path_type=Path))
 @click.option("--fast", is_flag=True, help="No limit that matters, unless --limit is given: for very large n.")
 @click.option("--kernel", is_flag=True, help="The kernel alone decides, and standard error has the size of the proof.")
+@click.option(
+    "--verified", is_flag=True, help="The checker proved in Rocq decides; docs/proof.md says how to build it."
+)
 @common.JSON
 @click.option("--limit", type=common.Whole(1), default=None, help="Give up (exit 5) beyond this many steps.")
-def check(model: str, certificate: Path, fast: bool, kernel: bool, as_json: bool, limit: int | None) -> None:
+def check(
+    model: str, certificate: Path, fast: bool, kernel: bool, verified: bool, as_json: bool, limit: int | None
+) -> None:
     """Verify CERTIFICATE, a refutation or a lower bound against MODEL.
 
     Exit 0 and one line `s VERIFIED ...`, or a reason on standard error.
@@ -31,8 +36,10 @@ def check(model: str, certificate: Path, fast: bool, kernel: bool, as_json: bool
 
     common.no_model(certificate, f"write `restrict check {certificate} {model}`")
     limit = FAST_LIMIT if fast and limit is None else limit
-    if kernel:
-        _by_kernel(model, certificate, as_json, limit)
+    if kernel or verified:
+        if kernel and verified:
+            raise click.UsageError("at most one of --kernel and --verified")
+        _by_kernel(model, certificate, as_json, limit, verified)
         return
     try:
         line = _verified(model, certificate, limit)
@@ -42,15 +49,18 @@ def check(model: str, certificate: Path, fast: bool, kernel: bool, as_json: bool
     common.print_verdict(line, as_json)
 
 
-def _by_kernel(model: str, certificate: Path, as_json: bool, limit: int | None) -> None:
+def _by_kernel(model: str, certificate: Path, as_json: bool, limit: int | None, verified: bool) -> None:
     """Elaborate in memory, hand the proof over, and print the line; standard error says which checker spoke."""
     from restrict.checker.main import say
+    from restrict.elaboration import verified as rocq
     from restrict.elaboration.make import Elaboration
     from restrict.errors import RestrictError
     from restrict.files import read_bytes
     from restrict.model.source import load
 
     try:
+        if verified:
+            rocq.program()  # before the work
         program = load(model)
         assert program.content is not None
         folder = program.source.parent if program.source else Path()
@@ -58,12 +68,13 @@ def _by_kernel(model: str, certificate: Path, as_json: bool, limit: int | None) 
             program.content, read_bytes(certificate), folder=folder, model_name=model,
             certificate_name=str(certificate), limit=limit,
         )  # fmt: skip
-        line = found.check()
+        line = rocq.check_verified(found, limit) if verified else found.check()
     except RestrictError as error:
         say(sys.stderr, str(error))
         sys.exit(error.exit_code)
-    common.print_verdict(line, as_json)
-    say(sys.stderr, f"checked by the kernel: a proof of {len(found.made.proof)} bytes, elaborated from {certificate}")
+    common.print_verdict(line, as_json, checker="verified" if verified else "kernel")
+    who = rocq.NAME if verified else "the kernel"
+    say(sys.stderr, f"checked by {who}: a proof of {len(found.made.proof)} bytes, elaborated from {certificate}")
 
 
 def _verified(model: str, certificate: Path, limit: int | None) -> str:

@@ -213,10 +213,11 @@ def output_option(what: str, required: bool = False) -> Callable[[Any], Any]:
     return file_option("-o", "--output", required=required, text=f"Write {what} here.")
 
 
-def print_verdict(line: str, as_json: bool) -> None:
-    """Print the line of a checker, never wrapped; as JSON also its parts ``name=value``."""
+def print_verdict(line: str, as_json: bool, checker: str | None = None) -> None:
+    """Print the line of a checker, never wrapped; as JSON also its parts ``name=value``, and which checker it was."""
     parts = dict(part.split("=", 1) for part in line.split() if "=" in part)
     verified = {"verified": True, "line": line, "digest": line.rsplit(maxsplit=1)[-1], **parts}
+    verified |= {"checker": checker} if checker else {}
     click.echo(json.dumps(verified) if as_json else line)
 
 

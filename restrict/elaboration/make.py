@@ -45,7 +45,7 @@ class Elaboration:
         self, model: bytes, certificate: bytes, *, folder: Path, model_name: str, certificate_name: str,
         limit: int | None = None,
     ) -> None:  # fmt: skip
-        with _translated(certificate_name):
+        with translated(certificate_name):
             most = DEFAULT_LIMIT if limit is None else limit
             top, meter = Place(certificate_name), Meter(most)
             document = read_json(certificate, top, meter)
@@ -74,7 +74,7 @@ class Elaboration:
             ResourceLimit: more steps or memory than the limit.
             ModelError: the proof is malformed, which would be a mistake of the elaborator.
         """
-        with _translated(self.name):
+        with translated(self.name):
             return established(self.claim, *self.made)
 
 
@@ -106,8 +106,18 @@ def counted(fixed: Fixed) -> list[int]:
 
 
 @contextmanager
-def _translated(name: str) -> Iterator[None]:
-    """The checker's rejections as the package's errors."""
+def translated(name: str) -> Iterator[None]:
+    """The checker's rejections as the package's errors.
+
+    Args:
+        name: what the line about too little memory calls the file.
+
+    Raises:
+        UsageError: a file cannot be read.
+        NotEstablished: the claim does not follow.
+        ModelError: a file is malformed.
+        ResourceLimit: more steps, memory or stack than there are.
+    """
     try:
         yield
     except (MemoryError, RecursionError):

@@ -1,0 +1,132 @@
+"""Hands an elaborated proof to `restrict-verified`, the checker that is proved in Rocq (docs/proof.md).
+
+That program says that the proof is right, and what it concludes. That this is what the user's file claims is compared
+here, by the functions that compare it for the Python kernel; no line of the proof is checked twice.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import restrict.checker
+from restrict.checker.kernel1.claims import same_bound, same_certificate
+from restrict.checker.lower_bound import Bound
+from restrict.checker.refutation import Refutation
+from restrict.elaboration.make import Elaborated, Elaboration, translated
+from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError
+
+NAME = "restrict-verified"
+BUILT = Path(restrict.checker.__file__).parent / "rocq" / NAME
+"""Where `make` puts the program in a clone."""
+MISSING = (
+    f"{NAME} is neither on the PATH nor built; `make -C restrict/checker/rocq` builds it in a clone "
+    "(Debian: coq ocaml ocaml-findlib libzarith-ocaml-dev)"
+)
+MOST_STEPS = 10**18 - 1
+"""The program reads limits of at most 18 digits."""
+ERRORS = {2: UsageError, 3: NotEstablished, 4: ModelError, 5: ResourceLimit}
+
+
+class Box(NamedTuple):
+    """A context of the proof, from the words of its line."""
+
+    triples: list[int]
+    sets: list[list[int]]
+
+    def cells(self) -> Iterator[tuple[int, set[int]]]:
+        """Each position with its symbols."""
+        for start, stop, number in zip(*(self.triples[k::3] for k in range(3)), strict=True):
+            for at in range(start, stop):
+                yield at, set(self.sets[number])
+
+
+def program() -> Path:
+    """The program on the PATH, else in a clone.
+
+    Raises:
+        UsageError: it is in neither place; the line says how to build it.
+    """
+    found = shutil.which(NAME)
+    if found is None and not BUILT.is_file():
+        raise UsageError(MISSING)
+    return Path(found or BUILT).resolve()
+
+
+def verdict(made: Elaborated, limit: int | None) -> str:
+    """Run the program on the two files; its line of success, or its reason as an error of its exit code."""
+    with TemporaryDirectory() as folder:
+        for name, content in (("program", made.program), ("proof", made.proof)):
+            Path(folder, name).write_bytes(content)
+        more = [] if limit is None else ["--limit", str(min(limit, MOST_STEPS))]
+        done = subprocess.run(
+            [program(), "program", "proof", *more], cwd=folder, capture_output=True, text=True, check=False
+        )
+    line = done.stdout.removesuffix("\n")
+    if done.returncode == 0 and line.startswith("s VERIFIED ") and line.endswith(f" {made.digest}"):
+        return line
+    if done.returncode == 130:
+        raise KeyboardInterrupt
+    reason = done.stderr.strip() or f"{NAME}: ended with {done.returncode} and no reason"
+    # A signal, for want of memory as a rule, has no exit code of its own.
+    raise ERRORS.get(done.returncode if done.returncode >= 0 else 5, RuntimeError)(reason)
+
+
+def concluded(line: str, proof: bytes) -> Any:
+    """What the proof concludes, by the line of success, with the context and the runs that the claim names."""
+    said = dict(part.split("=", 1) for part in line.split() if "=" in part)
+    words = [text.split() for text in proof.decode("ascii").splitlines()]
+    kind, *numbers = next(line for line in words if line[0] in ("claim", "all", "unforced"))
+    sets = [list(map(int, rest)) for name, *rest in words if name == "set"]
+    runs = [(0, int(said["n"])), *(tuple(map(int, rest)) for name, *rest in words if name == "runs")]
+    boxes = [Box(list(map(int, rest)), sets) for name, _, *rest in (w for w in words if w[0] == "box")]
+    found = SimpleNamespace(
+        kind="refutes" if "refutes" in said else kind,
+        at=-1 if said["target"] == "all" else int(said["target"]),
+        context=int(numbers[0]) if kind != "unforced" else -1,
+        where=int(numbers[5]) if kind == "claim" else -1,
+        values=[int(value) for value in said.get("values", "").split(",") if value],
+        c=int(said.get("c", 0)),
+        labels=[tuple(map(int, pair.split(":"))) for pair in said.get("labels", "").split(",") if pair],
+    )
+    return SimpleNamespace(found=found, kernel=SimpleNamespace(contexts=boxes, runs=runs))
+
+
+def check_verified(found: Elaboration, limit: int | None = None) -> str:
+    """Let `restrict-verified` decide on an elaborated proof.
+
+    Cost: docs/proof.md, and a temporary folder with the two files.
+
+    Args:
+        found: the user's file and its proof.
+        limit: the most steps; ``None``: those of the program.
+
+    Returns:
+        The line ``s VERIFIED ...`` of the user's file.
+
+    Raises:
+        UsageError: the program is not there; the line says how to build it.
+        NotEstablished: a line of the proof does not hold, or it does not show the claim.
+        ResourceLimit: more steps or memory than the limit.
+        ModelError: the proof is malformed, which would be a mistake of the elaborator.
+    """
+    line, claim = verdict(found.made, limit), found.claim
+    certificate = claim.certificate if isinstance(claim, Refutation) else claim
+    with translated(found.name):
+        proof = concluded(line, found.made.proof)
+        if isinstance(certificate, Bound):
+            proof.program = SimpleNamespace(domains=[labels_of(found.made.program)])
+            same_bound(certificate, proof)
+        else:
+            same_certificate(certificate, proof)
+        return claim.certificate.line(claim.decide()) if isinstance(claim, Refutation) else claim.line()
+
+
+def labels_of(lines: bytes) -> int:
+    """How many labels the program has: the domain of its last line."""
+    return int(lines.splitlines()[-1].split()[1])

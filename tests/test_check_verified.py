@@ -1,0 +1,141 @@
+"""`restrict check --verified`: elaborates, asks `restrict-verified`, and compares what it said with the user's file."""
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from restrict.cli.main import cli
+from restrict.elaboration import verified
+from tests.conftest import VERIFIED
+
+Shell = Callable[..., Result]
+built = pytest.mark.skipif(not VERIFIED.exists(), reason="restrict-verified is not built")
+
+
+@pytest.fixture
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
+    """Commands in a folder that has a certificate, and a folder `bin` for a program on the PATH."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+
+    def run(*words: str) -> Result:
+        return CliRunner().invoke(cli, list(words))
+
+    assert run("certify", "and-of-ors", "-n", "25", "-o", "c.json").exit_code == 0
+    return run
+
+
+def script(text: str) -> None:
+    """A program on the PATH that answers as it likes."""
+    Path("bin/restrict-verified").write_text(f"#!/bin/sh\n{text}\n")
+    Path("bin/restrict-verified").chmod(0o755)
+
+
+def refused(result: Result, code: int, part: str) -> None:
+    """Nothing on standard output, one line on standard error."""
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (code, "", 1), result.stderr
+    assert part in result.stderr
+
+
+@built
+def test_the_line_is_that_of_the_checker_and_says_who_spoke(shell: Shell) -> None:
+    shell("lower-bound", "and-of-ors", "-n", "25", "-o", "bound.json")
+    shell("refute", "parity-attempt", "-L", "parity", "-n", "20", "-o", "ref.json")
+    shell("certify", "random:layers=1,heads=2,states=2,every=1", "-n", "20", "--target", "all", "-o", "all.json")
+    for model, name in (
+        ("and-of-ors", "c.json"),
+        ("and-of-ors", "bound.json"),
+        ("parity-attempt", "ref.json"),
+        ("random:layers=1,heads=2,states=2,every=1", "all.json"),
+    ):
+        found = shell("check", "--verified", model, name)
+        assert found.exit_code == 0, found.stderr
+        assert found.stdout == shell("check", model, name).stdout
+        assert found.stderr.startswith("checked by restrict-verified: a proof of ")
+        assert found.stderr.count("\n") == 1
+    document = json.loads(shell("check", "--verified", "--json", "and-of-ors", "c.json").stdout)
+    assert document["checker"] == "verified"
+    assert json.loads(shell("check", "--kernel", "--json", "and-of-ors", "c.json").stdout)["checker"] == "kernel"
+
+
+@built
+def test_what_does_not_hold_has_its_exit_code(shell: Shell) -> None:
+    document = json.loads(Path("c.json").read_text())
+    Path("false.json").write_text(json.dumps(document | {"claim": document["claim"] | {"values": [1]}}))
+    Path("malformed.json").write_text(json.dumps(document | {"n": 0}))
+    refused(shell("check", "--verified", "and-of-ors", "false.json"), 3, "claim.values")
+    refused(shell("check", "--verified", "and-of-ors", "malformed.json"), 4, "malformed.json")
+    refused(shell("check", "--verified", "and-of-ors", "missing.json"), 2, "missing.json")
+    refused(shell("check", "--verified", "--limit", "10", "and-of-ors", "c.json"), 5, "limit")
+
+
+def test_where_the_program_is_missing_the_line_says_how_to_build_it(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verified, "BUILT", Path("nowhere"))
+    monkeypatch.setenv("PATH", "bin")
+    refused(shell("check", "--verified", "and-of-ors", "c.json"), 2, "`make -C restrict/checker/rocq` builds it")
+
+
+def test_one_checker_is_asked(shell: Shell) -> None:
+    assert shell("check", "--verified", "--kernel", "and-of-ors", "c.json").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "part"),
+    [
+        ("echo 's VERIFIED n=25 target=24 free=20 c=0 values=0 0000'", 1, "no reason"),
+        ("echo no", 1, "no reason"),
+        ("echo 'proof: line 7: not established' >&2; exit 3", 3, "line 7"),
+        ("echo 'too much' >&2; exit 5", 5, "too much"),
+        ("kill -9 $$", 5, "ended with -9"),
+    ],
+)
+def test_other_answers_of_the_program_are_no_success(shell: Shell, answer: str, code: int, part: str) -> None:
+    script(answer)
+    result = shell("check", "--verified", "and-of-ors", "c.json")
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert part in f"{result.stderr} {result.exception}"
+
+
+@pytest.mark.parametrize(
+    ("said", "part"),
+    [
+        ("n=25 target=23 free=20 c=0 values=0", "another position"),
+        ("n=25 target=24 free=20 c=0 values=0,1", "more values"),
+        ("n=25 target=24 at_least=1 labels=0:1,1:1", "something else"),
+    ],
+)
+def test_a_weaker_conclusion_is_not_the_claim(shell: Shell, said: str, part: str) -> None:
+    script(f"echo \"s VERIFIED {said} $(sha256sum program | cut -d' ' -f1)\"")
+    if "at_least" in said:
+        Path("c.json").unlink()
+        shell("lower-bound", "and-of-ors", "-n", "25", "-o", "c.json")
+        refused(shell("check", "--verified", "and-of-ors", "c.json"), 3, "only 1 for the label")
+        return
+    refused(shell("check", "--verified", "and-of-ors", "c.json"), 3, part)
+
+
+def test_another_restriction_is_not_that_of_the_claim(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    script("echo \"s VERIFIED n=25 target=24 free=20 c=0 values=0 $(sha256sum program | cut -d' ' -f1)\"")
+    assert shell("check", "--verified", "and-of-ors", "c.json").exit_code == 0
+    concluded = verified.concluded
+
+    def moved(line: str, proof: bytes) -> object:
+        return concluded(line, re.sub(rb"\nbox -1 .*", b"\nbox -1", proof))
+
+    monkeypatch.setattr(verified, "concluded", moved)
+    refused(shell("check", "--verified", "and-of-ors", "c.json"), 3, "another restriction")
+
+
+@built
+def test_a_program_on_the_path_comes_first(shell: Shell) -> None:
+    shutil.copy(VERIFIED, "bin")
+    assert verified.program() == Path("bin/restrict-verified").resolve()
