@@ -242,15 +242,14 @@ def files(options: argparse.Namespace) -> int:
         trial = Trial(model.read_bytes(), proof.read_bytes())
         if not any(name in trial.proof for name in (b"-certificate/1", b"-refutation/1", b"-lower-bound/1")):
             continue
-        start, old = time.perf_counter(), present.verdict(trial, model.parent, options.limit)
-        middle = time.perf_counter()
+        old, start = present.verdict(trial, model.parent, options.limit), time.process_time()
         new, made = elaborated(trial, model.parent, options.limit)
-        after, memory = time.perf_counter() - middle, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+        after, memory = time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
         counts["same" if old == new else "different"] += 1
         failures += old != new
         if old != new or after > 5 or options.verbose:
             sizes = f"{len(made.proof)} bytes" if made else "no proof"
-            print(f"{proof.name}: {old} {middle - start:.1f} s, {new} {after:.1f} s {memory} MiB {sizes}", flush=True)
+            print(f"{proof.name}: {old}; {new}, {after:.1f} s, {memory} MiB, {sizes}", flush=True)
     print(f"files: {dict(counts)}; at most {memory} MiB")
     present.close()
     return failures

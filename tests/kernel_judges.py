@@ -33,7 +33,7 @@ SCRATCH = "/dev/shm" if Path("/dev/shm").is_dir() else None
 LIMIT = 20_000_000
 """Steps for each checker."""
 SECONDS = 60.0
-"""Beyond so many a verdict is ``"time-out"``, which is a failure."""
+"""Beyond so many seconds of the processor a verdict is ``"time-out"``, which is a failure."""
 SERVER = """
 import pickle, sys
 from restrict.checker.account import Reject
@@ -69,13 +69,13 @@ def alarm(number: int, frame: FrameType | None) -> None:
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
     """Raise TooLong where the body takes longer."""
-    before = signal.signal(signal.SIGALRM, alarm)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGPROF, alarm)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 class Present:
@@ -160,7 +160,7 @@ class Verified:
             path.write_bytes(content)
         command: list[Any] = [self.program, *paths, "--limit", str(limit)]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=10 * SECONDS)
         except subprocess.TimeoutExpired:
             return "time-out"
         lines = done.stdout.count("\n"), done.stderr.count("\n")

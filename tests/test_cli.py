@@ -663,6 +663,9 @@ def playground(shell: Shell, tmp_path: Path) -> Path:
         spec = spec.replace(large, small)
     (tmp_path / "grid.toml").write_text(textwrap.dedent(spec))
     save_file(encoder_weights(), tmp_path / "encoder.safetensors")
+    for suffix in (".safetensors", ".config.json"):
+        trained = ROOT / "tests" / "corpus" / "trained" / f"tomita2-1l1h16d{suffix}"
+        (tmp_path / f"checkpoint{suffix}").write_bytes(trained.read_bytes())
     return tmp_path
 
 
@@ -727,8 +730,9 @@ SAME = {
     "soft check parity sc.json": ("line", "digest"),
     "soft cross-entropy parity -L parity -n 8": ("model", "rows.0.n"),
     "soft run parity 0110": ("rows.0.word", "rows.0.labels.0"),
+    "soft verify checkpoint.safetensors -n 10": ("status", "checked"),
     "soft write parity -o w.json": ("file", "name"),
-    "soft import torch encoder.safetensors --heads 2 --alphabet 01 -o e.json": ("file", "name"),
+    "soft import encoder.safetensors --heads 2 --alphabet 01 -o e.json": ("file", "name", "settings.2.value"),
     "soft export soft.json -n 6 -o e6.safetensors": ("file", "model", "n", "type"),
 }
 """Commands, and the places of their JSON that the words say, too."""

@@ -98,13 +98,13 @@ def test_summaries_are_bounded_before_they_fill_the_memory() -> None:
         automaton(model_with(kind="head", value="token", score="i % 40 == j % 40"))
 
 
-def test_an_answer_is_kept_where_its_proof_has_too_many_boxes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_is_kept_where_its_proof_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Found by the sweep over all lengths: 9 GB of sets, then a MemoryError."""
-    monkeypatch.setattr(proof, "MOST_PARTS", 1)
+    monkeypatch.setattr(proof, "MOST_BYTES", 20)
     result = CliRunner().invoke(cli, ["certify", "--all-lengths", "first-symbol"])
     assert result.exit_code == 0
     assert "is forced at every n >= 1" in result.output
-    assert "no proof file: a proof would need 13 boxes of 1 parts, more than 1 in all" in result.output
+    assert "no proof file: a proof would be larger than 0 MiB" in result.output
 
 
 @pytest.mark.parametrize("reach", [REACH, REACH + 1])
@@ -208,7 +208,9 @@ OVERWRITING = [
     "import b-rasp M -o M",
     "sweep T -o L",
     "soft write S -o S",
-    "soft import torch S --heads 1 --alphabet 01 -o S",
+    "soft import S --heads 1 --alphabet 01 -o S",
+    "soft import T --config S -o S",
+    "soft import T --compare S -o S",
 ]
 
 

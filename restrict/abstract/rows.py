@@ -82,6 +82,7 @@ class Row:
         self.instance, self.head, self.i, self.u = instance, head, i, u
         same = instance.query(head) is not None and instance.query(head) == instance.key(head)
         self.own = (i, u) if same else (-1, -1)
+        self.most: int | None = None  # so many pairs are kept at most
 
     @cached_property
     def expr(self) -> Expr:
@@ -307,6 +308,8 @@ class Row:
                 )
                 held = kept[0].shape[1]
                 limit = max(limit, 2 * held)
+                if self.most is not None and held > self.most:
+                    raise ResourceLimit(f"a row of {self.head.name} has too many pairs that may win")
         return np.concatenate(kept, axis=1), state, dropped
 
     def _blocks(self, keys: Values, state: I64, stop: int, track: int, _: int) -> Iterator[I64]:

@@ -28,6 +28,7 @@ import numpy as np
 from restrict.arrays import I64
 from restrict.errors import quote
 from restrict.model.expr import Expr, name
+from restrict.model.expr_parser import COMPARED, SIGNS
 from restrict.model.rules import evaluate
 
 Env = Mapping[str, I64]
@@ -100,19 +101,16 @@ class Linear:
 
 
 Form = Linear | Wave
-_COMPARE = {"eq", "ne", "lt", "le", "gt", "ge"}
 
 
 def show(expr: Expr) -> str:
     """An expression in words, short."""
-    signs = {"add": "+", "sub": "-", "mul": "*", "div": "//", "mod": "%", "eq": "==", "ne": "!=", "lt": "<", "le": "<="}
-    signs |= {"gt": ">", "ge": ">=", "and": "and", "or": "or"}
     if expr.op == "const":
         return str(expr.value)
     if expr.op == "name":
         return expr.text
-    if expr.op in signs:
-        return f"({show(expr.args[0])} {signs[expr.op]} {show(expr.args[1])})"
+    if expr.op in SIGNS or expr.op in ("and", "or"):
+        return f"({show(expr.args[0])} {SIGNS.get(expr.op, expr.op)} {show(expr.args[1])})"
     if expr.op == "select":
         return f"({show(expr.args[1])} if {show(expr.args[0])} else {show(expr.args[2])})"
     if expr.op in ("mix", "fin"):  # a hash is a chain of mixing steps on a seed
@@ -146,7 +144,7 @@ def analyse(expr: Expr) -> Form:
         return _product(expr, args)
     if expr.op in ("div", "mod"):
         return _divide(expr, args)
-    if expr.op in _COMPARE:
+    if expr.op in COMPARED:
         return _compare(expr, args[0], args[1])
     if expr.op in ("min", "max"):
         return _choose(expr, args)

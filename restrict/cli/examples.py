@@ -33,8 +33,9 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "soft check": ("soft check parity soft-certificate.json",),
     "soft cross-entropy": ("soft cross-entropy parity -L parity -n 8,16",),
     "soft run": ("soft run parity 0110 0111",),
+    "soft verify": ("soft verify checkpoint.safetensors -n 20 -o verdict.json",),
     "soft write": ("soft write parity -o parity-soft.json",),
-    "soft import": ("soft import torch encoder.safetensors --heads 2 --alphabet 01 -o encoder.json",),
+    "soft import": ("soft import encoder.safetensors --heads 2 --alphabet 01 -o encoder.json",),
     "soft export": ("soft export soft.json -n 6 -o induction-head.safetensors",),
 }
 SHORT = {
@@ -65,6 +66,7 @@ SHORT = {
     "soft import": "A safetensors file of weights to a model file.",
     "soft influence": "How far one symbol can move the output.",
     "soft run": "A softmax model on words.",
+    "soft verify": "Is a trained model right on a language?",
     "soft write": "Write the file of a built-in softmax model.",
 }
 """The lists of commands, on terminals of 80 columns."""

@@ -22,6 +22,10 @@ RESERVED = frozenset(["n", "i", "j", "q", "k", "and", "or", "not", "if", "else",
 _TOKEN = re.compile(r"(?P<number>[0-9]+)|(?P<word>[A-Za-z_][A-Za-z0-9_]*)|(?P<sign>==|!=|<=|>=|//|[-+*%<>(),])")
 _COMPARE = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 _NODES = {"+": "add", "-": "sub", "*": "mul", "//": "div", "%": "mod"}
+COMPARED = {op: sign for sign, op in _COMPARE.items()}
+"""The sign of each comparison."""
+SIGNS = {op: sign for sign, op in _NODES.items()} | COMPARED
+"""The sign of each operator between two operands that is written with one."""
 _WORDS = frozenset(("and", "or", "not", "if", "else"))
 _ARITY = {"min": (2, None), "max": (2, None), "abs": (1, 1), "isqrt": (1, 1), "hash": (1, None)}
 Tall = tuple[Expr, int]

@@ -1,0 +1,285 @@
+"""Verdicts: on every prefix of every word of a language, the signs of a trained model's logits are those wanted.
+
+The prefixes are those of words of length at most ``n`` that have at most ``upto`` symbols. A case is a position, its
+symbol and the state behind it; the cases are derived here, and each must have its hints once: bounds on attention's
+output in the directions of a basis, and a tree of cells. Every bound is verified by one longest path (Theorem 1),
+carried to the logits by affine forms, and sharpened in a label's own direction (Theorem 5). A wrong word is run with
+enclosures. Docs: docs/soft-verdicts.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from .account import Place, Task, malformed, require, unproved
+from .read import Maybe, anything, integer, integers, listing, record, thing
+from .verdict_forms import Form, Sign, activated, added, centred, layer_norm, moved, signed
+from .verdict_model import START, Atoms, Model
+from .verdict_numbers import BITS, ONE, Matrix, Vector, dot, enclosed, total
+from .verdict_paths import Language, longest
+
+MAX_N = 4096
+HINT = BITS - 24
+"""Hints are integers times ``2^-24``."""
+VERDICT = {
+    "format": ("restrict-soft-verdict/1",),
+    "model": thing,
+    "n": integer(0, MAX_N),
+    "upto": integer(-1, MAX_N),
+    "language": thing,
+    "memory": Maybe(anything),
+    "basis": listing,
+    "cases": listing,
+    "wrong": Maybe(thing),
+    "provenance": Maybe(thing),
+}
+BASIS = {"centre": integers(-(1 << 50), 1 << 50), "rows": listing}
+WRONG = {"word": integers(0, 1 << 16), "label": integer(0, 1 << 20)}
+hint = integers(-(1 << 60), 1 << 60)
+Key = tuple[int, int, int]
+Interval = tuple[int, int]
+
+
+class Basis(NamedTuple):
+    """Directions of one head (integers times ``2^-24``), the coordinates of every value, and what they leave out."""
+
+    centre: Vector
+    rows: Matrix
+    at: list[list[Vector]]
+    off: int
+    rest: Vector
+
+
+class Box(NamedTuple):
+    """One coordinate of a head's output: middle and half width in units."""
+
+    middle: int
+    radius: int
+
+
+def verify(task: Task) -> str:
+    """The line ``s VERIFIED ...``, if the certificate proves its claim; raises ``Reject`` in every other case."""
+    fields = record(task.document, VERDICT, task.top)
+    model = Model(task, fields["model"], task.top.key("model"))
+    memory, n, upto = fields.get("memory"), fields["n"], fields["upto"]
+    language = Language(fields["language"], memory, task.top.key("language"), len(model.rows), model.labels)
+    require(upto <= n, task.top.key("upto"), "expected at most n", upto)
+    wrong = record(fields["wrong"], WRONG, task.top.key("wrong")) if "wrong" in fields else None
+    deepest = max(upto, len(wrong["word"]) if wrong else 0)
+    room = model.positions is None or model.offset + deepest < len(model.positions)
+    require(room and deepest <= n, task.top.key("n"), "there are no position embeddings that far")
+    check = Check(task, model, language, Atoms(model, deepest, task.meter))
+    if upto >= 0:
+        check.read_basis(fields["basis"], task.top.key("basis"))
+        check.every(fields["cases"], language.prefixes(n, task.meter)[: upto + 1], task.top.key("cases"))
+    if wrong is None:
+        require(upto >= 0, task.top.key("upto"), "nothing is claimed", upto)
+        shown = "" if upto == n else f" prefixes=0..{upto}"
+        return f"s VERIFIED right n=0..{n}{shown} cases={len(fields['cases'])} {model.sha256}"
+    check.refuted(wrong, n, task.top.key("wrong"))
+    shortest = " shortest" if upto == len(wrong["word"]) - 1 else ""
+    return f"s VERIFIED wrong n=0..{n} at={len(wrong['word'])} label={wrong['label']}{shortest} {model.sha256}"
+
+
+class Check:
+    """What the cases share."""
+
+    def __init__(self, task: Task, model: Model, language: Language, atoms: Atoms) -> None:
+        self.meter, self.model, self.language, self.atoms = task.meter, model, language, atoms
+        self.signs: dict[int, Sign] = {label: model.sign(label) for label in language.labels}
+        self.basis: list[Basis] = []
+        self.edges = sum(map(len, language.entering)) + 3 * len(model.rows)
+        self.weights: list[list[list[Interval]]] = []
+        self.price = 0
+
+    def read_basis(self, value: list[Any], place: Place) -> None:
+        """The directions of every head, with the coordinates of all its values."""
+        require(len(value) == self.model.heads, place, "expected a basis for each head")
+        for h, entry in enumerate(value):
+            fields, d = record(entry, BASIS, place.item(h)), self.model.d
+            centre, rows = list(fields["centre"]), [list(hint(row, place)) for row in fields["rows"]]
+            fits = len(centre) == d and all(len(row) == d for row in rows) and len(rows) <= d
+            require(fits, place.item(h), "expected at most d directions of d entries")
+            self.basis.append(self.measured(h, [v << HINT for v in centre], rows))
+        m, d, inner = sum(len(b.rows) for b in self.basis), self.model.d, len(self.model.inner.rows)
+        labels = len(self.signs)
+        self.price = (m + 1) * (2 * inner + 12) * (d + 8) + m * m * d + inner * 200 + labels * (m + 4) * (d + 8)
+
+    def measured(self, h: int, centre: Vector, rows: Matrix) -> Basis:
+        """Coordinates of the values of a head, and the largest remainder of each entry (Lemma V5)."""
+        d, values = self.model.d, self.atoms.values[h]
+        count = sum(map(len, values))
+        self.meter.charge(count * (2 * len(rows) + 2) * (d + 4))
+        self.meter.hold(count * 60 * len(rows))
+        radius = max(v.radius for row in values for v in row)
+        off = max((total(row) * radius >> 24) + 2 for row in rows) if rows else 0
+        columns, rest, at = list(map(list, zip(*rows, strict=True))) or [[]] * d, [0] * d, []
+        for row in values:
+            coordinates = []
+            for v in row:
+                gap = [a - b for a, b in zip(v.centre, centre, strict=True)]
+                t = [dot(b, gap) >> 24 for b in rows]
+                left = (abs(g - (dot(c, t) >> 24)) for g, c in zip(gap, columns, strict=True))
+                rest = list(map(max, rest, left))
+                coordinates.append(t)
+            at.append(coordinates)
+        return Basis(centre, rows, at, off, [r + (total(c) * off >> 24) + radius + 2
+                                             for r, c in zip(rest, columns, strict=True)])  # fmt: skip
+
+    # ---------------------------------------------------------------- cases
+
+    def every(self, cases: list[Any], prefixes: Sequence[set[int]], place: Place) -> None:
+        """Each case of the prefixes, once, in the order of position, symbol and state."""
+        expected = list(self.keys(prefixes))
+        before: tuple[int, int] | None = None
+        for index, key in enumerate(expected):
+            require(index < len(cases), place, f"the case {list(key)} is missing")
+            entry = listing(cases[index], place.item(index))
+            require(len(entry) in (5, 6), place.item(index), "expected 5 or 6 entries")
+            given = tuple(integers(-1, 1 << 20)(entry[:3], place.item(index)))
+            require(given == key, place.item(index), f"expected the case {list(key)}", entry[:3])
+            if key[:2] != before:
+                before = key[:2]
+                self.weigh(key[0], key[1])
+            self.case(key, entry[3:], place.item(index))
+        require(len(cases) == len(expected), place, f"expected {len(expected)} cases", len(cases))
+
+    def keys(self, prefixes: Sequence[set[int]]) -> Iterator[Key]:
+        """The cases: what a prefix can end with."""
+        reached = self.language.reached(len(prefixes) - 1)
+        for i, states in enumerate(prefixes):
+            if i == 0:
+                yield from [(0, START, 0)] if 0 in states else []
+                continue
+            for a in range(len(self.model.rows)):
+                found = {self.language.delta[p][a] for p in reached[i - 1]} & states
+                yield from ((i, a, q) for q in sorted(found))
+
+    def weigh(self, i: int, a: int) -> None:
+        """Enclosures of the weights of all symbols up to the position, for each head."""
+        dk, count = self.model.d // self.model.heads, (i + 1) * len(self.model.rows)
+        self.meter.charge(self.model.heads * count * (3 * dk + 40))
+        self.weights = []
+        for h in range(self.model.heads):
+            scores = self.atoms.scores(h, i, a)
+            top = max(s.centre[0] for row in scores for s in row)
+            require(all(s.radius < ONE >> 1 for row in scores for s in row), Place("model"), "scores are too large")
+            self.weights.append([[enclosed(s.centre[0] - top, s.radius) for s in row] for row in scores])
+
+    def bounded(self, h: int, key: Key, ends: list[Vector], limit: int) -> bool:
+        """Whether a head's average is at most ``limit`` in all words of the case (Theorem 1), for values of at most
+        ``ends[j][s]``."""
+        self.meter.charge((key[0] + 1) * self.edges)
+        weights = [[(v - limit) * (e[1] if v > limit else e[0]) for v, e in zip(row, es, strict=True)]
+                   for row, es in zip(ends, self.weights[h], strict=True)]  # fmt: skip
+        return longest(self.language, weights, key[1], key[2]) <= 0
+
+    def case(self, key: Key, hints: list[Any], place: Place) -> None:
+        """One case: the box by its hints, then the cells."""
+        upper, width, m = hint(hints[0], place), hint(hints[1], place), sum(len(b.rows) for b in self.basis)
+        require(len(upper) == len(width) == m, place, f"expected {m} bounds and widths")
+        boxes, at = [], 0
+        for h, basis in enumerate(self.basis):
+            for line in range(len(basis.rows)):
+                high, low = upper[at] << HINT, (upper[at] - width[at]) << HINT
+                upwards = [[t[line] + basis.off for t in row] for row in basis.at[: key[0] + 1]]
+                downwards = [[basis.off - t[line] for t in row] for row in basis.at[: key[0] + 1]]
+                if not self.bounded(h, key, upwards, high) or not self.bounded(h, key, downwards, -low):
+                    unproved(place, f"head {h}, direction {line}: a word of the case is beyond the bound")
+                boxes.append(Box((high + low) >> 1, ((high - low) >> 1) + 1))
+                at += 1
+        self.cell(key, boxes, hints[2] if len(hints) == 3 else 0, place)
+
+    def cell(self, key: Key, boxes: list[Box], tree: Any, place: Place) -> None:
+        """A leaf (0) is decided; ``[m, low, high]`` halves coordinate ``m``."""
+        if type(tree) is int and tree == 0:
+            self.leaf(key, boxes, place)
+            return
+        parts = listing(tree, place)
+        require(len(parts) == 3, place, "expected 0 or [coordinate, tree, tree]")
+        m = integer(0, len(boxes) - 1)(parts[0], place)
+        middle, radius = boxes[m]
+        half = (radius >> 1) + 1
+        for side, inner in ((middle - half, parts[1]), (middle + half, parts[2])):
+            self.cell(key, [*boxes[:m], Box(side, half), *boxes[m + 1 :]], inner, place)
+
+    def leaf(self, key: Key, boxes: list[Box], place: Place) -> None:
+        """Every label has its sign on this cell."""
+        self.meter.charge(self.price)
+        wanted = self.language.want[key[2]]
+        z = self.tail(self.start(key, boxes))
+        wide = centred(z)
+        for label, sign in self.signs.items():
+            least, line = signed(sign, label in wanted, z, wide, self.model.last)
+            if least <= total(line) and not self.own(key, boxes, least, line):
+                unproved(place, f"label {label} is not shown to be {'positive' if label in wanted else 'negative'}")
+
+    def own(self, key: Key, boxes: list[Box], least: int, line: Vector) -> bool:
+        """Theorem 5: the label's own direction over all words of the case, where there is one head."""
+        if len(self.basis) != 1:
+            return False
+        slopes = [(g << BITS) // b.radius if b.radius else 0 for g, b in zip(line, boxes, strict=True)]
+        for g, s, b in zip(line, slopes, boxes, strict=True):
+            least -= abs(g - (s * b.radius >> BITS)) + 3 + (s * b.middle >> BITS)
+        off = (total(slopes) * self.basis[0].off >> BITS) + 2
+        self.meter.charge((key[0] + 1) * len(self.model.rows) * (len(slopes) + 3))
+        ends = [[off - (dot(slopes, t) >> BITS) for t in row] for row in self.basis[0].at[: key[0] + 1]]
+        return self.bounded(0, key, ends, least - 1)
+
+    # ---------------------------------------------------------------- from attention to the logits
+
+    def start(self, key: Key, boxes: list[Box]) -> Form:
+        """The residual stream behind attention, in the generators of the boxes."""
+        x = self.model.token(key[1], key[0])
+        centre = list(map(sum, zip(x.centre, self.model.attention_bias, *(b.centre for b in self.basis), strict=True)))
+        rest = [sum(r) + x.radius + len(boxes) + 4 for r in zip(*(b.rest for b in self.basis), strict=True)]
+        rows = [row for b in self.basis for row in b.rows]
+        spans = []
+        for row, (middle, radius) in zip(rows, boxes, strict=True):
+            centre = [c + (v * middle >> 24) for c, v in zip(centre, row, strict=True)]
+            spans.append([v * radius >> 24 for v in row])
+            rest = [r + 2 for r in rest]
+        return Form(centre, spans, rest)
+
+    def tail(self, y: Form) -> Form:
+        """LayerNorm, network and the sum."""
+        inner = moved(self.model.inner, layer_norm(self.model.second, y))
+        return added(y, moved(self.model.outer, activated(self.model.activation, inner)))
+
+    def refuted(self, wrong: dict[str, Any], n: int, place: Place) -> None:
+        """The wrong word: a prefix of a word of the language, on which the label's sign is not the one wanted."""
+        word, label = list(wrong["word"]), wrong["label"]
+        symbols = len(self.model.rows)
+        require(all(s < symbols for s in word), place.key("word"), "no such symbol")
+        require(label in self.signs, place.key("label"), "not one of the language's labels", label)
+        states = [0]
+        for s in word:
+            states.append(self.language.delta[states[-1]][s])
+            require(states[-1] >= 0, place.key("word"), "not a prefix of a word of the language")
+        alive = states[-1] in self.language.prefixes(n, self.meter)[len(word)]
+        require(alive, place.key("word"), f"no word of length at most {n} begins so")
+        self.meter.charge((len(word) + 1) * self.model.d * 40 + (len(self.model.inner.rows) + 8) * 1000)
+        self.weigh(len(word), word[-1] if word else START)
+        z = self.tail(self.point([START, *word]))
+        want = label in self.language.want[states[-1]]
+        if signed(self.signs[label], not want, z, centred(z), self.model.last)[0] <= 0:
+            unproved(place, f"label {label} is not shown to have the wrong sign")
+
+    def point(self, word: list[int]) -> Form:
+        """The residual stream of one word."""
+        x = self.model.token(word[-1], len(word) - 1)
+        centre = [a + b for a, b in zip(x.centre, self.model.attention_bias, strict=True)]
+        rest = [x.radius + 4] * len(centre)
+        for h, rows in enumerate(self.weights):
+            es = [rows[j][max(s, 0)] for j, s in enumerate(word)]
+            values = [self.atoms.values[h][j][max(s, 0)] for j, s in enumerate(word)]
+            whole = sum(e[0] for e in es)
+            if whole <= 0:
+                malformed(Place("model"), "weights vanish")
+            spread = sum(e[1] - e[0] for e in es)
+            for k in range(len(centre)):
+                column = [v.centre[k] for v in values]
+                centre[k] += dot([e[0] for e in es], column) // whole
+                rest[k] += 2 * max(map(abs, column)) * spread // whole + max(v.radius for v in values) + 3
+        return Form(centre, [], rest)

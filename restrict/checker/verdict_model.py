@@ -1,0 +1,195 @@
+"""The model of a verdict: one block of GPT-2, its weights from a safetensors file, and what is exact per symbol.
+
+``Model`` reads the file and what the certificate says of the architecture, which is a part of the claim. ``Atoms``
+holds a query for each symbol and position, and for each head the keys and values (Lemmas V1 and V2): neither depends on
+the rest of the word.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import struct
+from functools import partial
+from itertools import chain
+from typing import Any, NamedTuple
+
+from .account import Meter, Place, Task, require
+from .read import JSON_BYTES, digest, integer, integers, listing, matching, plain, record, string
+from .tensors import located, opened
+from .verdict_forms import Sign
+from .verdict_numbers import BITS, ONE, Ball, Linear, Matrix, Norm, dot, image, linear, normed, total
+
+SIZE = 4096
+"""The largest width, vocabulary and number of positions."""
+FLOATS = {"F32": "f", "F64": "d", "F16": "e"}
+HUGE = 1 << 40
+"""Weights are smaller than this."""
+MODEL = {
+    "name": plain,
+    "sha256": digest,
+    "heads": integer(1, SIZE),
+    "epsilon": matching("1/[1-9][0-9]{0,11}", "1/N with at most 12 digits"),
+    "activation": ("gelu_new", "relu"),
+    "positions": ("learned", "none"),
+    "offset": integer(0, SIZE),
+    "tied": ("yes", "no"),
+    "alphabet": listing,
+    "rows": integers(0, SIZE),
+    "start": integer(0, SIZE),
+}
+START = -1
+"""The index of the start token, where symbols have theirs from 0."""
+
+
+def units(x: float) -> int:
+    """A float in units, rounded down: scaling by a power of two is exact."""
+    return math.floor(math.ldexp(x, BITS))
+
+
+class Head(NamedTuple):
+    """The maps of one head; the query's has the scale in it only later."""
+
+    query: Linear
+    key: Linear
+    value: Linear
+    output: Linear
+
+
+class Tensors:
+    """The tensors of the file, each of which must be read."""
+
+    def __init__(self, task: Task, expected: str) -> None:
+        self.place, self.meter = task.model_place, task.meter
+        require(len(task.model) <= JSON_BYTES, self.place, "larger than 64 MiB")
+        same = hashlib.sha256(task.model).hexdigest() == expected
+        require(same, self.place, "its SHA-256 is not the one in the certificate")
+        self.header, self.data = opened(task.model, self.place, task.meter)
+        self.header.pop("__metadata__", None)
+        self.left = set(self.header)
+
+    def take(self, name: str, *shape: int) -> list[list[int]]:
+        """A tensor of this shape as rows in units; a vector is one row."""
+        place = self.place.key(name)
+        require(name in self.header, place, "the tensor is missing")
+        code, found, stored = located(self.header[name], FLOATS, self.data, place)
+        require(tuple(found) == shape, place, f"expected the shape {list(shape)}", list(found))
+        self.left.discard(name)
+        count = math.prod(shape)
+        self.meter.charge(4 * count)
+        self.meter.hold(64 * count)
+        require(all(-HUGE < x < HUGE for x in self.floats(code, stored)), place, "a weight is NaN or beyond 2^40")
+        flat = [units(x) for x in self.floats(code, stored)]
+        return [flat[at : at + shape[-1]] for at in range(0, count, shape[-1])]
+
+    def floats(self, code: str, stored: memoryview) -> Any:
+        """The entries of a tensor, little-endian whatever the machine."""
+        return (x for (x,) in struct.iter_unpack("<" + code, stored))
+
+
+class Model:
+    """A block as the certificate describes it."""
+
+    def __init__(self, task: Task, value: Any, place: Place) -> None:
+        fields = record(value, MODEL, place)
+        self.sha256, self.activation, self.heads = fields["sha256"], fields["activation"], fields["heads"]
+        self.alphabet = [string(name, place.key("alphabet")) for name in fields["alphabet"]]
+        self.rows, self.start = list(fields["rows"]), fields["start"]
+        file = Tensors(task, fields["sha256"])
+        shape = file.header.get("transformer.wte.weight", {})
+        sizes = shape.get("shape") if isinstance(shape, dict) else None
+        good = isinstance(sizes, list) and len(sizes) == 2 and all(type(s) is int and 2 <= s <= SIZE for s in sizes)
+        require(good, task.model_place, "transformer.wte.weight must have a shape of two numbers in 2 .. 4096")
+        self.labels, self.d = sizes
+        distinct = len({*self.rows, self.start}) == len(self.rows) + 1 and max([*self.rows, self.start]) < self.labels
+        require(distinct and self.rows != [], place.key("rows"), "expected different rows of the embedding")
+        require(len(self.alphabet) == len(self.rows), place.key("alphabet"), "expected a name for each of the rows")
+        require(self.d % self.heads == 0, place.key("heads"), "the heads do not divide the width", self.heads)
+        self.epsilon = (1 << 2 * BITS) // int(fields["epsilon"][2:])
+        self.read(file, fields, place)
+        require(not file.left, task.model_place, "a tensor is no part of one block", sorted(file.left)[:1])
+
+    def read(self, file: Tensors, fields: dict[str, Any], place: Place) -> None:
+        """All tensors of the file."""
+        d, h = self.d, "transformer.h.0."
+        self.embed, self.offset = file.take("transformer.wte.weight", self.labels, d), fields["offset"]
+        self.positions: Matrix | None = None
+        if fields["positions"] == "learned":
+            count = file.header.get("transformer.wpe.weight", {}).get("shape", [0])[0]
+            self.positions = file.take("transformer.wpe.weight", integer(1, 1 << 20)(count, place), d)
+        norm = partial(self.norm, file)
+        self.first, self.second, self.last = norm(h + "ln_1"), norm(h + "ln_2"), norm("transformer.ln_f")
+        mixed, bias = file.take(h + "attn.c_attn.weight", d, 3 * d), file.take(h + "attn.c_attn.bias", 3 * d)[0]
+        columns = list(map(list, zip(*mixed, strict=True)))
+        out = list(map(list, zip(*file.take(h + "attn.c_proj.weight", d, d), strict=True)))
+        self.attention_bias, dk = file.take(h + "attn.c_proj.bias", d)[0], d // self.heads
+        self.attention = []
+        for at in range(0, d, dk):
+            maps = (linear(columns[t : t + dk], bias[t : t + dk]) for t in (at, d + at, 2 * d + at))
+            self.attention.append(Head(*maps, linear([row[at : at + dk] for row in out], [0] * d)))
+        inner = file.header.get(h + "mlp.c_fc.bias", {}).get("shape", [4 * d])[0]
+        width = integer(1, 4 * SIZE)(inner, place)
+        self.inner = self.linear(file, h + "mlp.c_fc", d, width)
+        self.outer = self.linear(file, h + "mlp.c_proj", width, d)
+        self.unembed = self.embed if fields["tied"] == "yes" else file.take("lm_head.weight", self.labels, d)
+
+    def norm(self, file: Tensors, name: str) -> Norm:
+        """A LayerNorm."""
+        return Norm(file.take(name + ".weight", self.d)[0], file.take(name + ".bias", self.d)[0], self.epsilon)
+
+    def linear(self, file: Tensors, name: str, inputs: int, outputs: int) -> Linear:
+        """A matrix that is stored input by output."""
+        rows = list(map(list, zip(*file.take(name + ".weight", inputs, outputs), strict=True)))
+        return linear(rows, file.take(name + ".bias", outputs)[0])
+
+    def token(self, symbol: int, j: int) -> Ball:
+        """The embedding of a symbol (or of the start token) at position ``j``."""
+        row = self.embed[self.start if symbol == START else self.rows[symbol]]
+        if self.positions is None:
+            return Ball(row, 1)
+        return Ball([a + b for a, b in zip(row, self.positions[self.offset + j], strict=True)], 2)
+
+    def sign(self, label: int) -> Sign:
+        """A label behind the last LayerNorm (Lemma 4)."""
+        row, w = self.unembed[label], self.last.weight
+        made = [a * b >> BITS for a, b in zip(row, w, strict=True)]
+        mean, error = sum(made) // self.d, 2 * (max(map(abs, chain(row, w))) >> BITS) + 5
+        slack = (total(row) + total(self.last.bias) >> BITS) + self.d + 2
+        return Sign([v - mean for v in made], dot(row, self.last.bias) >> BITS, max(2 * error + 1, slack))
+
+
+class Atoms:
+    """Queries, keys and values of every symbol at every position up to ``n``; the start token stands at 0."""
+
+    def __init__(self, model: Model, n: int, meter: Meter) -> None:
+        d, symbols = model.d, len(model.rows)
+        meter.charge((n * symbols + 1) * (10 * d * d + 100 * d))
+        meter.fits((n * symbols + 1) * 400 * d)
+        meter.hold((n * symbols + 1) * 300 * d)
+        self.model, self.n = model, n
+        places = [[START], *([list(range(symbols))] * n)]
+        inputs = [[normed(model.first, model.token(s, j)) for s in row] for j, row in enumerate(places)]
+        root = math.isqrt(ONE * ONE // (d // model.heads))
+        self.queries: list[list[list[Ball]]] = []
+        self.keys: list[list[list[Ball]]] = []
+        self.values: list[list[list[Ball]]] = []
+        for head in model.attention:
+            self.queries.append([[shrunk(image(head.query, x), root) for x in row] for row in inputs])
+            self.keys.append([[image(head.key, x) for x in row] for row in inputs])
+            self.values.append([[image(head.output, image(head.value, x)) for x in row] for row in inputs])
+
+    def scores(self, head: int, i: int, a: int) -> list[list[Ball]]:
+        """The scores of every symbol at positions ``0 .. i`` for the last symbol ``a``, as balls of one entry."""
+        q = self.queries[head][i][max(a, 0)]
+        size, dk = total(q.centre), len(q.centre)
+        found = []
+        for row in self.keys[head][: i + 1]:
+            off = [(total(k.centre) * q.radius + size * k.radius + dk * q.radius * k.radius >> BITS) + 2 for k in row]
+            found.append([Ball([dot(q.centre, k.centre) >> BITS], r) for k, r in zip(row, off, strict=True)])
+        return found
+
+
+def shrunk(q: Ball, root: int) -> Ball:
+    """A query times ``1/sqrt(dk)``, given in units, rounded down."""
+    largest = max(map(abs, q.centre)) + q.radius
+    return Ball([v * root >> BITS for v in q.centre], ((q.radius * (root + 2) + 2 * largest) >> BITS) + 2)

@@ -1,0 +1,156 @@
+"""Numbers of a verdict: integers times ``2^-64``, each with a radius that says how far off it may be.
+
+A ball is a vector of such integers with one radius for all entries. Weights are off by at most one unit (a float that
+is no multiple of ``2^-64`` is rounded down). Every radius is computed from the operands of its operation. The lemmas
+are those of docs/soft-verdicts.md, named at each function.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from functools import cache
+from operator import mul
+from typing import NamedTuple
+
+BITS = 64
+ONE = 1 << BITS
+SQUARE = 2 * BITS
+"""Squares have this many bits behind the point."""
+EXP_BITS = 256
+UNIT = 1 << EXP_BITS
+"""Exponentials have 256 bits behind the point, as all those of a word may be small together."""
+FAR = 176
+"""Beyond ``exp(-176)`` nothing is left of 256 bits."""
+DIGITS = Context(prec=50, rounding=ROUND_HALF_EVEN, Emin=-9999, Emax=9999)
+TALL = Decimal(UNIT)
+TANH = 29436744586989209808
+"""``2 sqrt(2/pi)`` in units, rounded down."""
+CUBIC = 824846161255922600
+"""``0.044715`` in units, rounded down."""
+CURVED = 15310797581178927841 + 1
+"""``0.83`` in units, rounded up: above ``|gelu''|`` everywhere (Lemma 3)."""
+Vector = list[int]
+Matrix = list[Vector]
+
+
+class Ball(NamedTuple):
+    """All vectors whose entries are within ``radius`` of those given."""
+
+    centre: Vector
+    radius: int
+
+
+class Linear(NamedTuple):
+    """A matrix (a row for each output) with its bias, its absolute values and its largest row sum."""
+
+    rows: Matrix
+    bias: Vector
+    absolute: Matrix
+    norm: int
+
+
+class Norm(NamedTuple):
+    """LayerNorm: weight, bias, and epsilon in units of ``2^-128``, rounded down."""
+
+    weight: Vector
+    bias: Vector
+    epsilon: int
+
+
+def dot(a: Sequence[int], b: Sequence[int]) -> int:
+    """The exact sum of products."""
+    return sum(map(mul, a, b))
+
+
+def total(x: Sequence[int]) -> int:
+    """The sum of absolute values."""
+    return sum(map(abs, x))
+
+
+def linear(rows: Matrix, bias: Vector) -> Linear:
+    """A matrix made ready; the norm covers its entries' errors."""
+    absolute = [list(map(abs, row)) for row in rows]
+    return Linear(rows, bias, absolute, max(map(sum, absolute)) + len(rows[0]))
+
+
+def image(f: Linear, x: Ball) -> Ball:
+    """``f(x)`` (Lemma V1)."""
+    radius = ((f.norm * x.radius + total(x.centre) + len(x.centre) * x.radius) >> BITS) + 4
+    return Ball([(dot(row, x.centre) >> BITS) + b for row, b in zip(f.rows, f.bias, strict=True)], radius)
+
+
+def normed(norm: Norm, x: Ball) -> Ball:
+    """LayerNorm of a ball (Lemma V2): the root of the mean square is 1-Lipschitz, so it is off by the radius."""
+    d, mean = len(x.centre), sum(x.centre) // len(x.centre)
+    c, radius = [v - mean for v in x.centre], 2 * x.radius + 1
+    root = math.isqrt(dot(c, c) // d + norm.epsilon)
+    least = max(root - radius - 1, math.isqrt(norm.epsilon), 1)
+    most = max(map(abs, c))
+    spread = ((radius << BITS) // least) + (most * (radius + 2) << BITS) // (least * least) + 3
+    found = [((v << BITS) // max(root, 1) * w >> BITS) + b for v, w, b in zip(c, norm.weight, norm.bias, strict=True)]
+    largest = (most << BITS) // least + spread
+    return Ball(found, ((max(map(abs, norm.weight)) + 1) * spread + largest >> BITS) + 4)
+
+
+@cache
+def powers() -> tuple[list[int], list[int], list[int]]:
+    """``exp(-k)``, ``exp(-k/2^8)`` and ``exp(-k/2^16)`` in units of ``2^-256``, off by a part in ``2^160`` and one."""
+    steps = ((FAR + 1, 1), (256, 256), (256, 65536))
+    first, second, third = ([int(DIGITS.multiply(DIGITS.exp(DIGITS.divide(Decimal(-k), Decimal(step))), TALL))
+                             for k in range(count)] for count, step in steps)  # fmt: skip
+    return first, second, third
+
+
+def exponential(x: int) -> int:
+    """``exp(x)`` for ``x <= 0``: in units of ``2^-256`` off by at most 8, and a part in ``2^80`` (Lemma V3)."""
+    whole, part = -x >> BITS, -x & (ONE - 1)
+    if whole > FAR:
+        return 0
+    first, second, third = powers()
+    r = part & ((1 << 48) - 1)
+    series = UNIT - (r << 192) + (r * r << 127) - ((r**3 << 64) // 6) + r**4 // 24
+    found = first[whole] * second[part >> 56] >> EXP_BITS
+    return (found * third[part >> 48 & 255] >> EXP_BITS) * series >> EXP_BITS
+
+
+def enclosed(x: int, radius: int) -> tuple[int, int]:
+    """Bounds on ``exp`` of a number within ``radius < 1/2`` of ``x <= 0``."""
+    e = exponential(x)
+    return max(0, e - (e * (radius + 1) >> BITS) - 12), e + (2 * e * (radius + 1) >> BITS) + 20
+
+
+def gelu(x: int) -> tuple[int, int]:
+    """GPT-2's GELU and how far off it is (Lemma V4)."""
+    size = (abs(x) >> BITS) + 1
+    cubic = ONE + (CUBIC * (x * x >> BITS) >> BITS)
+    e = exponential(-abs(TANH * (x * cubic >> BITS) >> BITS))
+    sigmoid = ((UNIT if x >= 0 else e) << BITS) // (UNIT + e)
+    return x * sigmoid >> BITS, size * (size**3 + 4 * size + 4) + 3 * size + 4
+
+
+def root3(x: int) -> int:
+    """A number whose cube is at most ``x``: a guess by floats, corrected."""
+    shift = max(0, (x.bit_length() - 150) // 3)
+    r = int(float(x >> 3 * shift) ** (1 / 3)) << shift
+    while r**3 > x:
+        r -= (r >> 45) + 1
+    return r
+
+
+def slope(kind: str, low: int, high: int) -> tuple[int, int, int]:
+    """``a, l, h`` with ``f(x) - a x`` in ``[l, h]`` for ``x`` in ``[low, high]`` (Lemma 3)."""
+    if kind == "relu":
+        ends = (max(low, 0), max(high, 0))
+        a = (ends[1] - ends[0] << BITS) // max(high - low, 1)
+        found = [max(x, 0) - (a * x >> BITS) for x in (low, min(max(0, low), high), high)]
+        return a, min(found) - 1, max(found) + 1
+    pieces = min(16, 2 + (12 * (high - low) >> BITS))
+    points = [low + (high - low) * t // pieces for t in range(pieces + 1)]
+    values = [gelu(x) for x in points]
+    a = (values[-1][0] - values[0][0] << BITS) // max(high - low, 1)
+    gap, off = (high - low) // pieces + 1, max(error for _, error in values) + 1
+    off += (CURVED * gap * gap >> 2 * BITS + 3) + 1
+    found = [value - (a * x >> BITS) for x, (value, _) in zip(points, values, strict=True)]
+    return a, min(found) - off, max(found) + off

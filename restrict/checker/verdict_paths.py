@@ -1,0 +1,98 @@
+"""Words of an automaton, and the longest path that bounds a head over all of them (Theorem 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .account import Meter, Place, require
+from .read import integers, listing, record
+from .verdict_numbers import Vector
+
+NEVER = -(1 << 600)
+"""Below every length of a path; a state that no word reaches keeps a value near it."""
+STATES = 4096
+GRAPH = {"delta": listing, "accept": integers(0, STATES), "labels": integers(0, 1 << 20), "want": listing}
+MEMORY = {"delta": listing, "of": integers(0, STATES)}
+Delta = list[list[int]]
+Step = list[list[tuple[int, int]]]
+"""For each state, what enters it: pairs of a state and a symbol."""
+
+
+def transitions(value: Any, place: Place, symbols: int) -> Delta:
+    """A partial automaton: a row for each state, a state or -1 for each symbol; the start state is 0."""
+    count = len(listing(value, place))
+    require(1 <= count <= STATES, place, f"expected 1 to {STATES} states")
+    rows = [list(integers(-1, count - 1)(row, place.item(q))) for q, row in enumerate(value)]
+    for q, row in enumerate(rows):
+        require(len(row) == symbols, place.item(q), "expected an entry for each symbol")
+    return rows
+
+
+class Language:
+    """The automaton of the claim, with the labels that are wanted in each state; a memory refines its states."""
+
+    def __init__(self, value: Any, memory: Any, place: Place, symbols: int, labels: int) -> None:
+        fields = record(value, GRAPH, place)
+        self.delta = transitions(fields["delta"], place.key("delta"), symbols)
+        states, self.labels = len(self.delta), list(fields["labels"])
+        proper = self.labels and len(set(self.labels)) == len(self.labels) and max(self.labels) < labels
+        require(bool(proper), place.key("labels"), "expected different rows of the unembedding")
+        accept = list(fields["accept"])
+        require(max([0, *accept]) < states, place.key("accept"), "no such state")
+        require(len(fields["want"]) == states, place.key("want"), "expected a list of labels for each state")
+        want = [set(integers(0, labels - 1)(row, place.key("want").item(q))) for q, row in enumerate(fields["want"])]
+        require(all(w <= set(self.labels) for w in want), place.key("want"), "a label is not one of the labels")
+        self.of = list(range(states))
+        if memory is not None:
+            self.refine(record(memory, MEMORY, Place(place.file, "memory")), Place(place.file, "memory"), symbols)
+        self.accept = [p for p, q in enumerate(self.of) if q in set(accept)]
+        self.want = [want[q] for q in self.of]
+        self.entering: Step = [[] for _ in self.delta]
+        for p, row in enumerate(self.delta):
+            for s, t in enumerate(row):
+                if t >= 0:
+                    self.entering[t].append((p, s))
+
+    def refine(self, fields: dict[str, Any], place: Place, symbols: int) -> None:
+        """Replace the automaton by one whose runs project to its runs (Theorem 7)."""
+        delta, of = transitions(fields["delta"], place.key("delta"), symbols), list(fields["of"])
+        whole = len(of) == len(delta) and max(of) < len(self.delta) and of[0] == 0
+        require(whole, place.key("of"), "expected a state of the language for each state, 0 for the first")
+        for p, row in enumerate(delta):
+            same = [of[t] if t >= 0 else -1 for t in row] == self.delta[of[p]]
+            require(same, place.key("delta").item(p), "does not project to the language's transitions")
+        self.delta, self.of = delta, of
+
+    def prefixes(self, n: int, meter: Meter) -> list[set[int]]:
+        """For each length up to ``n`` the states of prefixes of words of length at most ``n``."""
+        edges = sum(map(len, self.entering)) + len(self.delta)
+        meter.charge(2 * n * edges)
+        meter.hold(200 * n * len(self.delta))
+        ahead = [{0}]
+        for _ in range(n):
+            ahead.append({t for p in ahead[-1] for t in self.delta[p] if t >= 0})
+        back = [set(self.accept)]
+        for _ in range(n):
+            back.append(back[-1] | {p for t in back[-1] for p, _ in self.entering[t]})
+        return [states & back[n - i] for i, states in enumerate(ahead)]
+
+    def reached(self, n: int) -> list[set[int]]:
+        """The states of all words of each length."""
+        found = [{0}]
+        for _ in range(n):
+            found.append({t for p in found[-1] for t in self.delta[p] if t >= 0})
+        return found
+
+
+def longest(language: Language, weights: Sequence[Vector], a: int, q: int) -> int:
+    """The longest path to state ``q`` by symbol ``a`` where ``weights[j][s]`` is the length of symbol ``s`` at ``j``:
+    the least potentials of Theorem 1."""
+    states = len(language.delta)
+    phi = [NEVER] * states
+    phi[0] = weights[0][0]
+    if len(weights) == 1:
+        return phi[q]
+    for u in weights[1:-1]:
+        phi = [max([phi[p] + u[s] for p, s in step], default=NEVER) for step in language.entering]
+    return max((phi[p] + weights[-1][s] for p, s in language.entering[q] if s == a), default=NEVER)

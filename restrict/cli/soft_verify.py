@@ -1,0 +1,163 @@
+"""The command `soft verify`. Imported with the command line, so it stays light."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from restrict.cli.common import JSON, Seconds, Text, Whole, output_option, progress_on, say
+from restrict.cli.terminal import complete_language, echo
+
+if TYPE_CHECKING:
+    from restrict.soft.trained.decide import Verdict
+
+LISTED = 8
+"""Undecided cases that are printed."""
+
+
+@click.command("verify")
+@click.argument("model", metavar="MODEL", type=click.Path(path_type=Path))
+@click.option(
+    "-L", "--language", default=None, type=Text(), shell_complete=complete_language,
+    help="What is right; by default the automaton in the model's configuration.",
+)  # fmt: skip
+@click.option("-n", "n", required=True, type=Whole(0, 4096), help="The greatest length of a word.")
+@click.option("--inputs", default=None, type=Text(), help="The words that may come, if not those of the language.")
+@click.option(
+    "--read-out", type=click.Choice(["next-set", "membership"]), default="next-set", show_default=True,
+    help="Which logits are to have which sign.",
+)  # fmt: skip
+@click.option("--time", "seconds", type=Seconds(), default=600.0, show_default=True, help="Stop after this long.")
+@click.option("--no-recheck", is_flag=True, help="Leave out the check of the certificate: floats, not a proof.")
+@output_option("the certificate")
+@JSON
+def verify_trained_command(
+    model: Path,
+    language: str | None,
+    n: int,
+    inputs: str | None,
+    read_out: str,
+    seconds: float,
+    no_recheck: bool,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Is a trained MODEL right on every prefix of every word of a language with at most n symbols?
+
+    MODEL is a safetensors file with GPT-2's names, NAME.config.json beside it (docs/soft-verdicts.md). Exit 0: right.
+    Exit 3: wrong, with a word. Exit 5: open, with the cases that are not decided.
+    """
+    from restrict.soft.trained.decide import verify_trained
+    from restrict.soft.trained.graph import dfa_of, graph_of, task_language
+    from restrict.soft.trained.model import load
+
+    loaded = load(model)
+    right = task_language(loaded) if language is None else dfa_of(named(language), loaded)
+    graph = graph_of(loaded, right, None if inputs is None else dfa_of(named(inputs), loaded), read_out)
+    with progress_on(f"{loaded.name[:40]}, n = {n}") as progress:
+        found = verify_trained(
+            loaded, graph, n, language=language or "task", seconds=seconds, tell=lambda what: progress(what, None)
+        )
+        line = None if no_recheck else confirmed(found, output)
+    if output is not None and found.proves:
+        found.save(output)
+    if as_json:
+        click.echo(json.dumps(document(found, line)))
+    else:
+        echo(text(found, line))
+        if output is not None and found.proves:
+            echo(f"certificate in {output}")
+    leave(found)
+
+
+def named(spec: str) -> Any:
+    """The language of a specification, ``model:FILE`` included."""
+    from restrict.all_lengths.verify import named as named_language
+
+    return named_language(spec)
+
+
+def confirmed(found: Verdict, output: Path | None) -> str | None:
+    """The trusted checker's line about the certificate; one that it does not take is neither printed nor written."""
+    from restrict.elaboration.check import trusted_check
+
+    if not found.proves:
+        return None
+    return trusted_check(found.model.content, found.to_bytes(), None, str(output or "certificate"), None)
+
+
+def leave(found: Verdict) -> None:
+    """The exit code: 0 right, 3 wrong, 5 open, 130 interrupted."""
+    if found.status == "wrong":
+        sys.exit(3)
+    if found.stopped == "interrupted":
+        sys.exit(say("interrupted; what is decided stands above", 130))
+    if found.status == "open":
+        sys.exit(say(f"{found.model.name}: not decided up to {found.n}; see the cases above", 5))
+
+
+def document(found: Verdict, line: str | None) -> dict[str, Any]:
+    """The verdict for machines."""
+    wrong = found.wrong
+    return {
+        "model": found.model.name,
+        "sha256": found.model.sha256,
+        "language": found.language,
+        "n": found.n,
+        "status": found.status,
+        "upto": found.upto,
+        "cases": len(found.cases),
+        "cells": sum(case.cells for case in found.cases),
+        "memory": list(found.memory),
+        "seconds": round(found.seconds, 3),
+        "stopped": found.stopped,
+        "checked": line,
+        "wrong": None if wrong is None else {
+            "word": [found.model.symbols[s] for s in wrong.word], "label": found.model.labels[wrong.label],
+            "logit": wrong.logit, "shortest": found.shortest,
+        },
+        "open": [
+            {"position": case.key[0], "symbol": symbol(found, case.key[1]), "state": case.key[2],
+             "label": found.model.labels[case.label], "bound": case.least}
+            for case in found.open
+        ],
+    }  # fmt: skip
+
+
+def symbol(found: Verdict, a: int) -> str:
+    """The name of a symbol; the start token's for -1."""
+    return "the start" if a < 0 else found.model.symbols[a]
+
+
+def text(found: Verdict, line: str | None) -> str:
+    """The verdict in words."""
+    name, wrong = found.model.name, found.wrong
+    cells = sum(case.cells for case in found.cases)
+    work = f"{len(found.cases)} cases, {cells} cells, {found.seconds:.1f} s"
+    told = [f"{name} on {found.language}, n = 0 .. {found.n}: {found.status} ({work})"]
+    told += [f"memory: {what}" for what in found.memory]
+    if wrong is not None:
+        word = " ".join(found.model.symbols[s] for s in wrong.word) or "the empty word"
+        which = "no shorter prefix is wrong" if found.shortest else "a shorter one may be wrong"
+        wanted = "negative" if wrong.logit > 0 else "positive"
+        told.append(f"wrong behind: {word}")
+        told.append(f"length {len(wrong.word)} ({which}): logit of {found.model.labels[wrong.label]} is "
+                    f"{wrong.logit:.4g}, wanted {wanted}")  # fmt: skip
+    elif found.status == "open":
+        told.append(
+            f"every prefix of at most {found.upto} symbols is right" if found.upto >= 0 else "nothing is decided"
+        )
+        if found.stopped is not None:
+            told.append(f"stopped: {found.stopped}")
+    for case in found.open[:LISTED]:
+        i, a, q = case.key
+        told.append(f"open: position {i}, symbol {symbol(found, a)}, state {q}: "
+                    f"{found.model.labels[case.label]} reaches {case.least:.3g} only")  # fmt: skip
+    if len(found.open) > LISTED:
+        told.append(f"open: {len(found.open) - LISTED} more cases")
+    told.append(line or "not checked: a search in floats, not a proof")
+    return "\n".join(told)

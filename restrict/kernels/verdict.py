@@ -1,0 +1,76 @@
+"""Kernels of verdicts: the greatest average of a head over all words of an automaton, by longest paths (Dinkelbach).
+
+A word of length ``i`` that ends in symbol ``a`` and state ``q`` has the average ``sum e v / sum e`` over its positions;
+``e[j, s]`` and ``v[j, s]`` are given, the start token is column 0 of row 0. The edges are sorted by target:
+``source[ptr[t] : ptr[t + 1]]`` and ``symbol`` are what enters ``t``. Docs: docs/soft-verdicts.md, Theorem 1.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from restrict.arrays import F64, I64
+from restrict.kernels.jit import kernel
+
+ROUNDS = 60
+"""Rounds of Dinkelbach's method; two to five are used."""
+
+
+@kernel
+def heaviest(
+    e: F64, v: F64, ptr: I64, source: I64, symbol: I64, case: I64, limit: float, back: I64
+) -> tuple[float, float]:
+    """Numerator and denominator of a word of the case that is longest for the weights ``e (v - limit)``.
+
+    ``case`` is (i, a, q); ``back[j, t]`` becomes the edge by which the longest path enters state ``t`` at ``j``, where
+    ``back`` has rows. The denominator is -1 where the case has no word.
+    """
+    i, a, q = case[0], case[1], case[2]
+    states = ptr.shape[0] - 1
+    num, den = np.zeros(states), np.full(states, -1.0)
+    num[0], den[0] = e[0, 0] * v[0, 0], e[0, 0]
+    for j in range(1, i + 1):
+        num2, den2 = np.zeros(states), np.full(states, -1.0)
+        for t in range(states):
+            best = -np.inf
+            for k in range(ptr[t], ptr[t + 1]):
+                p, s = source[k], symbol[k]
+                if den[p] < 0 or (j == i and s != a):
+                    continue
+                d = den[p] + e[j, s]
+                x = num[p] + e[j, s] * v[j, s]
+                if x - limit * d > best:
+                    best = x - limit * d
+                    num2[t], den2[t] = x, d
+                    if back.shape[0] > 0:
+                        back[j, t] = k
+        num, den = num2, den2
+    return num[q], den[q]
+
+
+@kernel
+def greatest(e: F64, v: F64, ptr: I64, source: I64, symbol: I64, case: I64, begin: float) -> float:
+    """The greatest average over the words of a case; ``begin`` is any number, best one near the answer."""
+    none = np.zeros((0, 0), dtype=np.int64)
+    limit, best = begin, -np.inf
+    for _ in range(ROUNDS):
+        num, den = heaviest(e, v, ptr, source, symbol, case, limit, none)
+        if den <= 0:
+            return -np.inf
+        ratio = num / den
+        if ratio <= best + 1e-14 * (1 + abs(best)):
+            break
+        best = ratio
+        limit = ratio
+    return best
+
+
+@kernel
+def supports(e: F64, t: F64, ptr: I64, source: I64, symbol: I64, case: I64, bounds: F64) -> None:
+    """``bounds[0, m]`` and ``bounds[1, m]``: the greatest and least average of coordinate ``m`` of ``t[m, j, s]``.
+
+    What stands there before is where the search begins.
+    """
+    for m in range(t.shape[0]):
+        bounds[0, m] = greatest(e, t[m], ptr, source, symbol, case, bounds[0, m])
+        bounds[1, m] = -greatest(e, -t[m], ptr, source, symbol, case, -bounds[1, m])

@@ -1,0 +1,87 @@
+"""What is exact per symbol and position in one layer: queries, scores and values, in float64, for the search.
+
+Row 0 holds the start token in column 0; the others hold the symbols. Directions of a head's outputs come from the
+singular vectors of its values, rounded to 24 bits: the certificate has the same integers.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from restrict.errors import UsageError
+from restrict.soft.trained.model import Array, Trained, normed
+
+UNIT = 1 << 24
+LEAST = 1e-3
+"""Directions in which no value is farther from the mean than this are left to the remainder."""
+
+
+class Basis(NamedTuple):
+    """Directions of one head: integers times ``2^-24``; coordinates ``(m, n + 1, S)`` of all values; remainder."""
+
+    centre: list[int]
+    rows: list[list[int]]
+    at: Array
+    rest: Array
+
+
+class Atoms:
+    """Tables of one layer up to length ``n``.
+
+    Args:
+        model: a checkpoint of one layer with a start token.
+        n: the greatest length.
+    """
+
+    def __init__(self, model: Trained, n: int) -> None:
+        if model.bos is None:
+            raise UsageError(f"{model.name} has no start token; verdicts are about models with one")
+        if model.longest is not None and n > model.longest:
+            raise UsageError(
+                f"{model.name} has position embeddings for words of at most {model.longest} symbols, not {n}"
+            )
+        d, heads, layer = model.d, model.heads, model.layers[0]
+        tokens = np.tile(np.array(model.tokens), (n + 1, 1))
+        tokens[0] = model.bos
+        self.x = model.embed[tokens]
+        if model.positions is not None:
+            self.x = self.x + model.positions[model.offset : model.offset + n + 1, None]
+        mixed = normed(self.x, layer.norm1, float(model.epsilon)) @ layer.attention.weight + layer.attention.bias
+        shape = (n + 1, len(model.tokens), heads, d // heads)
+        q, k, v = (part.reshape(shape) for part in np.split(mixed, 3, axis=-1))
+        out = layer.projection.weight.reshape(heads, d // heads, d)
+        self.q, self.k = q / math.sqrt(d // heads), k
+        self.v: Array = np.einsum("jshk,hkd->hjsd", v, out)
+        self.bias = layer.projection.bias
+        self.n, self.heads = n, heads
+        self.bases = [self._basis(self.v[h]) for h in range(heads)]
+
+    def _basis(self, v: Array) -> Basis:
+        flat = np.concatenate([v[0, :1], v[1:].reshape(-1, v.shape[-1])])
+        centre = np.round(flat.mean(0) * UNIT)
+        gap = flat - centre / UNIT
+        _, _, rows = np.linalg.svd(gap, full_matrices=False)
+        rows = np.round(rows[np.abs(gap @ rows.T).max(0) > LEAST] * UNIT)
+        at = np.moveaxis((v - centre / UNIT) @ rows.T / UNIT, -1, 0)
+        left = gap - gap @ rows.T / UNIT @ rows / UNIT
+        rest = np.abs(left).max(0) if len(flat) else np.zeros(v.shape[-1])
+        whole = [[int(entry) for entry in row] for row in rows]
+        return Basis([int(entry) for entry in centre], whole, np.ascontiguousarray(at), rest)
+
+    def weights(self, h: int, i: int, a: int) -> Array:
+        """The weights of all symbols up to a position, the largest 1.
+
+        Args:
+            h: the head.
+            i: the position.
+            a: its symbol (-1: the start token).
+
+        Returns:
+            Shape ``(i + 1, S)``.
+        """
+        scores = self.k[: i + 1, :, h] @ self.q[i, max(a, 0), h]
+        found: Array = np.exp(scores - scores.max())
+        return found

@@ -1,0 +1,323 @@
+"""``verify_trained``: is a trained model right on every prefix of every word of a language up to a length?
+
+A hunt for wrong words first, then the cases in order of their position; an open case is attacked, then the graph is
+given a memory that decides it. What is decided is written as a ``restrict-soft-verdict/1`` certificate.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from restrict.errors import ModelError, UsageError
+from restrict.files import write_bytes
+from restrict.soft.trained.graph import Graph
+from restrict.soft.trained.model import Trained
+from restrict.soft.trained.verdict import Case, Key, Open, Search, basis_document, case_document
+from restrict.soft.trained.wrong import Hunt, Wrong, wrong_of
+from restrict.version import __version__
+
+FORMAT = "restrict-soft-verdict/1"
+MANY = 60
+"""Open cases after which the search gives up."""
+MEMORIES = 3
+"""Memories, one upon the other."""
+RUN = 6
+"""The length of the last run of a symbol is remembered up to this."""
+Tell = Callable[[str], None]
+Memory = tuple[str, list[list[int]]]
+
+
+@dataclass
+class Verdict:
+    """What was decided: ``status`` is ``right``, ``wrong`` or ``open``; every case up to ``upto`` symbols is right.
+
+    ``shortest``: no shorter prefix is wrong. ``stopped`` says why a search ended early: ``time`` or ``interrupted``.
+    """
+
+    model: Trained = field(repr=False)
+    graph: Graph = field(repr=False)
+    language: str
+    n: int
+    status: str
+    upto: int
+    cases: list[Case] = field(repr=False)
+    basis: list[dict[str, Any]] = field(repr=False)
+    open: list[Open] = field(repr=False)
+    wrong: Wrong | None
+    shortest: bool
+    memory: tuple[str, ...]
+    seconds: float
+    stopped: str | None = None
+
+    @property
+    def proves(self) -> bool:
+        """Whether there is anything to certify."""
+        return self.wrong is not None or self.upto >= 0
+
+    def document(self) -> dict[str, Any]:
+        """The certificate.
+
+        Returns:
+            An object of integers and texts.
+        """
+        model, graph = self.model, self.graph
+        base = graph.base or graph
+        while base.base is not None:
+            base = base.base
+        found: dict[str, Any] = {
+            "format": FORMAT,
+            "model": model_document(model),
+            "n": self.n,
+            "upto": self.upto,
+            "language": {
+                "delta": [list(row) for row in base.delta],
+                "accept": sorted(base.accept),
+                "labels": list(base.labels),
+                "want": [sorted(want) for want in base.want],
+            },
+        }
+        if graph is not base:
+            found["memory"] = {"delta": [list(row) for row in graph.delta], "of": list(projected(graph))}
+        found["basis"] = self.basis
+        found["cases"] = [case_document(case) for case in self.cases if case.key[0] <= self.upto]
+        if self.wrong is not None:
+            found["wrong"] = {"word": list(self.wrong.word), "label": self.wrong.label}
+        return found | {"provenance": {"tool": f"restrict {__version__}", "language": self.language}}
+
+    def to_bytes(self) -> bytes:
+        """The certificate's bytes.
+
+        Returns:
+            One line of JSON.
+        """
+        return json.dumps(self.document(), separators=(",", ":")).encode() + b"\n"
+
+    def save(self, path: Path) -> None:
+        """Write the certificate.
+
+        Args:
+            path: the file.
+        """
+        write_bytes(path, self.to_bytes())
+
+
+def projected(graph: Graph) -> tuple[int, ...]:
+    """The state of the language that each state refines, through all memories.
+
+    Args:
+        graph: a graph, with any number of memories.
+
+    Returns:
+        A state for each state.
+    """
+    of, base = graph.of, graph.base
+    while base is not None and base.base is not None:
+        of, base = tuple(base.of[q] for q in of), base.base
+    return of
+
+
+def model_document(model: Trained) -> dict[str, Any]:
+    """What a certificate says of the architecture.
+
+    Args:
+        model: a checkpoint.
+
+    Returns:
+        Integers and texts.
+
+    Raises:
+        ModelError: it is none that a verdict can be about.
+    """
+    if len(model.layers) != 1:
+        raise ModelError(f"{model.name} has {len(model.layers)} layers; verdicts are about models of one layer")
+    if model.activation not in ("gelu_new", "relu"):
+        raise ModelError(f"{model.name} has the activation {model.activation}; verdicts know gelu_new and relu")
+    if model.epsilon.numerator != 1 or model.epsilon.denominator >= 10**12:
+        raise ModelError(f"{model.name}: layer_norm_epsilon must be 1/N with N below 10^12, not {model.epsilon}")
+    if model.final is None:
+        raise ModelError(f"{model.name} has no final LayerNorm, which verdicts need")
+    return {
+        "name": model.name,
+        "sha256": model.sha256,
+        "heads": model.heads,
+        "epsilon": f"1/{model.epsilon.denominator}",
+        "activation": model.activation,
+        "positions": "none" if model.positions is None else "learned",
+        "offset": model.offset,
+        "tied": "yes" if model.tied else "no",
+        "alphabet": list(model.symbols),
+        "rows": list(model.tokens),
+        "start": model.bos,
+    }
+
+
+def memories(symbols: int) -> Iterator[Memory]:
+    """What a graph can be made to remember, in the order in which it is tried.
+
+    Args:
+        symbols: the number of symbols.
+
+    Returns:
+        Names and complete transitions.
+    """
+    last = [list(range(1, symbols + 1))] * (symbols + 1)
+    yield "the symbol before the last", last
+    if symbols <= 5:
+        yield "the symbols seen", [[r | 1 << s for s in range(symbols)] for r in range(1 << symbols)]
+    runs = [[1 + s * RUN for s in range(symbols)]]
+    for s in range(symbols):
+        runs += [[1 + t * RUN + (min(k + 1, RUN - 1) if t == s else 0) for t in range(symbols)] for k in range(RUN)]
+    yield f"the last run up to {RUN}", runs
+    if symbols <= 4:
+        yield "the three symbols before the last", _suffixes(symbols, 4)
+
+
+def _suffixes(symbols: int, most: int) -> list[list[int]]:
+    """The automaton of the last ``most`` symbols."""
+    words: list[tuple[int, ...]] = [()]
+    number = {(): 0}
+    for word in words:
+        for s in range(symbols):
+            after = (*word, s)[-most:]
+            if after not in number:
+                number[after] = len(words)
+                words.append(after)
+    return [[number[(*word, s)[-most:]] for s in range(symbols)] for word in words]
+
+
+class _Run:
+    """One search: what is decided so far, and when to stop."""
+
+    def __init__(self, model: Trained, graph: Graph, n: int, until: float | None, tell: Tell) -> None:
+        self.model, self.n, self.until, self.tell = model, n, until, tell
+        self.hunt = Hunt(model, graph, n)
+        self.wrong: Wrong | None = None
+        self.memory: tuple[str, ...] = ()
+        self.stopped: str | None = None
+        self.begin(graph)
+
+    def begin(self, graph: Graph) -> None:
+        """All cases of a graph are to be decided."""
+        self.graph, self.search = graph, Search(self.model, graph, self.n)
+        self.found: list[Case] = []
+        self.open: list[Open] = []
+        self.keys = graph.cases(self.n)
+        self.done = 0
+
+    def late(self) -> bool:
+        """Whether the time is over."""
+        if self.until is not None and time.monotonic() > self.until:
+            self.stopped = "time"
+        return self.stopped is not None
+
+    def hunted(self) -> None:
+        """Short and random words."""
+        self.tell("words")
+        self.wrong = self.hunt.short()[0] or self.hunt.random()
+
+    def cases(self) -> None:
+        """The cases that are not decided, in order, up to the shortest wrong word that is known."""
+        while self.done < len(self.keys) and len(self.open) < MANY and not self.late():
+            key = self.keys[self.done]
+            if self.wrong is not None and key[0] >= len(self.wrong.word):
+                return
+            self.tell(f"position {key[0]} of {self.n}, {len(self.open)} open")
+            found = self.search.case(key)
+            if isinstance(found, Open) and not self.attacked(found) and self.remembered(found):
+                continue  # from the beginning, on a finer graph
+            self.done += 1
+            if isinstance(found, Case):
+                self.found.append(found)
+            elif self.wrong is None or len(self.wrong.word) > key[0]:
+                self.open.append(found)
+
+    def attacked(self, case: Open) -> bool:
+        """Whether a word of an open case is wrong; it is then a shortest one, or as short as the open cases allow."""
+        for word in self.search.attack(case.key, case.label):
+            found = wrong_of(self.model, self.search.graph, word)
+            if found is not None:
+                self.wrong = found
+                return True
+        return False
+
+    def remembered(self, case: Open) -> bool:
+        """Begin again on a graph whose memory decides an open case, if there is one."""
+        if len(self.memory) >= MEMORIES or self.open:
+            return False
+        for name, table in memories(len(self.model.symbols)):
+            try:
+                finer = self.graph.remembering(table)
+            except ModelError:
+                continue
+            if len(finer.delta) == len(self.graph.delta) or self.late():
+                continue
+            search = Search(self.model, finer, self.n)
+            keys = [k for k in finer.cases(self.n) if k[:2] == case.key[:2] and finer.of[k[2]] == case.key[2]]
+            if all(isinstance(search.case(key), Case) for key in keys):
+                self.memory = (*self.memory, name)
+                self.begin(finer)
+                return True
+        return False
+
+    def upto(self) -> int:
+        """The greatest length up to which every case is right."""
+        waiting: list[Key] = [case.key for case in self.open] + self.keys[self.done : self.done + 1]
+        return min([key[0] for key in waiting], default=self.n + 1) - 1
+
+
+def verify_trained(
+    model: Trained, graph: Graph, n: int, *, language: str = "", seconds: float | None = None, tell: Tell | None = None
+) -> Verdict:
+    """Decide whether a model is right on every prefix of every word of a graph with at most ``n`` symbols.
+
+    Args:
+        model: a checkpoint of one layer with a start token.
+        graph: the words and what is wanted behind them.
+        n: the greatest length.
+        language: its name, for the certificate's provenance.
+        seconds: stop after this long; ``None``: never.
+        tell: called with what is being done.
+
+    Returns:
+        The verdict; an interrupt ends the search, and what is decided is kept. Cost: O(n^2 S Q T m / 2) for the boxes
+        (S symbols, Q states, T transitions, m directions) and O(m d f) for each cell (f neurons).
+
+    Raises:
+        ModelError: a model that a verdict cannot be about.
+        UsageError: it has no start token, or no position embeddings that far.
+    """
+    begin = time.monotonic()
+    model_document(model)
+    if not 0 <= n <= 4096:
+        raise UsageError(f"-n must be at most 4096, not {n}")
+    run = _Run(model, graph, n, None if seconds is None else begin + seconds, tell or (lambda _: None))
+    try:
+        run.hunted()
+        run.cases()
+    except KeyboardInterrupt:
+        run.stopped = "interrupted"
+    upto, wrong = run.upto(), run.wrong
+    if wrong is not None:
+        upto = min(upto, len(wrong.word) - 1)
+    status = "wrong" if wrong is not None else "right" if upto == n else "open"
+    return Verdict(
+        model=model,
+        graph=run.graph,
+        language=language,
+        n=n,
+        status=status,
+        upto=upto,
+        cases=run.found,
+        basis=basis_document(run.search.atoms),
+        open=run.open,
+        wrong=wrong,
+        shortest=wrong is not None and upto == len(wrong.word) - 1,
+        memory=run.memory,
+        seconds=time.monotonic() - begin,
+        stopped=run.stopped,
+    )

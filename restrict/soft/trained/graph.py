@@ -1,0 +1,234 @@
+"""The words that a verdict is about: a partial automaton whose states say which labels are wanted behind a prefix.
+
+The states are pairs: one of the automaton of the words that may come, one of the language that says what is right. A
+state lives if some word goes on from it; transitions to others are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from restrict.arrays import I64
+from restrict.errors import ModelError, UsageError, quote
+from restrict.languages.dfa import Dfa, minimal
+from restrict.soft.trained.model import Trained
+
+MOST_STATES = 4096
+READ_OUTS = ("next-set", "membership")
+
+
+@dataclass(frozen=True)
+class Graph:
+    """``delta[q][s]`` is a state or -1; ``want[q]`` are the labels (rows of the unembedding) to be positive among
+    ``labels``. With a memory, ``of[q]`` is the state of ``base`` that state ``q`` refines."""
+
+    delta: tuple[tuple[int, ...], ...]
+    accept: frozenset[int]
+    labels: tuple[int, ...]
+    want: tuple[frozenset[int], ...]
+    of: tuple[int, ...] = ()
+    base: Graph | None = field(default=None, repr=False)
+
+    @cached_property
+    def edges(self) -> tuple[I64, I64, I64]:
+        """``ptr, source, symbol``: the transitions by target, for the kernels."""
+        found: list[list[tuple[int, int]]] = [[] for _ in self.delta]
+        for q, row in enumerate(self.delta):
+            for s, t in enumerate(row):
+                if t >= 0:
+                    found[t].append((q, s))
+        ptr = np.cumsum([0, *map(len, found)]).astype(np.int64)
+        flat = [edge for edges in found for edge in edges]
+        pairs = np.array(flat, dtype=np.int64).reshape(-1, 2)
+        return ptr, pairs[:, 0].copy(), pairs[:, 1].copy()
+
+    def reached(self, n: int) -> list[set[int]]:
+        """The states of all words of each length.
+
+        Args:
+            n: the greatest length.
+
+        Returns:
+            ``n + 1`` sets.
+        """
+        found = [{0}]
+        for _ in range(n):
+            found.append({t for p in found[-1] for t in self.delta[p] if t >= 0})
+        return found
+
+    def prefixes(self, n: int) -> list[set[int]]:
+        """The states of the prefixes of each length of words of length at most ``n``.
+
+        Args:
+            n: the greatest length of a word.
+
+        Returns:
+            ``n + 1`` sets.
+        """
+        back = [set(self.accept)]
+        for _ in range(n):
+            back.append(back[-1] | {p for p, row in enumerate(self.delta) for t in row if t in back[-1]})
+        return [states & back[n - i] for i, states in enumerate(self.reached(n))]
+
+    def cases(self, n: int) -> list[tuple[int, int, int]]:
+        """All cases: position, symbol there (-1 for the start token), state behind it.
+
+        Args:
+            n: the greatest length of a word.
+
+        Returns:
+            The cases in the order of the certificate.
+        """
+        reached, prefixes = self.reached(n), self.prefixes(n)
+        found = [(0, -1, 0)] if 0 in prefixes[0] else []
+        for i in range(1, n + 1):
+            for a in range(len(self.delta[0])):
+                states = {self.delta[p][a] for p in reached[i - 1]} & prefixes[i]
+                found += [(i, a, q) for q in sorted(states)]
+        return found
+
+    def remembering(self, memory: Sequence[Sequence[int]]) -> Graph:
+        """The graph refined by what a second automaton remembers of the word.
+
+        Args:
+            memory: complete transitions, ``memory[r][s]``, from state 0.
+
+        Returns:
+            The product, with ``base`` and ``of``; only states that are reached.
+
+        Raises:
+            ModelError: it would have more than ``MOST_STATES`` states.
+        """
+        number, order, delta = {(0, 0): 0}, [(0, 0)], []
+        for q, r in order:
+            row = []
+            for s, t in enumerate(self.delta[q]):
+                pair = (t, memory[r][s])
+                if t >= 0 and pair not in number:
+                    number[pair] = len(order)
+                    order.append(pair)
+                row.append(number[pair] if t >= 0 else -1)
+            delta.append(tuple(row))
+            if len(order) > MOST_STATES:
+                raise ModelError(f"a memory would need more than {MOST_STATES} states")
+        of = tuple(q for q, _ in order)
+        accept = frozenset(p for p, q in enumerate(of) if q in self.accept)
+        return Graph(tuple(delta), accept, self.labels, tuple(self.want[q] for q in of), of, self)
+
+
+def task_language(model: Trained) -> Dfa:
+    """The language that a checkpoint's configuration says it was trained on.
+
+    Args:
+        model: a checkpoint whose task has ``dfa`` with ``delta`` (null: no such transition) and ``accepting``.
+
+    Returns:
+        The minimal complete automaton.
+
+    Raises:
+        UsageError: the configuration names no automaton.
+        ModelError: a malformed automaton.
+    """
+    given = None if not isinstance(model.task, dict) else model.task.get("dfa")
+    if given is None:
+        raise UsageError(f"the configuration of {model.name} has no task.dfa; name the language with -L")
+    try:
+        rows, accept, start = given["delta"], given["accepting"], given.get("start", 0)
+        dead, symbols = len(rows), len(model.symbols)
+        delta = [[dead if t is None else t for t in row] for row in rows] + [[dead] * symbols]
+        proper = all(len(row) == symbols and all(type(t) is int and 0 <= t <= dead for t in row) for row in delta)
+        proper = proper and len(accept) == dead and type(start) is int and 0 <= start < dead
+    except (TypeError, KeyError, AttributeError):
+        proper = False
+    if not proper:
+        raise ModelError(f"the configuration of {model.name}: task.dfa is no automaton over {' '.join(model.symbols)}")
+    return minimal(model.symbols, delta, start, [q for q, yes in enumerate(accept) if yes])
+
+
+def dfa_of(language: Any, model: Trained) -> Dfa:
+    """The automaton of a language over the model's symbols.
+
+    Args:
+        language: a regular language, as ``-L`` reads it.
+        model: the checkpoint.
+
+    Returns:
+        The automaton with its symbols in the order of the model's.
+
+    Raises:
+        UsageError: the language is not regular, or has other symbols.
+    """
+    dfa: Dfa | None = getattr(language, "dfa", None)
+    if dfa is None:
+        raise UsageError(f"{language.name} is not given by an automaton, which a verdict needs")
+    if set(dfa.alphabet) != set(model.symbols):
+        theirs, ours = " ".join(dfa.alphabet), " ".join(model.symbols)
+        raise UsageError(f"{language.name} is over {quote(theirs)}, {model.name} over {quote(ours)}")
+    delta = [[row[dfa.index[s]] for s in model.symbols] for row in dfa.delta]
+    return minimal(model.symbols, delta, 0, dfa.accept)
+
+
+def graph_of(model: Trained, language: Dfa, inputs: Dfa | None = None, read_out: str = "next-set") -> Graph:
+    """The graph of a claim.
+
+    Args:
+        model: the checkpoint; its labels are its symbols and the end token.
+        language: what is right.
+        inputs: the words that may come; by default those of ``language``.
+        read_out: ``next-set`` (the logit of a symbol is positive iff some word of the language goes on with it, that
+            of the end token iff the prefix is in the language) or ``membership`` (the end token alone).
+
+    Returns:
+        The graph of all live pairs of states.
+
+    Raises:
+        UsageError: no word may come, or the model has no end token and the read-out needs one.
+    """
+    words = inputs or language
+    living, right = alive(words), alive(language)
+    if not living[0]:
+        raise UsageError("no word may come: the language of inputs is empty")
+    if model.eos is None and read_out == "membership":
+        raise UsageError(f"{model.name} has no end token, by which membership is read")
+    number, order, delta = {(0, 0): 0}, [(0, 0)], []
+    for p, q in order:
+        row = []
+        for s in range(len(model.symbols)):
+            pair = (words.delta[p][s], language.delta[q][s])
+            if living[pair[0]] and pair not in number:
+                number[pair] = len(order)
+                order.append(pair)
+            row.append(number[pair] if living[pair[0]] else -1)
+        delta.append(tuple(row))
+    end = () if model.eos is None else (model.eos,)
+    labels = (*(model.tokens if read_out == "next-set" else ()), *end)
+    want = []
+    for _, q in order:
+        good = {token for s, token in enumerate(model.tokens) if right[language.delta[q][s]]}
+        want.append(frozenset((good | (set(end) if q in language.accept else set())) & set(labels)))
+    accept = frozenset(k for k, (p, _) in enumerate(order) if p in words.accept)
+    return Graph(tuple(delta), accept, labels, tuple(want), tuple(range(len(order))))
+
+
+def alive(dfa: Dfa) -> list[bool]:
+    """From which states some word is accepted.
+
+    Args:
+        dfa: a complete automaton.
+
+    Returns:
+        A list with an entry for each state.
+    """
+    living = [q in dfa.accept for q in range(dfa.states)]
+    changed = True
+    while changed:
+        changed = False
+        for q, row in enumerate(dfa.delta):
+            if not living[q] and any(living[t] for t in row):
+                living[q] = changed = True
+    return living

@@ -1,0 +1,462 @@
+"""A trained checkpoint with GPT-2's names: the record of its weights, the reader, and one forward pass in float64.
+
+The block is GPT-2's: ``y = x + attention(LN1(x))``, ``z = y + network(LN2(y))``, causal softmax with the scale
+``1/sqrt(dk)``, a final LayerNorm, then the unembedding. Assumed, because a file does not say it: matrices are stored
+input by output (``x @ W``, as GPT-2's Conv1D), ``c_attn`` holds query, key and value side by side, each with the heads
+side by side; the start token stands once, at position 0, and the token at place ``j`` has the position embedding
+``offset + j``. Everything that the configuration says otherwise is refused, and nothing is guessed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from restrict.errors import ModelError, UsageError, quote
+from restrict.files import read_bytes
+
+Array = npt.NDArray[np.float64]
+ACTIVATIONS = ("gelu_new", "gelu", "relu")
+SUFFIX = ".safetensors"
+LARGEST_SIZE = 1 << 20
+"""Of a width, a vocabulary or a number of positions."""
+FINITE = 1e30
+"""Weights beyond this are refused, as are infinities and NaN."""
+DECIMAL = re.compile(r"[0-9]{1,30}(\.[0-9]{1,30})?([eE][-+]?[0-9]{1,2})?")
+FIXED = {
+    "attention": "softmax",
+    "model_type": "gpt2",
+    "scale_attn_weights": True,
+    "scale_attn_by_inverse_layer_idx": False,
+    "add_cross_attention": False,
+    "reorder_and_upcast_attn": False,
+}
+"""Keys of a configuration that may have this one value only."""
+
+
+class Norm(NamedTuple):
+    """A LayerNorm: weight and bias, each of shape ``(d,)``."""
+
+    weight: Array
+    bias: Array
+
+
+class Linear(NamedTuple):
+    """``x @ weight + bias``: weight of shape ``(inputs, outputs)``."""
+
+    weight: Array
+    bias: Array
+
+
+class Layer(NamedTuple):
+    """One block; ``attention`` has 3 d outputs (query, key, value), ``inner`` and ``outer`` are the network's."""
+
+    norm1: Norm
+    attention: Linear
+    projection: Linear
+    norm2: Norm
+    inner: Linear
+    outer: Linear
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A checkpoint in real arithmetic: every weight is the number that the file's float denotes.
+
+    ``symbols`` are the free symbols and ``tokens`` their rows of ``embed``; ``labels`` names the rows of ``unembed``.
+    ``epsilon`` is the decimal of the configuration, taken exactly.
+    """
+
+    name: str
+    sha256: str
+    content: bytes = field(repr=False)
+    layers: tuple[Layer, ...] = field(repr=False)
+    heads: int
+    epsilon: Fraction
+    activation: str
+    embed: Array = field(repr=False)
+    positions: Array | None = field(repr=False)
+    final: Norm | None = field(repr=False)
+    unembed: Array = field(repr=False)
+    tied: bool
+    labels: tuple[str, ...]
+    symbols: tuple[str, ...]
+    bos: int | None
+    eos: int | None
+    pad: int | None
+    sep: int | None
+    offset: int = 0
+    task: Mapping[str, Any] | None = field(default=None, repr=False)
+
+    @property
+    def d(self) -> int:
+        """The width."""
+        return int(self.embed.shape[1])
+
+    @property
+    def dk(self) -> int:
+        """The width of a head."""
+        return self.d // self.heads
+
+    @property
+    def special(self) -> tuple[int, ...]:
+        """The rows of the special tokens that there are."""
+        return tuple(t for t in (self.bos, self.eos, self.pad, self.sep) if t is not None)
+
+    @property
+    def tokens(self) -> tuple[int, ...]:
+        """The row of each symbol."""
+        return tuple(self.labels.index(symbol) for symbol in self.symbols)
+
+    @property
+    def longest(self) -> int | None:
+        """The most symbols behind the start token that have position embeddings; ``None`` for any number."""
+        if self.positions is None:
+            return None
+        return len(self.positions) - self.offset - (self.bos is not None)
+
+    def rows(self, word: Sequence[str]) -> list[int]:
+        """The tokens that a word is read as.
+
+        Args:
+            word: symbols.
+
+        Returns:
+            The rows of the embedding, the start token first where the model has one.
+
+        Raises:
+            UsageError: a symbol that the model does not have.
+        """
+        for symbol in word:
+            if symbol not in self.symbols:
+                raise UsageError(f"{quote(symbol)} is not a symbol of {self.name}: {' '.join(self.symbols)}")
+        return [*(() if self.bos is None else (self.bos,)), *(self.labels.index(symbol) for symbol in word)]
+
+
+def load(path: str | Path) -> Trained:
+    """The checkpoint of a file ``NAME.safetensors`` with ``NAME.config.json`` (or ``config.json``) beside it.
+
+    Args:
+        path: the safetensors file.
+
+    Returns:
+        The record; float32 (or float64) weights are converted exactly. Linear in the size of the file.
+
+    Raises:
+        UsageError: a file cannot be read, or there is no configuration.
+        ModelError: anything that the record does not describe; one line that names the file and the fault.
+    """
+    path = Path(path)
+    content = read_bytes(path, regular=True)
+    beside = [path.with_name(path.name.removesuffix(SUFFIX) + ".config.json"), path.with_name("config.json")]
+    found = next((p for p in beside if p.exists()), None)
+    if found is None:
+        raise UsageError(
+            f"{path}: neither {beside[0].name} nor config.json stands beside it; it says what the weights mean"
+        )
+    name = path.name.removesuffix(SUFFIX)
+    return trained(name, content, configuration(read_bytes(found), str(found)), str(path))
+
+
+def configuration(content: bytes, source: str) -> dict[str, Any]:
+    """A configuration: JSON whose decimals are kept as the texts that stand there.
+
+    Args:
+        content: the bytes of the file.
+        source: its name, for messages.
+
+    Returns:
+        The top-level object.
+
+    Raises:
+        ModelError: not JSON, a key twice, or no object.
+    """
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        members = dict(pairs)
+        if len(members) < len(pairs):
+            raise ModelError(f"{source}: a key occurs twice")
+        return members
+
+    try:
+        value = json.loads(content.decode("utf-8"), object_pairs_hook=unique, parse_float=str)
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"{source}: not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise ModelError(f"{source}: expected an object")
+    return value
+
+
+class _Reader:
+    """The fields of a configuration and the tensors of a file; each fault is one line with the place."""
+
+    def __init__(self, config: Mapping[str, Any], tensors: dict[str, Array], source: str) -> None:
+        self.config, self.tensors, self.source = config, tensors, source
+        body = any(key.startswith("transformer.") for key in tensors)
+        self.prefix, self.used = ("transformer." if body else ""), set[str]()
+
+    def fail(self, reason: str) -> NoReturn:
+        raise ModelError(f"{self.source}: {reason}")
+
+    def size(self, key: str, *instead: int) -> int:
+        """A positive integer of the configuration."""
+        value = self.config.get(key)
+        if value is None and instead:
+            return instead[0]
+        if type(value) is not int or not 1 <= value <= LARGEST_SIZE:
+            self.fail(f"config {key}: expected an integer in 1 .. {LARGEST_SIZE}, not {quote(value)}")
+        return value
+
+    def token(self, key: str, rows: int) -> int | None:
+        """A special token's row, or none."""
+        value = self.config.get(key)
+        if value is not None and (type(value) is not int or not 0 <= value < rows):
+            self.fail(f"config {key}: {quote(value)} is not a row of the embedding (0 .. {rows - 1})")
+        return value
+
+    def tensor(self, name: str, *shape: int) -> Array:
+        """A tensor of exactly this shape."""
+        key = name if name in self.tensors else self.prefix + name
+        if key not in self.tensors:
+            self.fail(f"the tensor {self.prefix + name} is missing")
+        found = self.tensors[key]
+        if found.shape != shape:
+            self.fail(f"the tensor {key} has shape {found.shape}, not {shape}")
+        self.used.add(key)
+        return found
+
+    def norm(self, name: str, d: int) -> Norm:
+        return Norm(self.tensor(f"{name}.weight", d), self.tensor(f"{name}.bias", d))
+
+    def linear(self, name: str, inputs: int, outputs: int) -> Linear:
+        return Linear(self.tensor(f"{name}.weight", inputs, outputs), self.tensor(f"{name}.bias", outputs))
+
+    def layer(self, number: int, d: int, inner: int) -> Layer:
+        h = f"h.{number}."
+        return Layer(
+            self.norm(h + "ln_1", d),
+            self.linear(h + "attn.c_attn", d, 3 * d),
+            self.linear(h + "attn.c_proj", d, d),
+            self.norm(h + "ln_2", d),
+            self.linear(h + "mlp.c_fc", d, inner),
+            self.linear(h + "mlp.c_proj", inner, d),
+        )
+
+    def rest(self) -> None:
+        """Nothing may be left over: a tensor that is not read is a model that is not understood."""
+        for key in self.tensors:
+            if key not in self.used and not re.fullmatch(r"(transformer\.)?h\.\d+\.attn\.(masked_)?bias", key):
+                self.fail(f"the tensor {key} is not one of GPT-2's block")
+
+
+def trained(name: str, content: bytes, config: Mapping[str, Any], source: str) -> Trained:
+    """The record of a safetensors file and a configuration.
+
+    Args:
+        name: of the model.
+        content: the bytes of the safetensors file.
+        config: GPT-2's keys, with ``vocab`` (the name of each token); decimals as texts.
+        source: the file's name, for messages.
+
+    Returns:
+        The record.
+
+    Raises:
+        ModelError: anything that the record does not describe.
+    """
+    read = _Reader(config, _tensors(content, source), source)
+    for key, value in FIXED.items():
+        if config.get(key, value) != value:
+            read.fail(f"config {key}: only {value!r} is read, not {quote(config[key])}")
+    d, heads, rows = read.size("n_embd"), read.size("n_head"), read.size("vocab_size")
+    if d % heads:
+        read.fail(f"config n_head: {heads} heads do not divide the width {d}")
+    activation = config.get("activation_function")
+    if activation not in ACTIVATIONS:
+        read.fail(f"config activation_function: expected {', '.join(ACTIVATIONS)}, not {quote(activation)}")
+    inner, tied = read.size("n_inner", 4 * d), config.get("tie_word_embeddings", True)
+    if type(tied) is not bool:
+        read.fail(f"config tie_word_embeddings: expected true or false, not {quote(tied)}")
+    special = {key: read.token(f"{key}_token_id", rows) for key in ("bos", "eos", "pad", "sep")}
+    labels = _labels(read, rows)
+    embed = read.tensor("wte.weight", rows, d)
+    kind = config.get("position_embeddings", "learned")
+    if kind not in ("learned", "none"):
+        read.fail(f"config position_embeddings: expected learned or none, not {quote(kind)}")
+    found = Trained(
+        name=name,
+        sha256=hashlib.sha256(content).hexdigest(),
+        content=content,
+        layers=tuple(read.layer(number, d, inner) for number in range(read.size("n_layer"))),
+        heads=heads,
+        epsilon=_epsilon(read),
+        activation=activation,
+        embed=embed,
+        positions=read.tensor("wpe.weight", read.size("n_positions"), d) if kind == "learned" else None,
+        final=read.norm("ln_f", d),
+        unembed=_unembed(read, embed, tied),
+        tied=tied,
+        labels=labels,
+        symbols=tuple(label for token, label in enumerate(labels) if token not in special.values()),
+        **special,
+        task=config.get("task"),
+    )
+    read.rest()
+    return found
+
+
+def _tensors(content: bytes, source: str) -> dict[str, Array]:
+    """The tensors of a safetensors file in float64, which holds every float32 exactly."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load as load_tensors
+
+    try:
+        found = load_tensors(content)
+    except (SafetensorError, ValueError, KeyError) as error:
+        raise ModelError(f"{source}: not a safetensors file that can be read: {quote(str(error))}") from None
+    for key, value in found.items():
+        if value.dtype not in (np.float16, np.float32, np.float64):
+            if re.fullmatch(r"(transformer\.)?h\.\d+\.attn\.(masked_)?bias", key):
+                continue
+            raise ModelError(f"{source}: the tensor {key} has type {value.dtype}, not float32")
+        if not (np.abs(value) <= FINITE).all():
+            raise ModelError(f"{source}: the tensor {key} has an entry that is NaN, infinite or beyond {FINITE:g}")
+    return {key: value.astype(np.float64) for key, value in found.items()}
+
+
+def _labels(read: _Reader, rows: int) -> tuple[str, ...]:
+    """The names of the tokens."""
+    vocab = read.config.get("vocab")
+    if not isinstance(vocab, list) or not all(isinstance(v, str) and v for v in vocab):
+        read.fail("config vocab: expected a list with the name of each token")
+    if len(vocab) != rows or len(set(vocab)) != rows:
+        read.fail(f"config vocab: expected {rows} different names, as vocab_size says, not {len(set(vocab))}")
+    return tuple(vocab)
+
+
+def _epsilon(read: _Reader) -> Fraction:
+    """LayerNorm's epsilon, the decimal that the configuration writes."""
+    text = str(read.config.get("layer_norm_epsilon"))
+    if not DECIMAL.fullmatch(text) or Fraction(text) <= 0 or Fraction(text) > 1:
+        read.fail(f"config layer_norm_epsilon: expected a decimal in (0, 1], not {quote(text)}")
+    return Fraction(text)
+
+
+def _unembed(read: _Reader, embed: Array, tied: bool) -> Array:
+    """The unembedding; a tied one may stand in the file again, if it is the same."""
+    if not tied:
+        return read.tensor("lm_head.weight", *embed.shape)
+    if "lm_head.weight" in read.tensors and not np.array_equal(read.tensor("lm_head.weight", *embed.shape), embed):
+        read.fail("lm_head.weight differs from wte.weight although config says tie_word_embeddings")
+    return embed
+
+
+def erf(x: Array) -> Array:
+    """The error function, entry by entry, to the accuracy of the standard library.
+
+    Args:
+        x: any array.
+
+    Returns:
+        An array of the same shape.
+    """
+    found: Array = np.vectorize(math.erf, otypes=[np.float64])(x)
+    return found
+
+
+def gelu_new(x: Array) -> Array:
+    """GPT-2's GELU with a hyperbolic tangent.
+
+    Args:
+        x: any array.
+
+    Returns:
+        ``x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2``.
+    """
+    return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+
+def gelu(x: Array) -> Array:
+    """The GELU with the error function.
+
+    Args:
+        x: any array.
+
+    Returns:
+        ``x (1 + erf(x / sqrt 2)) / 2``.
+    """
+    return 0.5 * x * (1 + erf(x / math.sqrt(2)))
+
+
+def relu(x: Array) -> Array:
+    """The positive part.
+
+    Args:
+        x: any array.
+
+    Returns:
+        ``max(x, 0)``.
+    """
+    return np.maximum(x, 0)
+
+
+ACTIVATE: dict[str, Callable[[Array], Array]] = {"gelu_new": gelu_new, "gelu": gelu, "relu": relu}
+
+
+def normed(x: Array, norm: Norm, epsilon: float) -> Array:
+    """LayerNorm over the last axis.
+
+    Args:
+        x: shape ``(..., d)``.
+        norm: weight and bias.
+        epsilon: what is added to the variance.
+
+    Returns:
+        Shape ``(..., d)``.
+    """
+    centred = x - x.mean(-1, keepdims=True)
+    return centred / np.sqrt((centred**2).mean(-1, keepdims=True) + epsilon) * norm.weight + norm.bias
+
+
+def forward(model: Trained, tokens: Sequence[int]) -> Array:
+    """The logits after every prefix, in float64.
+
+    Args:
+        model: the checkpoint.
+        tokens: rows of the embedding, the start token included (:meth:`Trained.rows`), at least one.
+
+    Returns:
+        Shape ``(len(tokens), labels)``. Cost: O(t^2 d) for t tokens and each layer.
+
+    Raises:
+        UsageError: more tokens than the model has positions, or none.
+    """
+    t, heads, d = len(tokens), model.heads, model.d
+    if not t or (model.positions is not None and model.offset + t > len(model.positions)):
+        raise UsageError(f"{model.name} reads 1 .. {len(model.positions) if t else 1} tokens, not {t}")  # type: ignore[arg-type]
+    x = model.embed[list(tokens)]
+    if model.positions is not None:
+        x = x + model.positions[model.offset : model.offset + t]
+    epsilon, unseen = float(model.epsilon), np.triu(np.full((t, t), -np.inf), 1)
+    for layer in model.layers:
+        mixed = normed(x, layer.norm1, epsilon) @ layer.attention.weight + layer.attention.bias
+        q, k, v = (part.reshape(t, heads, d // heads).swapaxes(0, 1) for part in np.split(mixed, 3, axis=1))
+        scores = q @ k.swapaxes(1, 2) / math.sqrt(d // heads) + unseen
+        weights = np.exp(scores - scores.max(-1, keepdims=True))
+        read = (weights / weights.sum(-1, keepdims=True)) @ v
+        x = x + read.swapaxes(0, 1).reshape(t, d) @ layer.projection.weight + layer.projection.bias
+        hidden = normed(x, layer.norm2, epsilon) @ layer.inner.weight + layer.inner.bias
+        x = x + ACTIVATE[model.activation](hidden) @ layer.outer.weight + layer.outer.bias
+    if model.final is not None:
+        x = normed(x, model.final, epsilon)
+    return x @ model.unembed.T

@@ -1,0 +1,179 @@
+"""Wrong words: all short ones, random ones, and words that a linearised label leads to (Frank-Wolfe over words).
+
+Every word is run by a forward pass of its own, which shares nothing with the tables of the search; a wrong prefix is
+confirmed by :func:`restrict.soft.trained.model.forward` before it is told.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from restrict.arrays import I64
+from restrict.soft.trained.graph import Graph
+from restrict.soft.trained.model import ACTIVATE, Array, Trained, forward, normed
+
+SHORT = 2000
+"""Words that are tried for one length, if there are no more."""
+RANDOM = 256
+"""Random words of the greatest length."""
+BATCH = 1 << 22
+"""Numbers in the scores of one batch."""
+
+
+class Wrong(NamedTuple):
+    """A prefix (indices of symbols), the label whose sign is wrong, and its logit."""
+
+    word: tuple[int, ...]
+    label: int
+    logit: float
+
+
+def logits(model: Trained, words: I64) -> Array:
+    """The logits behind every prefix of words of one length.
+
+    Args:
+        model: a checkpoint.
+        words: indices of symbols, shape ``(words, length)``.
+
+    Returns:
+        Shape ``(words, length + 1, labels)``.
+    """
+    b, t, heads, d = len(words), words.shape[1] + 1, model.heads, model.d
+    tokens = np.empty((b, t), dtype=np.int64)
+    tokens[:, 0], tokens[:, 1:] = model.bos, np.array(model.tokens)[words]
+    x = model.embed[tokens]
+    if model.positions is not None:
+        x = x + model.positions[model.offset : model.offset + t]
+    epsilon, unseen = float(model.epsilon), np.triu(np.full((t, t), -np.inf), 1)
+    for layer in model.layers:
+        mixed = normed(x, layer.norm1, epsilon) @ layer.attention.weight + layer.attention.bias
+        q, k, v = (part.reshape(b, t, heads, d // heads).swapaxes(1, 2) for part in np.split(mixed, 3, axis=-1))
+        scores = q @ k.swapaxes(-1, -2) / math.sqrt(d // heads) + unseen
+        weights = np.exp(scores - scores.max(-1, keepdims=True))
+        read = (weights / weights.sum(-1, keepdims=True)) @ v
+        x = x + read.swapaxes(1, 2).reshape(b, t, d) @ layer.projection.weight + layer.projection.bias
+        hidden = normed(x, layer.norm2, epsilon) @ layer.inner.weight + layer.inner.bias
+        x = x + ACTIVATE[model.activation](hidden) @ layer.outer.weight + layer.outer.bias
+    found: Array = (normed(x, model.final, epsilon) if model.final is not None else x) @ model.unembed.T
+    return found
+
+
+def wrong_of(model: Trained, graph: Graph, word: tuple[int, ...]) -> Wrong | None:
+    """Whether the model is wrong behind one prefix, by the plain forward pass.
+
+    Args:
+        model: a checkpoint.
+        graph: what is wanted.
+        word: indices of symbols, a path of the graph.
+
+    Returns:
+        The label that is farthest on the wrong side, or ``None``.
+    """
+    state = 0
+    for s in word:
+        state = graph.delta[state][s]
+    found = forward(model, model.rows([model.symbols[s] for s in word]))[-1]
+    signed = {k: found[k] if k in graph.want[state] else -found[k] for k in graph.labels}
+    worst = min(signed, key=lambda k: float(signed[k]))
+    return Wrong(word, worst, float(found[worst])) if signed[worst] <= 0 else None
+
+
+class Hunt:
+    """The search for a shortest wrong prefix.
+
+    Args:
+        model: a checkpoint.
+        graph: the words and what is wanted behind them.
+        n: the greatest length of a word.
+        seed: of the random words.
+    """
+
+    def __init__(self, model: Trained, graph: Graph, n: int, seed: int = 0) -> None:
+        self.model, self.graph, self.n = model, graph, n
+        self.alive = graph.prefixes(n)
+        self.rng = np.random.default_rng(seed)
+        signs = np.full((len(graph.delta), len(model.labels)), 0.0)
+        for q, want in enumerate(graph.want):
+            signs[q, list(graph.labels)] = [1.0 if k in want else -1.0 for k in graph.labels]
+        self.signs = signs
+
+    def short(self) -> tuple[Wrong | None, int]:
+        """All prefixes, length by length, while there are at most ``SHORT``.
+
+        Returns:
+            A shortest wrong prefix or ``None``, and the greatest length of which all prefixes were tried.
+        """
+        words: list[tuple[int, ...]] = [()]
+        states, length = [0], 0
+        while True:
+            found = self.first(words, states, length)
+            if found is not None or length == self.n:
+                return found, length
+            longer, ends = [], []
+            for word, q in zip(words, states, strict=True):
+                for s, t in enumerate(self.graph.delta[q]):
+                    if t in self.alive[length + 1]:
+                        longer.append((*word, s))
+                        ends.append(t)
+            if len(longer) > SHORT or not longer:
+                return None, length if longer else self.n
+            words, states, length = longer, ends, length + 1
+
+    def first(self, words: list[tuple[int, ...]], states: list[int], length: int) -> Wrong | None:
+        """The first of some prefixes of one length that is wrong."""
+        table = np.array(words, dtype=np.int64).reshape(len(words), length)
+        size = max(1, BATCH // (length + 1) ** 2)
+        for at in range(0, len(words), size):
+            last = logits(self.model, table[at : at + size])[:, -1]
+            signs = self.signs[states[at : at + size]]
+            for k in np.flatnonzero(((last * signs <= 0) & (signs != 0)).any(1)):
+                found = wrong_of(self.model, self.graph, words[at + int(k)])
+                if found is not None:
+                    return found
+        return None
+
+    def walks(self) -> Iterator[tuple[I64, I64]]:
+        """Batches of random words of length ``n`` with their states; steady, lazy and restless ones."""
+        size = max(1, min(RANDOM, BATCH // (self.n + 1) ** 2))
+        delta = np.array(self.graph.delta, dtype=np.int64)
+        for _ in range(0, RANDOM, size):
+            words = np.zeros((size, self.n), dtype=np.int64)
+            states = np.zeros((size, self.n + 1), dtype=np.int64)
+            bias = self.rng.gamma(0.5, size=(size, delta.shape[1])) + 1e-3
+            stick = self.rng.random(size) ** 2
+            for j in range(self.n):
+                good = np.array([[t in self.alive[j + 1] for t in row] for row in delta[states[:, j]]])
+                share = bias * good
+                if j:
+                    keep = np.zeros_like(share)
+                    keep[np.arange(size), words[:, j - 1]] = 1
+                    whole = share.sum(1, keepdims=True)
+                    share = (1 - stick[:, None]) * share / np.where(whole > 0, whole, 1) + stick[:, None] * keep * good
+                dead = ~good.any(1)
+                share[dead] = 1.0
+                share = share + 1e-9 * good
+                pick = (share.cumsum(1) > self.rng.random((size, 1)) * share.sum(1, keepdims=True)).argmax(1)
+                words[:, j] = pick
+                states[:, j + 1] = np.where(dead | (states[:, j] < 0), -1, delta[states[:, j], pick])
+            yield words, states
+
+    def random(self) -> Wrong | None:
+        """A shortest wrong prefix of some random words.
+
+        Returns:
+            The prefix, or ``None``.
+        """
+        best: Wrong | None = None
+        for words, states in self.walks():
+            signs = np.where(states[..., None] >= 0, self.signs[np.maximum(states, 0)], 0)
+            bad = ((logits(self.model, words) * signs <= 0) & (signs != 0)).any(2)
+            for b, j in sorted(np.argwhere(bad).tolist(), key=lambda pair: pair[1]):
+                if best is not None and j >= len(best.word):
+                    break
+                if int(states[b, j]) in self.alive[j]:
+                    best = wrong_of(self.model, self.graph, tuple(words[b, :j].tolist())) or best
+        return best

@@ -1,0 +1,101 @@
+"""One block of GPT-2 on one word, from the definition: nested lists, one number at a time; shares nothing with the
+package. Reads a safetensors file by hand."""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from typing import Any
+
+Rows = list[list[float]]
+
+
+class Naive:
+    """A checkpoint with its configuration."""
+
+    def __init__(self, content: bytes, config: dict[str, Any]) -> None:
+        size = struct.unpack("<Q", content[:8])[0]
+        self.tensors: dict[str, Any] = {}
+        for name, entry in json.loads(content[8 : 8 + size]).items():
+            if name == "__metadata__":
+                continue
+            a, b = (8 + size + at for at in entry["data_offsets"])
+            flat = [x for (x,) in struct.iter_unpack("<f", content[a:b])]
+            width = entry["shape"][-1]
+            rows = [flat[at : at + width] for at in range(0, len(flat), width)]
+            self.tensors[name.removeprefix("transformer.")] = rows if len(entry["shape"]) == 2 else flat
+        self.config, self.d = config, config["n_embd"]
+
+    def normed(self, x: list[float], name: str) -> list[float]:
+        mean = sum(x) / self.d
+        deviation = math.sqrt(sum((v - mean) ** 2 for v in x) / self.d + float(self.config["layer_norm_epsilon"]))
+        weight, bias = self.tensors[name + ".weight"], self.tensors[name + ".bias"]
+        return [(v - mean) / deviation * w + b for v, w, b in zip(x, weight, bias, strict=True)]
+
+    def linear(self, x: list[float], name: str) -> list[float]:
+        weight, bias = self.tensors[name + ".weight"], self.tensors[name + ".bias"]
+        return [sum(x[i] * weight[i][o] for i in range(len(x))) + bias[o] for o in range(len(bias))]
+
+    def act(self, x: float) -> float:
+        if self.config["activation_function"] == "relu":
+            return max(x, 0.0)
+        return x / 2 * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+    def attention(self, word: tuple[int, ...]) -> tuple[list[float], list[list[float]]]:
+        """The residual stream at the last position before attention, and what each head adds."""
+        tokens = [self.config["bos_token_id"], *word]
+        xs = [list(self.tensors["wte.weight"][t]) for t in tokens]
+        if "wpe.weight" in self.tensors:
+            xs = [[a + b for a, b in zip(x, self.tensors["wpe.weight"][j], strict=True)] for j, x in enumerate(xs)]
+        mixed = [self.linear(self.normed(x, "h.0.ln_1"), "h.0.attn.c_attn") for x in xs]
+        d, dk, out = self.d, self.d // self.config["n_head"], []
+        weight = self.tensors["h.0.attn.c_proj.weight"]
+        for h in range(self.config["n_head"]):
+            part = range(h * dk, h * dk + dk)
+            scores = [sum(mixed[-1][t] * row[d + t] for t in part) / math.sqrt(dk) for row in mixed]
+            es = [math.exp(s - max(scores)) for s in scores]
+            read = {t: sum(e * row[2 * d + t] for e, row in zip(es, mixed, strict=True)) / sum(es) for t in part}
+            out.append([sum(read[t] * weight[t][o] for t in part) for o in range(d)])
+        return xs[-1], out
+
+    def rest(self, y: list[float]) -> list[float]:
+        """The logits from the residual stream behind attention."""
+        inner = [self.act(v) for v in self.linear(self.normed(y, "h.0.ln_2"), "h.0.mlp.c_fc")]
+        z = [a + b for a, b in zip(y, self.linear(inner, "h.0.mlp.c_proj"), strict=True)]
+        final = self.normed(z, "ln_f")
+        rows = self.tensors.get("lm_head.weight", self.tensors["wte.weight"])
+        return [sum(a * b for a, b in zip(final, row, strict=True)) for row in rows]
+
+    def logits(self, word: tuple[int, ...]) -> list[float]:
+        """The logits behind a word of symbols (rows of the embedding)."""
+        x, out = self.attention(word)
+        return self.rest([sum(v) for v in zip(x, self.tensors["h.0.attn.c_proj.bias"], *out, strict=True)])
+
+
+Automaton = tuple[list[list[int]], list[int]]
+
+
+def prefixes(automaton: Automaton, n: int, most: int | None = None) -> list[tuple[tuple[int, ...], int]]:
+    """Every prefix (of at most ``most`` symbols) of every word of length at most ``n``, with its state, shortest
+    first."""
+    delta, accept = automaton
+    level: list[tuple[tuple[int, ...], int]] = [((), 0)]
+    found = []
+    for length in range((n if most is None else min(most, n)) + 1):
+        found += [(word, q) for word, q in level if completes(delta, accept, q, n - length)]
+        level = [((*word, s), t) for word, q in level for s, t in enumerate(delta[q]) if t >= 0]
+    return found
+
+
+def completes(delta: list[list[int]], accept: list[int], state: int, most: int) -> bool:
+    """Whether at most so many symbols lead from a state to an accepting one."""
+    here = {state}
+    for _ in range(most + 1):
+        if here & set(accept):
+            return True
+        after = {t for q in here for t in delta[q] if t >= 0}
+        if after <= here:
+            return False
+        here |= after
+    return False

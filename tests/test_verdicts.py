@@ -1,0 +1,364 @@
+"""Verdicts over a language: supports, enclosures, claims and mutants against all words and plain forward passes."""
+
+from __future__ import annotations
+
+import copy
+import json
+from decimal import Decimal, localcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from restrict.checker import verdict_numbers as numbers
+from restrict.checker.account import Reject
+from restrict.checker.main import verify
+from restrict.checker.verdict_forms import Form, centred, signed
+from restrict.checker.verdict_model import Model as CheckedModel
+from restrict.cli.main import cli
+from restrict.errors import ModelError, UsageError
+from restrict.soft.trained.decide import Verdict, verify_trained
+from restrict.soft.trained.graph import Graph, graph_of, task_language
+from restrict.soft.trained.model import Trained, forward, load
+from restrict.soft.trained.verdict import Search
+from tests import verdict_cases
+from tests.marks import heavy_after
+from tests.naive_gpt2 import Naive, prefixes
+
+PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899")
+
+
+def claim(name: str) -> tuple[Trained, Naive, Graph]:
+    model, naive = verdict_cases.kept(name)
+    return model, naive, graph_of(model, task_language(model))
+
+
+def wrong_words(model: Trained, naive: Naive, document: dict[str, Any], n: int, upto: int) -> list[tuple[int, ...]]:
+    """Every prefix with at most ``upto`` symbols on which a sign is not the one that a certificate's claim wants."""
+    language = document["language"]
+    rows, found = document["model"]["rows"], []
+    for word, q in prefixes((language["delta"], language["accept"]), n, upto):
+        said = naive.logits(tuple(rows[s] for s in word))
+        if any((said[k] > 0) != (k in language["want"][q]) for k in language["labels"]):
+            found.append(word)
+    return found
+
+
+def true_of(model: Trained, naive: Naive, document: dict[str, Any]) -> bool:
+    """Whether the claim of a certificate holds, by all words."""
+    n, wrong = document["n"], document.get("wrong")
+    if wrong is None:
+        return not wrong_words(model, naive, document, n, document["upto"])
+    bad = wrong_words(model, naive, document, n, len(wrong["word"]))
+    shortest = document["upto"] != len(wrong["word"]) - 1 or len(bad[0]) == len(wrong["word"])
+    return tuple(wrong["word"]) in bad and shortest
+
+
+# ---------------------------------------------------------------- the numbers of the checker
+
+
+def test_exponentials_and_gelu_are_within_their_bounds() -> None:
+    rng = np.random.default_rng(1)
+    with localcontext() as context:
+        context.prec = 80
+        k = (2 / PI).sqrt()
+        for size in (1e-9, 1.0, 30.0, 150.0):
+            for _ in range(150):
+                x = -int(rng.random() * size * numbers.ONE)
+                exact = (Decimal(x) / numbers.ONE).exp() * numbers.UNIT
+                found = numbers.exponential(x)
+                assert abs(exact - found) <= 8 + (found >> 80)
+                low, high = numbers.enclosed(x, 1000)
+                off = (Decimal(1000) / numbers.ONE).exp()
+                assert low <= exact / off <= exact * off <= high
+                y = int(rng.normal() * min(size, 30) * numbers.ONE)
+                real = Decimal(y) / numbers.ONE
+                value, error = numbers.gelu(y)
+                true = real / (1 + (-2 * k * (real + Decimal("0.044715") * real**3)).exp())
+                assert abs(true * numbers.ONE - value) <= error
+
+
+def test_the_second_derivative_of_the_gelu_is_below_the_constant() -> None:
+    x = np.linspace(-8, 8, 200_001)
+    u = np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)
+    values = 0.5 * x * (1 + np.tanh(u))
+    second = np.diff(values, 2) / (x[1] - x[0]) ** 2
+    assert 0.79 < np.abs(second).max() < numbers.CURVED / numbers.ONE < 0.84
+
+
+@pytest.mark.parametrize("kind", ["gelu_new", "relu"])
+def test_chords_enclose_the_activation(kind: str) -> None:
+    rng = np.random.default_rng(2)
+    for _ in range(60):
+        low, high = sorted(int(v * numbers.ONE) for v in rng.normal(size=2) * rng.choice([1e-6, 0.1, 3]))
+        a, least, most = numbers.slope(kind, low, high)
+        for x in (low + (high - low) * t // 50 for t in range(51)):
+            value = max(x, 0) if kind == "relu" else numbers.gelu(x)[0]
+            assert least - 2 <= value - (a * x >> numbers.BITS) <= most + 2
+
+
+# ---------------------------------------------------------------- supports and enclosures
+
+
+@pytest.mark.parametrize("name", heavy_after(verdict_cases.NAMES[::-1], 1))
+def test_supports_equal_the_greatest_value_over_all_words(name: str) -> None:
+    model, naive, graph = claim(name)
+    n = 5
+    search = Search(model, graph, n)
+    words = prefixes(([list(row) for row in graph.delta], sorted(graph.accept)), n)
+    basis = search.atoms.bases[0]
+    rows, centre = np.array(basis.rows) / 2**24, np.array(basis.centre) / 2**24
+    seen = 0
+    for key in graph.cases(n):
+        ends = [w for w, q in words if len(w) == key[0] and q == key[2] and (not w or w[-1] == key[1])]
+        outs = [naive.attention(tuple(model.tokens[s] for s in w))[1][0] for w in ends]
+        points = (np.array(outs) - centre) @ rows.T
+        high, low = search.box(key)
+        assert np.allclose(points.max(0), high, atol=1e-9)
+        assert np.allclose(points.min(0), low, atol=1e-9)
+        seen += 2 * len(high)
+    assert seen > 20
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(40), 6))
+def test_every_point_is_inside_its_enclosure(seed: int) -> None:
+    """Random cells of residual streams behind attention: the integers of the checker contain the plain values."""
+    rng = np.random.default_rng(seed)
+    model, naive = verdict_cases.random_checkpoint(rng) if seed % 2 else verdict_cases.kept(verdict_cases.NAMES[0])
+    graph = verdict_cases.random_graph(rng, model, naive)
+    check = checked(model, graph)
+    d, m, one = model.d, int(rng.integers(1, 5)), numbers.ONE
+    c, g = rng.normal(size=d) * 2, rng.normal(size=(m, d)) * float(rng.choice([1e-4, 0.02, 0.3]))
+    rest = np.abs(rng.normal(size=d)) * float(rng.choice([0.0, 1e-3, 0.05]))
+    units = lambda x: [int(v * one) for v in x]  # noqa: E731
+    z = check.tail(Form(units(c), [units(row) for row in g], [r + m + 2 for r in units(rest)]))
+    wide = centred(z)
+    for _ in range(60):
+        eps = rng.uniform(-1, 1, size=m) if rng.random() < 0.5 else rng.choice([-1.0, 1.0], size=m)
+        y = c + eps @ g + rest * rng.choice([-1.0, 1.0], size=d)
+        said, inner = naive.rest(list(y)), naive.normed(list(y), "h.0.ln_2")
+        hidden = [naive.act(v) for v in naive.linear(inner, "h.0.mlp.c_fc")]
+        out = np.array(y) + naive.linear(hidden, "h.0.mlp.c_proj")
+        middle = np.array(z.centre, float) / one + eps @ np.array(z.spans, float) / one
+        assert (np.abs(out - middle) <= np.array(z.rest, float) / one + 1e-9).all()
+        deviation = np.sqrt(((out - out.mean()) ** 2).mean() + 1e-5)
+        for label, sign in check.signs.items():
+            for wanted in (True, False):
+                least, line = signed(sign, wanted, z, wide, check.model.last)
+                value = said[label] * deviation * (1 if wanted else -1)
+                assert value >= (least + np.array(line, float) @ eps) / one - 1e-9
+
+
+def checked(model: Trained, graph: Graph) -> Any:
+    """The checker's own record of a model, at length 0."""
+    from restrict.checker.account import Meter, Place, Task
+    from restrict.checker.verdict import Check
+    from restrict.checker.verdict_model import Atoms
+    from restrict.checker.verdict_paths import Language
+
+    document = verify_trained(model, graph, 0).document()
+    task = Task(document, Place("c"), model.content, Place("m"), Path(), Meter(10**9))
+    made = CheckedModel(task, document["model"], Place("c"))
+    language = Language(document["language"], None, Place("c"), len(made.rows), made.labels)
+    return Check(task, made, language, Atoms(made, 0, task.meter))
+
+
+# ---------------------------------------------------------------- claims
+
+
+@pytest.mark.parametrize("name", heavy_after(verdict_cases.NAMES, 1))
+def test_verdicts_on_trained_models_are_true(name: str) -> None:
+    model, naive, graph = claim(name)
+    found = verify_trained(model, graph, 6)
+    line = verify(model.content, found.to_bytes())
+    assert found.status == ("wrong" if name.startswith("contains") else "right")
+    assert line.startswith(f"s VERIFIED {found.status} n=0..6")
+    assert true_of(model, naive, found.document())
+    if found.wrong is not None:
+        assert found.shortest
+        assert naive.logits(tuple(model.tokens[s] for s in found.wrong.word))[found.wrong.label] == pytest.approx(
+            found.wrong.logit
+        )
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(300), 12))
+def test_verdicts_on_random_models_are_true(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    model, naive = verdict_cases.random_checkpoint(rng)
+    graph, n = verdict_cases.random_graph(rng, model, naive), int(rng.integers(0, 6))
+    found = verify_trained(model, graph, n, seconds=5)
+    document = found.document()
+    bad = wrong_words(model, naive, document, n, n)
+    assert found.status != ("right" if bad else "wrong")
+    if found.wrong is not None:
+        assert found.wrong.word in bad
+        assert not found.shortest or len(found.wrong.word) == len(bad[0])
+    if found.proves:
+        assert verify(model.content, found.to_bytes()).split()[2] == ("wrong" if found.wrong else "right")
+        assert true_of(model, naive, document)
+
+
+def test_both_answers_occur_among_random_models() -> None:
+    seen: dict[str, int] = {}
+    for seed in range(16):
+        rng = np.random.default_rng(seed)
+        model, naive = verdict_cases.random_checkpoint(rng)
+        status = verify_trained(model, verdict_cases.random_graph(rng, model, naive), 3, seconds=5).status
+        seen[status] = seen.get(status, 0) + 1
+    assert seen["right"] >= 2
+    assert seen["wrong"] >= 2
+
+
+def test_the_forward_pass_is_the_plain_one() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(12):
+        model, naive = verdict_cases.random_checkpoint(rng)
+        word = tuple(rng.integers(0, len(model.symbols), size=5).tolist())
+        rows = model.rows([model.symbols[s] for s in word])
+        assert np.allclose(forward(model, rows)[-1], naive.logits(tuple(rows[1:])), atol=1e-9)
+
+
+# ---------------------------------------------------------------- certificates that are changed
+
+
+def accepted(model: Trained, document: Any) -> bool:
+    """Whether the checker takes a certificate; a refusal is one line with a code of the contract."""
+    try:
+        verify(model.content, json.dumps(document).encode(), limit=10**7)
+    except Reject as reject:
+        code, text = reject.code, str(reject)
+    else:
+        return True
+    assert code in (3, 4, 5)
+    assert "\n" not in text
+    return False
+
+
+def mutated(rng: np.random.Generator, document: Any) -> Any:
+    """The document with one number, list or key changed somewhere."""
+    made = copy.deepcopy(document)
+    made.pop("provenance", None)
+    node: Any = made
+    while True:
+        keys = list(node) if isinstance(node, dict) else list(range(len(node)))
+        if not keys:
+            return made
+        key = keys[int(rng.integers(len(keys)))]
+        child = node[key]
+        if isinstance(child, dict | list) and len(child) and rng.random() < 0.93:
+            node = child
+            continue
+        if isinstance(node, dict) and rng.random() < 0.1:
+            del node[key]
+        elif type(child) is int:
+            node[key] = child + int(rng.choice([-(2**20), -100, -1, 1, 100, 2**20]))
+        elif isinstance(node, list) and rng.random() < 0.5:
+            del node[key]
+        else:
+            node[key] = rng.choice([0, 1, 2]).item() if rng.random() < 0.5 else []
+        return made
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(60), 2))
+def test_a_mutant_is_refused_or_true(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    model, naive = verdict_cases.random_checkpoint(rng)
+    found = verify_trained(model, verdict_cases.random_graph(rng, model, naive), 3, seconds=5)
+    if not found.proves:
+        pytest.skip("nothing is proved")
+    document, known = found.document(), dict[str, bool]()
+    for _ in range(150):
+        made = mutated(rng, document)
+        if not accepted(model, made):
+            continue
+        key = json.dumps({part: made.get(part) for part in ("n", "upto", "language", "wrong", "model")})
+        if key not in known:
+            changed = {"rows", "heads", "epsilon", "activation", "offset", "start", "tied"}
+            same = all(made["model"][part] == document["model"][part] for part in changed)
+            known[key] = not same or true_of(model, naive, made)
+        assert known[key], made
+
+
+def test_a_memory_must_project_to_the_language() -> None:
+    model, _, graph = claim("contains-aba-1l1h16d-nope")
+    found = verify_trained(model, graph.remembering([[1, 0], [1, 0]]), 2)
+    document = found.document()
+    assert "memory" in document
+    assert verify(model.content, json.dumps(document).encode())
+    document["memory"]["of"][-1] = (document["memory"]["of"][-1] + 1) % len(document["language"]["delta"])
+    with pytest.raises(Reject, match="project"):
+        verify(model.content, json.dumps(document).encode())
+
+
+# ---------------------------------------------------------------- files and the command
+
+
+def run(*words: object) -> Any:
+    return CliRunner().invoke(cli, [str(word) for word in words])
+
+
+def test_the_command_says_right_wrong_or_open(tmp_path: Path) -> None:
+    right, wrong = (verdict_cases.FOLDER / f"{name}.safetensors" for name in verdict_cases.NAMES[::2])
+    out = tmp_path / "v.json"
+    found = run("soft", "verify", right, "-n", 6, "-o", out)
+    assert found.exit_code == 0, found.output
+    assert "s VERIFIED right n=0..6" in found.output
+    found = run("soft", "verify", wrong, "-n", 6, "--json")
+    assert found.exit_code == 3
+    document = json.loads(found.output)
+    assert document["wrong"]["word"] == ["a", "b", "a"]
+    assert document["wrong"]["shortest"]
+    found = run("soft", "verify", right, "-n", 60, "--time", "1e-6", "--no-recheck")
+    assert found.exit_code == 5
+    assert "stopped: time" in found.output
+
+
+def test_inputs_may_be_more_than_the_language() -> None:
+    path = verdict_cases.FOLDER / "tomita2-1l1h16d.safetensors"
+    found = run("soft", "verify", path, "-n", 4, "-L", "regex[01]:(10)*", "--inputs", "regex[01]:(0|1)*", "--json")
+    document = json.loads(found.output)
+    assert (document["status"], len(document["wrong"]["word"])) in {("wrong", 1), ("wrong", 2), ("wrong", 3)}
+    found = run("soft", "verify", path, "-n", 4, "-L", "parity")
+    assert found.exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"activation_function": "silu"}, "activation_function"),
+        ({"n_head": 3}, "do not divide"),
+        ({"layer_norm_epsilon": 0}, "layer_norm_epsilon"),
+        ({"attention": "sparsemax"}, "only 'softmax'"),
+        ({"vocab": ["0", "0", "1", "2"]}, "different names"),
+        ({"n_positions": 7}, "has shape"),
+        ({"bos_token_id": 9}, "not a row"),
+        ({"n_layer": 2}, "missing"),
+        ({"tie_word_embeddings": 1}, "true or false"),
+    ],
+)
+def test_a_configuration_that_does_not_fit_is_refused(tmp_path: Path, change: dict[str, Any], says: str) -> None:
+    name = verdict_cases.NAMES[0]
+    config = json.loads((verdict_cases.FOLDER / f"{name}.config.json").read_text()) | change
+    (tmp_path / "m.safetensors").write_bytes((verdict_cases.FOLDER / f"{name}.safetensors").read_bytes())
+    (tmp_path / "m.config.json").write_text(json.dumps(config))
+    with pytest.raises(ModelError, match=says):
+        load(tmp_path / "m.safetensors")
+
+
+def test_a_model_that_a_verdict_cannot_be_about_is_refused(tmp_path: Path) -> None:
+    model, _, graph = claim(verdict_cases.NAMES[0])
+    with pytest.raises(UsageError, match="position embeddings"):
+        verify_trained(model, graph, 400)
+    (tmp_path / "m.safetensors").write_bytes(b"no")
+    with pytest.raises(UsageError, match="beside it"):
+        load(tmp_path / "m.safetensors")
+
+
+def test_a_verdict_for_another_model_is_refused() -> None:
+    model, _, graph = claim(verdict_cases.NAMES[0])
+    other = verdict_cases.kept(verdict_cases.NAMES[1])[0]
+    found: Verdict = verify_trained(model, graph, 2)
+    with pytest.raises(Reject, match="SHA-256"):
+        verify(other.content, found.to_bytes())

@@ -1,0 +1,76 @@
+"""Checkpoints and claims for the tests of verdicts: those of the corpus, and random ones of a few dozen weights."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from restrict.soft.trained.graph import Graph
+from restrict.soft.trained.model import Trained, configuration, load, trained
+from tests.naive_gpt2 import Naive
+
+FOLDER = Path(__file__).parent / "corpus" / "trained"
+NAMES = ("tomita2-1l1h16d", "dyck1-depth2-1l1h16d-nope", "contains-aba-1l1h16d-nope")
+
+
+def kept(name: str) -> tuple[Trained, Naive]:
+    """A checkpoint of the corpus, twice."""
+    config = json.loads((FOLDER / f"{name}.config.json").read_text())
+    return load(FOLDER / f"{name}.safetensors"), Naive((FOLDER / f"{name}.safetensors").read_bytes(), config)
+
+
+def weights(rng: np.random.Generator, config: dict[str, Any], size: float) -> dict[str, np.ndarray]:
+    """Random weights of the shapes that a configuration says."""
+    d, rows = config["n_embd"], config["vocab_size"]
+    shapes: dict[str, tuple[int, ...]] = {"wte.weight": (rows, d)}
+    maps = {"attn.c_attn": (d, 3 * d), "attn.c_proj": (d, d), "mlp.c_fc": (d, 4 * d), "mlp.c_proj": (4 * d, d)}
+    for name, shape in maps.items():
+        shapes |= {f"h.0.{name}.weight": shape, f"h.0.{name}.bias": shape[1:]}
+    if config["position_embeddings"] == "learned":
+        shapes["wpe.weight"] = (config["n_positions"], d)
+    found = {f"transformer.{key}": rng.normal(size=shape) * size for key, shape in shapes.items()}
+    for name in ("h.0.ln_1", "h.0.ln_2", "ln_f"):
+        found[f"transformer.{name}.weight"] = 1 + 0.3 * rng.normal(size=d)
+        found[f"transformer.{name}.bias"] = 0.5 * rng.normal(size=d)
+    if not config["tie_word_embeddings"]:
+        found["lm_head.weight"] = rng.normal(size=(rows, d))
+    return {key: value.astype(np.float32) for key, value in found.items()}
+
+
+def random_checkpoint(rng: np.random.Generator) -> tuple[Trained, Naive]:
+    """A random model: width 2 to 6, one or two heads, GELU or ReLU, with or without positions, tied or not."""
+    from safetensors.numpy import save
+
+    symbols, heads = int(rng.integers(1, 4)), int(rng.integers(1, 3))
+    config = {
+        "activation_function": str(rng.choice(["gelu_new", "relu"])), "layer_norm_epsilon": 1e-05, "n_layer": 1,
+        "n_head": heads, "n_embd": heads * int(rng.integers(1, 4)) + heads, "n_positions": 12,
+        "vocab_size": symbols + 2, "bos_token_id": symbols, "eos_token_id": symbols + 1,
+        "tie_word_embeddings": bool(rng.random() < 0.3), "vocab": [*"abc"[:symbols], "<bos>", "<eos>"],
+        "position_embeddings": str(rng.choice(["learned", "none"])),
+    }  # fmt: skip
+    content = save(weights(rng, config, float(rng.choice([0.3, 1.0]))))
+    return trained("random", content, configuration(json.dumps(config).encode(), "c"), "r"), Naive(content, config)
+
+
+def random_graph(rng: np.random.Generator, model: Trained, naive: Naive) -> Graph:
+    """A random partial automaton; wanted is what the model says behind one word of each state, sometimes a lie."""
+    states, symbols = int(rng.integers(1, 4)), len(model.symbols)
+    delta = rng.integers(0, states, size=(states, symbols))
+    delta[rng.random(delta.shape) < 0.2] = -1
+    accept = frozenset(q for q in range(states) if q == 0 or rng.random() < 0.6)
+    words: dict[int, tuple[int, ...]] = {0: ()}
+    for q in range(states):
+        for s, t in enumerate(delta[q].tolist() if q in words else []):
+            words.setdefault(t, (*words[q], s))
+    labels = tuple(range(model.unembed.shape[0]))
+    want = []
+    for q in range(states):
+        said = naive.logits(tuple(model.tokens[s] for s in words.get(q, ())))
+        want.append(frozenset(k for k in labels if (said[k] > 0) != (rng.random() < 0.02)))
+    some = labels[: int(rng.integers(1, len(labels) + 1))]
+    rows = tuple(tuple(row) for row in delta.tolist())
+    return Graph(rows, accept, some, tuple(w & set(some) for w in want), tuple(range(states)))
