@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from restrict.cli.terminal import complete_language, complete_model, error_line
+from restrict.cli.terminal import complete_language, complete_model, error_line, is_terminal
 from restrict.deadline import Progress
+from restrict.kernels.notice import on_first_compilation
 
 if TYPE_CHECKING:
     from restrict.certificate.claimed import Claimed
@@ -295,6 +296,15 @@ def _raise_pending(what: str) -> None:
         _pending.clear()
         raise KeyboardInterrupt
     _pending.clear()
+
+
+def announce_compilation() -> None:
+    """On a terminal, say why the first run on a machine is slow. Results are on standard output, so nothing is
+    disturbed."""
+    if is_terminal(sys.stderr):
+        on_first_compilation(
+            lambda: click.echo("compiling kernels for this machine (once; later runs load them)", err=True)
+        )
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from restrict.cli.automaton import automaton
 from restrict.cli.bounds import bounds
 from restrict.cli.certify import certify
 from restrict.cli.check import check
-from restrict.cli.common import on_interrupt, say
+from restrict.cli.common import announce_compilation, on_interrupt, say
 from restrict.cli.compile import compile_command
 from restrict.cli.elaborate import elaborate
 from restrict.cli.examples import SHORT, epilog
@@ -86,6 +86,7 @@ def main() -> NoReturn:
         sys.stdout.reconfigure(errors="backslashreplace")  # a letter that the locale lacks must not lose the answer
     before = signal.signal(signal.SIGINT, on_interrupt)
     sys.unraisablehook = _unraisable
+    announce_compilation()
     try:
         code = _run(sys.argv[1:])
     finally:

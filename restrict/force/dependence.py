@@ -7,7 +7,7 @@ positions, and a node that depends on more counts as not examined.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from restrict.abstract.run import Cone
 from restrict.force.goal import OutOfBudget
@@ -72,7 +72,7 @@ class DependenceState(OnDemandState):
         nodes = set().union(*self.reads.values()) if self.reads else set()
         return sorted(i for name, i in nodes if name == "token" and i not in self.tokens)
 
-    def examine(self, variable: Variable, i: int) -> tuple[int, ...]:
+    def examine(self, variable: Variable, i: int) -> Sequence[int]:
         """V of a node, within the effort of a look."""
         self._spend()
         return super().examine(variable, i)

@@ -15,7 +15,7 @@ the depth of the goal's variable: trying more near the tokens is cheap and helps
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Protocol
@@ -217,7 +217,7 @@ class Solver:
     def _choose(self, goal: Goal, limit: int) -> bool:
         """Try the first ``width`` alternatives that succeed and keep the cheapest."""
         state, mark, before = self.state, len(self.state.trail), self.state.fixed
-        best: list[tuple[object, tuple[int, ...]]] | None = None
+        best: list[tuple[object, Sequence[int]]] | None = None
         width = self._width(goal.name)
         for tried, subgoals in enumerate(self.alternatives(goal, limit), 1):
             if self.solve_all(subgoals, limit, before) and self.holds(goal):

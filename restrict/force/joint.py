@@ -34,7 +34,7 @@ MANY_SYMBOLS = 64
 """A goal on a token with more allowed symbols than this lists only one of those that no other goal tells apart."""
 
 Tokens = frozenset[tuple[int, int]]
-Steps = list[tuple[object, tuple[int, ...]]]
+Steps = list[tuple[object, Sequence[int]]]
 
 
 def recurring(solver: Solver, goals: Sequence[Goal]) -> bool:

@@ -324,7 +324,7 @@ class ForcingState:
                 self.extend(rows)
             index = rows.indexed()
             assert index is not None
-            apart = {j: v for j, v in self.restricted(key).items() if first <= j < stop}
+            apart: dict[int, Sequence[int]] = {j: v for j, v in self.restricted(key).items() if first <= j < stop}
             if same and first <= i < stop:
                 apart[i] = (u,)
             pinned = self.pinned if key == "token" else {}
@@ -352,7 +352,7 @@ class ForcingState:
         floor: int,
         index: RowIndex,
         own: dict[int, tuple[I64, I64]],
-        apart: dict[int, tuple[int, ...]],
+        apart: Mapping[int, Sequence[int]],
         visible: tuple[int, int],
         noting: tuple[str, set[Node] | None],
     ) -> set[int]:
@@ -370,7 +370,7 @@ class ForcingState:
                     found.add(w)
         return found
 
-    def restricted(self, name: str) -> dict[int, tuple[int, ...]]:
+    def restricted(self, name: str) -> Mapping[int, Sequence[int]]:
         """The positions at which less than the default is known to be possible, with V."""
         if name == "token":
             return self.tokens

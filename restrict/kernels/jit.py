@@ -6,9 +6,25 @@ from collections.abc import Callable
 from typing import ParamSpec, TypeVar, cast
 
 from numba import njit
+from numba.core import event
+
+from restrict.kernels.notice import compiling
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+class _Announcing(event.Listener):
+    """Passes on that a kernel is compiled; one that the cache has is loaded without it."""
+
+    def on_start(self, event: event.Event) -> None:
+        compiling()
+
+    def on_end(self, event: event.Event) -> None:
+        pass
+
+
+event.register("numba:compile", _Announcing())  # type: ignore[no-untyped-call]
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
