@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from restrict.all_lengths.verify import verify
     from restrict.all_lengths.wrong import WrongLengths, wrong_lengths
     from restrict.certificate.certificate import Certificate, Claim, certificate_of, load_certificate
-    from restrict.certificate.check import check
     from restrict.certificate.lower_bound import LowerBound
     from restrict.certificate.refutation import Errors, Refutation
     from restrict.certification import certify
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from restrict.depth_reduction.stage2 import stage2
     from restrict.depth_reduction.stage3 import stage3
     from restrict.depth_reduction.theorem1 import certify_all
+    from restrict.elaboration.check import check
     from restrict.elaboration.make import Elaborated, elaborate
     from restrict.errors import ModelError, NotEstablished, ResourceLimit, RestrictError, UsageError
     from restrict.importers import Imported, import_brasp, import_transformer_program, import_weights
@@ -204,7 +204,7 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str) -> Any:
     if name == "check":
-        return import_module("restrict.certificate.check").check
+        return import_module("restrict.elaboration.check").check
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
     raise AttributeError(f"module 'restrict' has no attribute {name!r}")

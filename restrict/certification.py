@@ -166,11 +166,13 @@ def force_output(task: Task) -> Certificate:
         ResourceLimit: the model is too deep for the search.
         InternalError: the abstract run does not confirm what the search found.
     """
-    known = _without_a_search(task)
+    known, optimum = _without_a_search(task)
     if known is not None and known.provenance["stopped"] == "interrupted":
         return known
-    if known is not None and ("optimum" in known.provenance or is_wide(task.instance)):
-        return known if "optimum" in known.provenance else _compared(task, known)
+    if known is not None and len(known.restriction.fixed) == optimum:
+        return known
+    if known is not None and is_wide(task.instance):
+        return known if optimum is not None else _compared(task, known)
     try:
         best, stopped = _searched(task)
     except (NotEstablished, ResourceLimit, KeyboardInterrupt) as error:
@@ -188,32 +190,38 @@ def force_output(task: Task) -> Certificate:
         )
     if known is not None and len(known.restriction.fixed) < len(best.fixed):
         found = replace(known, provenance={**known.provenance, "stopped": stopped})
+    if optimum is not None:
+        return _with_optimum(found, optimum)
     if stopped != "interrupted" and best.fixed:
         found = _compared(task, found)
     return found
 
 
-def _without_a_search(task: Task) -> Certificate | None:
-    """For programs of many variables: the optimum by running every word, where these are few and the checker can
-    confirm it; else what random inputs give."""
+def _without_a_search(task: Task) -> tuple[Certificate | None, int | None]:
+    """For programs of many variables: the optimum by running every word, where these are few, and its certificate; else
+    what random inputs give, with the optimum where only the checker's bounds keep it from a certificate."""
     if len(task.instance.model.variables) <= MANY_VARIABLES:
-        return None
-    found = _enumerated(task) if few_restrictions(task.instance) else None
+        return None, None
+    found, optimum = _enumerated(task) if few_restrictions(task.instance) else (None, None)
     if found is None:
         cube, stopped = by_inputs(task)
         found = None if cube is None else confirm(task.noting(strategy="inputs", stopped=stopped), cube)
-    return found
+    return (found if found is None or optimum is None else _with_optimum(found, optimum)), optimum
 
 
-def _enumerated(task: Task) -> Certificate | None:
-    """The optimum by running every word; ``None`` where the checker cannot confirm it, or the time is over before."""
+def _enumerated(task: Task) -> tuple[Certificate | None, int | None]:
+    """The optimum by running every word, and its certificate where the checker can confirm it; ``None`` for what is not
+    known when the time is over."""
     task.tell("enumeration", len(task.instance.unpinned))
     try:
         optimum, found = by_enumeration(task.noting(strategy="enumeration", stopped="optimum"), MOST_FIXED)
     except OutOfTime:
-        return None
-    if found is None:
-        return None
+        return None, None
+    return found, optimum
+
+
+def _with_optimum(found: Certificate, optimum: int) -> Certificate:
+    """The certificate, with the optimum that enumeration gave."""
     return replace(found, provenance={**found.provenance, "optimum": optimum, "optimum_by": "enumeration"})
 
 

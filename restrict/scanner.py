@@ -1,15 +1,16 @@
-"""Tokens and a bounded cursor over them: shared by all hand-written parsers except those of the trusted checker.
+"""Tokens, a bounded cursor over them, and operators by precedence: shared by the parsers outside the trusted checker.
 
 A parser gives one regular expression with named groups, the kinds of its tokens; blanks before a token are skipped.
-The cursor counts how deep the parser is nested on the way down, so that no text can exhaust Python's stack.
+The cursor counts how deep the parser is nested on the way down, so that no text can exhaust Python's stack. Operators
+are a table of levels, the loosest first; what a level's operators make of their operands is the parser's own.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NoReturn, Protocol, TypeVar
+from typing import ClassVar, Generic, Literal, NoReturn, Protocol, TypeVar
 
 T = TypeVar("T")
 
@@ -127,3 +128,54 @@ class Cursor:
         result = rule()
         self.depth -= 1
         return result
+
+
+Chain = Literal["left", "right", "flat", "once", "prefix"]
+"""How operators of one level group: pairwise from the left or from the right, all together, one at most; or the level
+is of operators that stand before their operand."""
+Level = tuple[Chain, tuple[str, ...]]
+"""The operators that bind equally tightly."""
+
+
+class Operators(Cursor, Generic[T]):
+    """A cursor that reads operators by precedence; :meth:`atom` and :meth:`join` are the parser's own."""
+
+    levels: ClassVar[tuple[Level, ...]]
+
+    def atom(self) -> T:
+        """What binds tighter than all operators."""
+        raise NotImplementedError
+
+    def join(self, signs: Sequence[Token], parts: list[T]) -> T:
+        """What operators of one level make of their operands: one more than signs, or as many for a prefix."""
+        raise NotImplementedError
+
+    def operators(self, level: int = 0) -> T:
+        """Read what binds at least as tightly as a level.
+
+        Args:
+            level: the index of the level; 0 is the loosest.
+
+        Returns:
+            What :meth:`join` made of it. Cost: linear in the tokens times the levels.
+
+        Raises:
+            Whatever ``fail`` raises.
+        """
+        if level == len(self.levels):
+            return self.atom()
+        chain, texts = self.levels[level]
+        sign = self.token
+        if chain == "prefix":
+            if self.take(*texts):
+                return self.join([sign], [self.nested(lambda: self.operators(level))])
+            return self.operators(level + 1)
+        parts, signs = [self.operators(level + 1)], list[Token]()
+        while not (signs and chain == "once") and self.token.text in texts:
+            signs.append(self.step())
+            parts.append(self.operators(level + 1))
+            if chain == "left":
+                parts = [self.join(signs[-1:], parts)]
+        while chain == "right" and len(parts) > 1:
+            parts[-2:] = [self.join(signs[len(parts) - 2 :][:1], parts[-2:])]
+        return parts[0] if len(parts) == 1 else self.join(signs, parts)

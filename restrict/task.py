@@ -10,10 +10,12 @@ from typing import Any, Literal
 
 from restrict.arguments import the_integer, the_model, the_seed, the_time
 from restrict.deadline import NEVER, Deadline, Progress
-from restrict.errors import UsageError, quote
+from restrict.errors import ResourceLimit, UsageError, quote
 from restrict.model.program import Instance, Model
 from restrict.version import __version__
 
+MAX_VALUES = 2**24
+"""The most values of an output that are gone through."""
 Target = Literal["last", "all"] | int
 
 
@@ -107,9 +109,16 @@ class Task:
 
         Raises:
             UsageError: the target is ``all``.
+            ResourceLimit: the output has more than 2^24 values, which no search can list.
         """
         if self.position is None:
             raise UsageError(f"target all: {what} is for one position")
+        output = self.instance.model.output.variable
+        if output != "position" and self.instance.domains[output] > MAX_VALUES:
+            raise ResourceLimit(
+                f"the output {quote(output)} has {self.instance.domains[output]} values, more than 2^24, which cannot "
+                "be listed; let a map of few values be the output"
+            )
         return self.position
 
     @property

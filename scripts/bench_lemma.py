@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 
 import restrict
-from restrict.certificate.check import check
 from restrict.cover.lower_bound import lower_bound
 from restrict.cover.solve import solve
 from restrict.depth_reduction import theorem1
@@ -35,6 +34,7 @@ from restrict.depth_reduction.selection import selection
 from restrict.depth_reduction.stage1 import stage1
 from restrict.depth_reduction.stage3 import cover_problem, stage3
 from restrict.depth_reduction.theorem1 import certify_all
+from restrict.elaboration.check import check
 from restrict.errors import NotEstablished
 from restrict.restriction import Restriction
 

@@ -15,8 +15,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from restrict.certificate.check import check
 from restrict.certification import certify
+from restrict.elaboration.check import check
 from restrict.errors import ResourceLimit
 from restrict.model.source import load
 from restrict.optimum.lower_bound import lower_bound

@@ -31,7 +31,7 @@ from restrict.simulate.srasp.parser import parse
 from restrict.simulate.srasp.programs import dyck
 from restrict.simulate.srasp.source import BUILT_IN
 from restrict.simulate.srasp.syntax import Program
-from restrict.simulate.uniform_tieless import Sharpness, by_softmax, temperature
+from restrict.simulate.theorem26 import Sharpness, by_softmax, temperature
 from restrict.soft.evaluate import logits
 from restrict.soft.model import SoftModel
 from restrict.soft.prefixes import Decoder, Prefixes

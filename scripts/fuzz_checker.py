@@ -8,7 +8,7 @@ is proved: of the claim, the hints or the model, with the digest put right, seld
 became of them; `undecided` are those verified of which brute force says nothing, such as claims about long inputs.
 
 A failure is an exception that is not a rejection (exit code 1), an error that is not one line, more than 8 seconds,
-more than 1 GiB, an accepted claim that is false, another verdict of the fast run, or another exit code of
+more than 1 GiB, an accepted claim that is false, another verdict by an elaborated proof, or another exit code of
 `restrict/checker` run by itself. Failures are shrunk and written to `--folder`, each as a folder with the files and
 `wrong.txt`, to be run again with `--replay`. The same seed gives the same mutants. Ctrl-C ends with the counts until
 then. Exit code 1 means that there was a failure.
@@ -28,7 +28,7 @@ import tempfile
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -41,10 +41,11 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from restrict.certificate import fast  # noqa: E402 # after the path is set
-from restrict.checker import main as checker  # noqa: E402
+from restrict.checker import main as checker  # noqa: E402 # after the path is set
 from restrict.checker.account import Reject  # noqa: E402
 from restrict.checker.main import verify  # noqa: E402
+from restrict.elaboration.check import trusted_check  # noqa: E402
+from restrict.errors import RestrictError  # noqa: E402
 from tests import naive  # noqa: E402
 from tests.fuzzing.at_one_length import with_files  # noqa: E402
 from tests.fuzzing.changes import spots  # noqa: E402
@@ -53,7 +54,7 @@ from tests.fuzzing.meaning import compiled, meaning  # noqa: E402
 
 CHUNK, SECONDS, MEMORY, LIMIT = 1000, 8.0, 1 << 30, 400_000
 COMPARED, ALONE = 20, 2000
-"""One mutant in so many is verified by the fast run, too; and by the checker's folder in a process of its own."""
+"""One mutant in so many is elaborated for the kernel, too; and by the checker's folder in a process of its own."""
 COLUMNS = (
     *("malformed", "not established", "true", "undecided", "limit", "unreadable"),
     *("false", "crash", "time-out", "other"),
@@ -101,15 +102,18 @@ def alarm(number: int, frame: FrameType | None) -> None:
     raise TooLong
 
 
-def answer(trial: Trial, folder: Path, runner: Callable[..., Any] | None = None) -> str:
+def answer(trial: Trial, folder: Path, elaborated: bool = False) -> str:
     """`verified` or the exit code; whatever else comes is a failure, by its name."""
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS * (1 + elaborated))
     try:
-        verify(trial.model, trial.proof, folder=folder, limit=LIMIT, runner=runner)
+        if elaborated:
+            trusted_check(trial.model, trial.proof, folder / "m.json", "certificate", LIMIT)
+        else:
+            verify(trial.model, trial.proof, folder=folder, limit=LIMIT)
         return "verified"
-    except Reject as reject:
-        text = str(reject)
-        return f"exit {reject.code}" if "\n" not in text and len(text) < 1000 else "a line that is none"
+    except (Reject, RestrictError) as reject:
+        text, code = str(reject), reject.code if isinstance(reject, Reject) else reject.exit_code
+        return f"exit {code}" if "\n" not in text and len(text) < 1000 else "a line that is none"
     except TooLong:
         return "time-out"
     except (MemoryError, RecursionError, SystemError):
@@ -147,8 +151,8 @@ def outcome(trial: Trial, kind: Kind, folder: Path, turn: int = 0) -> tuple[str,
         return (code.split(":")[0] if code != "a line that is none" else "other"), code
     if peak() > max(MEMORY, before):  # what was here before the fuzzer is not the checker's
         return "other", "more than 1 GiB"
-    if turn % COMPARED == 1 and kind.fast and (found := answer(trial, folder, fast.FastRun)) != code:
-        return "other", f"{code}, the fast run {found}"
+    if turn % COMPARED == 1 and kind.elaborated and code != "exit 5" and (found := answer(trial, folder, True)) != code:
+        return "other", f"{code}, by an elaborated proof {found}"
     if turn % ALONE == 1 and (found := alone(trial, folder, kind.suffix)) != code:
         return "other", f"{code}, alone {found}"
     if code != "verified":
@@ -199,7 +203,6 @@ def chunk(place: Place) -> tuple[str, Tally]:
     kind, tally, start = kinds()[name], Tally(), time.process_time()
     signal.signal(signal.SIGALRM, alarm)
     warnings.simplefilter("ignore", SyntaxWarning)  # Python's, of texts such as "0if k else 1" that a judge parses
-    fast.LONG = 1  # every row by the kernels
     rng = np.random.default_rng([20261122, sorted(kinds()).index(name), seed, number])
     pool = [made(kind, rng, tally) for _ in range(2 + size // kind.each)]
     with tempfile.TemporaryDirectory(dir=SCRATCH) as folder:
@@ -327,7 +330,7 @@ def keep(folder: Path, kind: Kind, number: int, wrong: str, trial: Trial) -> Non
 def replay(folder: Path) -> int:
     """Run the failures of a folder again; how many there are still."""
     signal.signal(signal.SIGALRM, alarm)
-    fast.LONG, still = 1, 0
+    still = 0
     for path in sorted(folder.glob("**/wrong.txt")):
         name, _, was = path.read_text().strip().partition(": ")
         trial = read(path.parent)

@@ -1,57 +1,309 @@
-"""Random programs, their elaborated proofs and mutants of these, each fact tried on all words.
+"""The kernel, `restrict-verified` and the present checker on random programs, certificates, proofs, and on mutants.
 
-    python scripts/kernel_sweep.py [--from 0] [--pairs 1000] [--mutants 20] [--kind certificates]
+    python scripts/kernel_sweep.py files [FOLDER ...]       # pairs of files: those of tests/corpus, or of these folders
+    python scripts/kernel_sweep.py models --count 1000      # certificates of every kind, also of larger programs
+    python scripts/kernel_sweep.py certificates --count 1000   # mutants of the users' files
+    python scripts/kernel_sweep.py proofs --count 1000      # mutants of the kernel's two files
+    python scripts/kernel_sweep.py programs --count 1000    # every fact of every accepted proof, on all words
 
-For every pair of a program and a certificate (lower bound, refutation) the kernel and the present checker have to give
-the same line or exit code. Every statement of every accepted proof, also of a mutant, has to be true on all words
-(tests/naive_kernel.py). Exit code 1 if one is not, or if verdicts differ.
+`--seed`, `--from` (the first chunk) and `--jobs` say which part of the work is done; the same seed gives the same
+trials. `--present FOLDER` asks the present checker of another checkout. A user's file has to get one line, or one exit
+code, from the present checker and from the kernel by its elaborated proof; a pair of the kernel's files has to be
+accepted by both kernels, with one line, or by none. What is accepted is judged by enumeration where that is possible
+(docs/soundness.md). A limit that only one of them meets is counted, and is no failure. Exit code 1 if there is a
+failure; failures are printed, and written to `--folder`.
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
+import resource
 import sys
+import tempfile
+import time
 from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
 
-from tests import kernel_cases as cases  # after the path is set
-from tests.naive_kernel import Oracle
+from tests import kernel_cases as cases  # noqa: E402 # after the path is set
+from tests.fuzzing.kinds import Kind, Trial, kinds, write  # noqa: E402
+from tests.kernel_judges import (  # noqa: E402
+    SCRATCH,
+    Present,
+    Verdict,
+    Verified,
+    accepted,
+    by_kernel,
+    elaborated,
+    executable,
+)
+from tests.naive_kernel import Machine, Oracle  # noqa: E402
 
-KINDS = {"certificates": cases.certificate_pair, "bounds": cases.bound_pair, "refutations": cases.refutation_pair}
+CHUNK = 100
+KINDS = ("certificate", "all", "split", "cases", "refutation", "errors", "lower-bound")
+"""The kinds of tests/fuzzing that have an elaborated proof."""
+MOST_WORDS, MOST_RESTRICTIONS, LARGEST_DOMAIN = 700, 5000, 100_000
+
+
+class Work(NamedTuple):
+    """A chunk: its part, kind, seed, number and size; and where the present checker is."""
+
+    part: str
+    kind: str
+    seed: int
+    number: int
+    size: int
+    present: Path
+    folder: Path
+
+
+class Judges:
+    """The checkers of one process, and what they said."""
+
+    def __init__(self, work: Work) -> None:
+        self.work, self.counts = work, Counter[str]()
+        self.scratch = tempfile.TemporaryDirectory(dir=SCRATCH)
+        self.present = Present(work.present)
+        program = executable()
+        self.verified = None if program is None else Verified(program)
+
+    def close(self) -> None:
+        """Processes and folders go."""
+        self.present.close()
+        self.scratch.cleanup()
+        if self.verified is not None:
+            self.verified.close()
+
+    def fail(self, what: str, *contents: bytes, trial: Trial | None = None) -> None:
+        """Print a failure and write its files."""
+        self.counts["failures"] += 1
+        number = self.counts["failures"]
+        folder = self.work.folder / f"{self.work.part}-{self.work.kind}-{self.work.number}-{number}"
+        print(f"{folder.name}: {what}", flush=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "wrong.txt").write_text(what + "\n")
+        if trial is not None:
+            write(trial, folder)
+        for name, content in zip(("program", "proof"), contents, strict=False):
+            (folder / name).write_bytes(content)
+
+    def users_file(self, kind: Kind, trial: Trial) -> None:
+        """One verdict of the present checker and of the kernel; what is accepted is true."""
+        folder = Path(self.scratch.name)
+        for name, content in trial.files:
+            (folder / name).write_bytes(content)
+        old = self.present.verdict(trial, folder)
+        new, made = elaborated(trial, folder)
+        self.counts[column(new)] += 1
+        if 5 in (old, new) and old != new and not accepted(old):
+            self.counts["limit of one"] += 1
+        elif old != new:
+            self.fail(f"{old} by the present checker, {new} by the kernel", *(made or ()), trial=trial)
+        if made is None or not accepted(new):
+            return
+        if kind.judge(trial) == "false":
+            self.fail("accepted and false", *made, trial=trial)
+        self.pair(*made, trial=trial)
+
+    def pair(self, program: bytes, proof: bytes, trial: Trial | None = None) -> Verdict:
+        """One verdict of both kernels; what is accepted is true on all words."""
+        found = by_kernel(program, proof)
+        if self.verified is not None:
+            other = self.verified.verdict(program, proof)
+            if (accepted(found) or accepted(other)) and found != other and 5 not in (found, other):
+                self.fail(f"{found} by the kernel, {other} by restrict-verified", program, proof, trial=trial)
+            elif found != other:
+                self.counts["other exit code"] += 1
+        if isinstance(found, str) and not accepted(found):
+            self.fail(found, program, proof, trial=trial)
+        if accepted(found) and (text := program.decode()) and enumerable(text):
+            self.counts["enumerated"] += 1
+            if lies := lies_of(text, proof.decode()):
+                self.fail(f"accepted and false: {lies}", program, proof, trial=trial)
+        return found
+
+
+def column(verdict: Verdict) -> str:
+    """Where a verdict is counted."""
+    return "accepted" if accepted(verdict) else f"exit {verdict}" if isinstance(verdict, int) else "other"
+
+
+def lies_of(program: str, proof: str) -> list[str]:
+    """What is false; an oracle that breaks off has met what is not well-formed, which was accepted."""
+    try:
+        return Oracle(program).lies(proof)
+    except Exception as error:
+        return [f"the oracle breaks off: {error!r}"]
+
+
+def enumerable(program: str) -> bool:
+    """Whether all words, and all restrictions, can be tried."""
+    machine = Machine(program)
+    words = machine.symbols ** len(machine.letters) if len(machine.letters) < 20 else MOST_WORDS + 1
+    if max(machine.domains) > LARGEST_DOMAIN:
+        return False
+    return words <= MOST_WORDS and (machine.symbols + 1) ** len(machine.letters) <= MOST_RESTRICTIONS
+
+
+# ---------------------------------------------------------------- the parts
+
+
+def certificates(judges: Judges, rng: np.random.Generator) -> None:
+    """Mutants of users' files, and the originals."""
+    kind = kinds()[judges.work.kind]
+    pool = [kind.original(rng) for _ in range(3)]
+    for trial in pool:
+        judges.users_file(kind, trial)
+    for _ in range(judges.work.size):
+        judges.users_file(kind, kind.mutant(rng, pool))
+
+
+def proofs(judges: Judges, rng: np.random.Generator) -> None:
+    """Mutants of the two files of elaborated proofs."""
+    kind, made = kinds()[judges.work.kind], []
+    while len(made) < 3:
+        trial = kind.original(rng)
+        for name, content in trial.files:
+            (Path(judges.scratch.name) / name).write_bytes(content)
+        if (found := elaborated(trial, Path(judges.scratch.name))[1]) is not None:
+            made.append(found)
+    for turn in range(judges.work.size):
+        program, proof = next(iter(cases.pair_mutants(rng, *made[turn % len(made)], 1)))
+        judges.counts[column(judges.pair(program, proof))] += 1
+
+
+def programs(judges: Judges, rng: np.random.Generator) -> None:
+    """Random programs with a proof each, every statement tried on all words; no mutants."""
+    kind = kinds()[judges.work.kind]
+    for _ in range(judges.work.size):
+        judges.users_file(kind, kind.original(rng))
+
+
+def models(judges: Judges, rng: np.random.Generator) -> None:
+    """Larger programs: certificates of the engine's searches, at lengths where nothing is enumerated."""
+    for _ in range(judges.work.size):
+        trial = cases.large_trial(rng, judges.work.kind)
+        old, (new, made) = judges.present.verdict(trial, Path()), elaborated(trial, Path())
+        judges.counts[column(new)] += 1
+        if old != new:
+            judges.fail(f"{old} by the present checker, {new} by the kernel", *(made or ()), trial=trial)
+        elif made is not None:
+            judges.pair(*made, trial=trial)
+
+
+PARTS: dict[str, tuple[Callable[[Judges, np.random.Generator], None], tuple[str, ...]]] = {
+    "models": (models, cases.LARGE_KINDS),
+    "certificates": (certificates, KINDS),
+    "proofs": (proofs, KINDS),
+    "programs": (programs, KINDS),
+}
+
+
+def chunk(work: Work) -> Counter[str]:
+    """One chunk of work."""
+    part, names = PARTS[work.part]
+    judges = Judges(work)
+    rng = np.random.default_rng([24, work.seed, sorted(PARTS).index(work.part), names.index(work.kind), work.number])
+    try:
+        part(judges, rng)
+    finally:
+        judges.close()
+    return judges.counts
+
+
+# ---------------------------------------------------------------- pairs of files
+
+
+def pairs(folders: list[Path]) -> Iterator[tuple[Path, Path]]:
+    """Models with their certificates: NAME.m.json and NAME.c.json, or NAME.model.json and NAME.cert.json."""
+    for folder in folders:
+        for path in sorted(folder.rglob("*.json")):
+            for ending, model in ((".c.json", ".m.json"), (".cert.json", ".model.json")):
+                if path.name.endswith(ending):
+                    beside = path.with_name(path.name.removesuffix(ending) + model)
+                    yield beside if beside.exists() else folder / "base.model.json", path
+
+
+def files(options: argparse.Namespace) -> int:
+    """The verdicts on pairs of files, with processor seconds and memory of the elaboration; how many differ."""
+    found = [ROOT / "tests" / "corpus" / name for name in ("attacks", "false", "malformed")]
+    present, failures, counts = Present(options.present), 0, Counter[str]()
+    for model, proof in pairs(options.folders or found):
+        if not model.exists():
+            continue
+        trial = Trial(model.read_bytes(), proof.read_bytes())
+        if not any(name in trial.proof for name in (b"-certificate/1", b"-refutation/1", b"-lower-bound/1")):
+            continue
+        old, start = present.verdict(trial, model.parent, options.limit), time.process_time()
+        new, made = elaborated(trial, model.parent, options.limit)
+        after, memory = time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+        counts["same" if old == new else "different"] += 1
+        failures += old != new
+        if old != new or after > 5 or options.verbose:
+            sizes = f"{len(made.proof)} bytes" if made else "no proof"
+            print(f"{proof.name}: {old}; {new}, {after:.1f} s, {memory} MiB, {sizes}", flush=True)
+    print(f"files: {dict(counts)}; at most {memory} MiB")
+    present.close()
+    return failures
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", choices=["files", *PARTS])
+    parser.add_argument("folders", nargs="*", type=Path, help="for files: where they are")
+    parser.add_argument("--count", type=int, default=1000, help="trials of all kinds together")
+    parser.add_argument("--kind", action="append", help="these kinds alone")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--from", dest="start", type=int, default=0, help="the first chunk of each kind")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--present", type=Path, default=ROOT, help="a checkout with the present checker")
+    parser.add_argument("--folder", type=Path, default=Path("failures"), help="where failures are written")
+    parser.add_argument("--limit", type=int, default=200_000_000, help="for files: steps")
+    parser.add_argument("--verbose", action="store_true", help="for files: a line for each")
+    return parser.parse_args()
+
+
+def report(totals: dict[str, Counter[str]], seconds: float) -> None:
+    """The table."""
+    names = sorted({name for counts in totals.values() for name in counts} - {"failures"})
+    print(f"{'kind':<14}" + "".join(f"{name:>17}" for name in (*names, "failures")))
+    for kind, counts in [*totals.items(), ("all", sum(totals.values(), Counter[str]()))]:
+        print(f"{kind:<14}" + "".join(f"{counts[name]:>17}" for name in (*names, "failures")))
+    verified = "restrict-verified was asked" if executable() else "there is no restrict-verified"
+    print(f"{verified}; {seconds:.0f} s", flush=True)
 
 
 def main() -> int:
-    """Print every failure, then the counts."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--from", dest="start", type=int, default=0, help="the first seed")
-    parser.add_argument("--pairs", type=int, default=1000)
-    parser.add_argument("--mutants", type=int, default=20, help="of each proof")
-    parser.add_argument("--kind", choices=KINDS, default="certificates")
-    options = parser.parse_args()
-    verdicts, tried, wrong = Counter[str](), Counter[str](), 0
-    for seed in range(options.start, options.start + options.pairs):
-        rng = np.random.default_rng([seed, 24])
-        pair = KINDS[options.kind](rng)
-        old, (new, made) = cases.old_verdict(pair), cases.new_verdict(pair)
-        verdicts["same" if old == new else "different"] += 1
-        if old != new:
-            wrong += 1
-            print(f"seed {seed}: {old} by the present checker, {new} by the kernel", flush=True)
-        if made is None:
-            continue
-        oracle = Oracle(made.program.decode())
-        for proof in [made.proof, *cases.mutants(rng, made.proof, options.mutants)]:
-            found = cases.kernel_verdict(made.program, proof)
-            tried["accepted" if isinstance(found, str) else f"refused with {found}"] += 1
-            if isinstance(found, str) and (lies := oracle.lies(proof.decode())):
-                wrong += 1
-                print(f"seed {seed}: accepted and false: {lies}", flush=True)
-    print(f"{options.kind}: {dict(verdicts)}; proofs and mutants: {dict(tried)}; wrong: {wrong}")
-    return int(wrong > 0)
+    """Do the work, print the table."""
+    options, start = arguments(), time.monotonic()
+    if options.part == "files":
+        return int(files(options) > 0)
+    names = options.kind or PARTS[options.part][1]
+    each = -(-options.count // len(names))
+    work = [
+        Work(options.part, name, options.seed, number, min(CHUNK, each - done), options.present, options.folder)
+        for number, done in enumerate(range(0, each, CHUNK), options.start)
+        for name in names
+    ]
+    totals: dict[str, Counter[str]] = {name: Counter() for name in names}
+    with ProcessPoolExecutor(options.jobs, multiprocessing.get_context("fork")) as pool:
+        try:
+            for one, found in zip(work, pool.map(chunk, work), strict=True):
+                totals[one.kind] += found
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            print("interrupted", file=sys.stderr)
+    report(totals, time.monotonic() - start)
+    return int(any(counts["failures"] for counts in totals.values()))
 
 
 if __name__ == "__main__":

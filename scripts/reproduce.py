@@ -90,7 +90,7 @@ KNOWN = (
     Entry("importers", "bench_importers", ("",), "--random 1 -n 8 --targets 1"),
     Entry("checker", "bench_checker", ("",), "--limit 100000"),
     Entry("files", "bench_files", ("", "--attacks"), "--size 100000 --only runs"),
-    Entry("soundness", "soundness_sweep", ("--mutants 40000 --seed 1", "--mutants 10000 --parity"), "--mutants 60"),
+    Entry("soundness", "soundness_sweep", ("--mutants 40000 --seed 1",), "--mutants 60"),
     Entry(
         "fuzz-checker", "fuzz_checker", ("--mutants 100000 --seed 20261122 --jobs 2 --folder {folder}",),
         "--kind certificate --kind forces --mutants 50 --folder {folder}",

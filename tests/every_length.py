@@ -23,7 +23,7 @@ from restrict.all_lengths.proof import document, to_bytes
 from restrict.all_lengths.recognise import NotOrderOnly
 from restrict.checker.account import Reject
 from restrict.checker.main import verify
-from restrict.errors import ResourceLimit, RestrictError
+from restrict.errors import ModelError, ResourceLimit, RestrictError
 from restrict.model.fileformat import dumps
 from tests import generator, naive
 from tests.generator import coverage
@@ -69,6 +69,10 @@ def examined(rng: Generator, model: Document, proofs: float) -> Result:
         return result
     except ResourceLimit as error:
         result.counts["too large"] += 1
+        result.declined[reason(error)] += 1
+        return result
+    except ModelError as error:
+        result.counts["malformed"] += 1
         result.declined[reason(error)] += 1
         return result
     result.counts["accepted"] += 1
@@ -182,7 +186,7 @@ def prove(rng: Generator, subject: Subject, table: Table, result: Result) -> Non
     except Reject as reject:
         result.claims["out of steps" if reject.code == 5 else "refused"] += 1
         if reject.code != 5:
-            result.shown[f"refused: {reject}"[:160]] += 1
+            result.wrong.append((f"the engine's own proof is refused: {reject}: {claim}"[:400], subject.document))
         return
     result.claims[claim["kind"]] += 1
     if (found := contradiction(subject, claim, table)) is not None:

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from numpy.random import Generator
 
 from restrict.certificate.refutation import Refutation
+from restrict.certification import certify
 from restrict.checker.account import Meter, Place
 from restrict.checker.kernel1.proof import check
 from restrict.corollary2.refute import refute
 from restrict.elaboration.make import Elaborated, Elaboration
 from restrict.errors import RestrictError
 from restrict.model.fileformat import loads
+from restrict.optimum.lower_bound import lower_bound
+from restrict.report.lower_bound import has_claim
 from tests import bound_mutations, mutations, naive
+from tests.fuzzing.certificates import certified
+from tests.fuzzing.changes import bytes_changed
+from tests.fuzzing.kinds import Trial, sealed
 from tests.generator import random_length, random_program
 from tests.mutations import Document, Pair
 from tests.trusted import Reject, verify
@@ -188,3 +196,84 @@ def mutants(rng: Generator, proof: bytes, count: int) -> Iterator[bytes]:
             if len(lines) > 1:
                 OPERATORS[int(rng.integers(len(OPERATORS)))](rng, lines)
         yield "".join(" ".join(line) + "\n" for line in lines).encode()
+
+
+def pair_mutants(rng: Generator, program: bytes, proof: bytes, count: int) -> Iterator[tuple[bytes, bytes]]:
+    """Both files, one of them changed, mostly the proof; the digest is that of the program, but for a few."""
+    for _ in range(count):
+        if rng.random() < 0.6:
+            yield program, next(mutants(rng, proof, 1))
+            continue
+        if rng.random() < 0.15:
+            yield program, bytes_changed(rng, proof)
+            continue
+        changed = changed_program(rng, program)
+        digest = sha256(changed).hexdigest() if rng.random() < 0.97 else "0" * 64
+        rest = proof.partition(b"\n")[2]
+        yield changed, f"restrict-kernel/1 {digest}\n".encode() + rest
+
+
+SIGNS = ["c", "+", "-", "*", "/", "%", "<", "=", "?", "&", "|", "r", "h", "m", "t", "x"]
+
+
+def changed_program(rng: Generator, program: bytes) -> bytes:
+    """A program with a number, an operation, a line or some bytes changed."""
+    if rng.random() < 0.1:
+        return bytes_changed(rng, program)
+    lines = [line.split(" ") for line in program.decode().splitlines()]
+    for _ in range(1 + int(rng.random() < 0.2)):
+        line, other = (lines[int(rng.integers(len(lines)))] for _ in range(2))
+        at, kind = int(rng.integers(len(line))), int(rng.integers(8))
+        if kind < 4 and line[at].lstrip("-").isdigit():
+            line[at] = str(int(line[at]) + int(rng.integers(-2, 3)))
+        elif kind == 4:
+            line[at] = other[int(rng.integers(len(other)))]
+        elif kind == 5:
+            line[at] = SIGNS[int(rng.integers(len(SIGNS)))]
+        elif kind == 6:
+            line.insert(at, other[int(rng.integers(len(other)))])
+        elif len(line) > 1:
+            del line[at]
+    return "".join(" ".join(line) + "\n" for line in lines).encode()
+
+
+# ---------------------------------------------------------------- larger programs
+
+LARGE_KINDS = ("searched", "at every position", "split", "cases", "refutation", "lower-bound")
+LARGEST_LENGTH = 40
+
+
+def large_trial(rng: Generator, kind: str) -> Trial:
+    """A random program of up to some tens of positions, with what the engine finds about it."""
+    while True:
+        n = 2 + int(LARGEST_LENGTH * rng.random() ** 2)
+        model = random_program(rng, n, 6)
+        if kind == "at every position":
+            model["output"]["position"] = "every"
+        if kind == "refutation":
+            model["alphabet"] = ["0", "1"]
+        try:
+            proof = found_by_the_engine(rng, model, n, kind)
+        except RestrictError:
+            continue  # not defined, or nothing is found
+        if proof is not None:
+            return sealed(mutations.encode(model), proof)
+
+
+def found_by_the_engine(rng: Generator, model: Document, n: int, kind: str) -> Document | None:
+    """What a search finds; None where it finds nothing."""
+    if kind in ("split", "cases"):
+        return certified(rng, model, n, kind)
+    program, seed = loads(mutations.encode(model)), int(rng.integers(99))
+    found: Any
+    if kind == "refutation":
+        found = refute(program, LANGUAGES[int(rng.integers(len(LANGUAGES)))], n, seed=seed)
+        found = found if isinstance(found, Refutation) else None
+    elif kind == "lower-bound":
+        bound = lower_bound(program, n, seed=seed, time=1).bound
+        found = bound if has_claim(bound) else None
+    elif kind == "searched":
+        found = certify(program, n, c=int(rng.integers(3)), seed=seed)
+    else:
+        found = certify(program, n, target="all", seed=seed)
+    return None if found is None else dict(json.loads(found.to_bytes()))

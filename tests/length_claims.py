@@ -21,6 +21,7 @@ from restrict.all_lengths.patterns import cheapest_pattern
 from restrict.all_lengths.recognise import NotOrderOnly, recognise
 from restrict.all_lengths.stages import Built, build
 from restrict.all_lengths.wrong import equations_of, possible_lengths, settled_pair
+from restrict.errors import ResourceLimit
 from restrict.languages.dfa import minimal
 from restrict.languages.regular import Regular
 from restrict.model.fileformat import dumps, loads
@@ -70,7 +71,7 @@ def accepted_model(rng: Generator, most: int = 4, placed: float = 0.25, near: fl
         program = random_order_only(rng, 2, most, placed=placed, near=near)
         try:
             recognise(loads(dumps(program)))
-        except NotOrderOnly:
+        except (NotOrderOnly, ResourceLimit):
             continue
         return program
 

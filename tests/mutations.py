@@ -19,8 +19,9 @@ from numpy.random import Generator
 
 from restrict.abstract.run import abstract_run
 from restrict.certificate.cases import read_cases
-from restrict.certificate.certificate import Certificate, certificate_of, check_fast, read_certificate
-from restrict.errors import ModelError, NotEstablished, RestrictError
+from restrict.certificate.certificate import Certificate, certificate_of, read_certificate
+from restrict.elaboration.check import trusted_check
+from restrict.errors import RestrictError
 from restrict.model.fileformat import loads
 from restrict.model.program import Instance
 from restrict.model.trace import run_batch
@@ -678,17 +679,13 @@ def verdict(pair: Pair) -> int:
     return 0
 
 
-def fast_verdict(pair: Pair) -> int:
-    """The exit code that the fast checker stands for."""
-    model, certificate = pair.bytes
+def elaborated_verdict(pair: Pair) -> int:
+    """The exit code of the kernel with an elaborated proof, and of the abstract run where there is none."""
     try:
-        check_fast(loads(model), certificate_from(certificate))
-    except NotEstablished:
-        return 3
-    except ModelError:
-        return 4
-    except RestrictError:
-        return 5
+        line = trusted_check(*pair.bytes, None, "certificate", None)
+    except RestrictError as error:
+        return error.exit_code
+    assert line.startswith(f"s VERIFIED n={pair.certificate['n']} target={pair.certificate['target']} ")
     return 0
 
 
@@ -715,7 +712,7 @@ class Row:
 
 @dataclass
 class Outcome:
-    """What became of all mutants; ``faults`` has those accepted but false, or on which the two checkers disagree."""
+    """What became of all mutants; ``faults`` has those accepted but false, or judged in two ways."""
 
     rows: dict[str, Row] = field(default_factory=lambda: {name: Row() for name in OPERATORS})
     disagreements: int = 0
@@ -729,11 +726,11 @@ class Outcome:
         row.unproved += code == 3
         assert code in (0, 3, 4), (name, code, pair)
         fault = None
-        # The fast checker judges all that are accepted, and one in four of those that are well-formed and refused.
+        # The kernel judges all that are accepted, and one in four of those that are well-formed and refused.
         asked = code == 0 or (code == 3 and row.unproved % 4 == 0)
-        if asked and (fast_verdict(pair) == 0) != (code == 0):
+        if asked and (elaborated_verdict(pair) == 0) != (code == 0):
             self.disagreements += 1
-            fault = "the checker and the fast checker disagree"
+            fault = "the abstract run and the kernel disagree"
         if code == 0:
             if is_true(pair):
                 row.true += 1

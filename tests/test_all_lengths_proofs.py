@@ -58,6 +58,22 @@ def test_every_claim_of_every_kind_of_program_has_a_proof(programs: int) -> None
     assert kinds["too large"] <= programs // 20
 
 
+@pytest.mark.parametrize("score", ["k", "k if 1 else q", "(i if 0 else k) + 0 * j", "j if 0 else k"])
+@pytest.mark.parametrize("rule", ["token if 0 else h", "i if 0 else h", "h + 0 * (n if 0 else 1)", "(h if 1 else 2)"])
+def test_names_in_dead_branches_leave_a_proof(rule: str, score: str) -> None:
+    """Found by the sweep over all lengths: the engine folds them, the checker looks them up."""
+    roles = {"query": "token", "key": "token", "value": "token"}
+    head = {"name": "h", "kind": "head", **roles, "score": score, "mask": "past", "ties": "right", "default": 0}
+    last = {"name": "m", "kind": "map", "args": ["h", "token"], "domain": 2, "map": rule}
+    model = {"format": "restrict-model/1", "name": "dead", "alphabet": ["a", "b"], "variables": [head, last]}
+    model["output"] = {"variable": "m", "position": "last", "accept": [1]}
+    subject = Subject(model, content := dumps(model))
+    claim = true_claim(np.random.default_rng(0), subject)
+    assert verify(content, to_bytes(document(subject.model, subject.built, claim))).startswith(
+        "s VERIFIED all-lengths "
+    )
+
+
 @pytest.mark.slow
 def test_thousands_of_true_claims_have_a_proof() -> None:
     assert proofs(1, 3000)["too large"] <= 100

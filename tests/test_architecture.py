@@ -56,6 +56,16 @@ def test_no_command_imports_another_command(graph: Any) -> None:
     assert [(a, b) for a, b in graph.edges if a in commands and b in commands] == []
 
 
+def test_no_file_imports_a_private_name_of_another() -> None:
+    """What begins with an underscore may change without a look at other files."""
+    found = []
+    for path in sorted((ROOT / "restrict").rglob("*.py")):
+        nodes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
+        names = [alias.name for node in nodes if node.module != "__future__" for alias in node.names]
+        found += [(path.name, name) for name in names if name.startswith("_") and not name.startswith("__")]
+    assert found == []
+
+
 def test_the_checker_imports_the_standard_library_only(graph: Any) -> None:
     modules = [module for module in graph if architecture.room_of(module) == "checker"]
     assert modules

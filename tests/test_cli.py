@@ -732,7 +732,7 @@ SAME = {
     "soft run parity 0110": ("rows.0.word", "rows.0.labels.0"),
     "soft verify checkpoint.safetensors -n 10": ("status", "checked"),
     "soft write parity -o w.json": ("file", "name"),
-    "soft import torch encoder.safetensors --heads 2 --alphabet 01 -o e.json": ("file", "name"),
+    "soft import encoder.safetensors --heads 2 --alphabet 01 -o e.json": ("file", "name", "settings.2.value"),
     "soft export soft.json -n 6 -o e6.safetensors": ("file", "model", "n", "type"),
 }
 """Commands, and the places of their JSON that the words say, too."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import doctest
 import json
-import re
 import shlex
 from pathlib import Path
 
@@ -27,6 +25,7 @@ from restrict.soft import evaluate
 from restrict.soft.format import loads
 from restrict.soft.terms import Term
 from restrict.soft.writer import dumps
+from tests.page_examples import run_examples
 from tests.test_cli import Shell
 
 AB = ["0", "1"]
@@ -344,14 +343,7 @@ def test_a_symbol_alone_is_in_the_first_fragment() -> None:
 
 
 def test_the_examples_of_the_page_run() -> None:
-    page = (Path(__file__).parent.parent / "docs" / "compile-soft.md").read_text(encoding="utf-8")
-    examples = "\n".join(re.findall(r"```pycon\n(.*?)```", page, re.DOTALL))
-    found = doctest.DocTestParser().get_doctest(examples, {}, "docs/compile-soft.md", "docs/compile-soft.md", 0)
-    assert len(found.examples) > 8
-    report: list[str] = []
-    runner = doctest.DocTestRunner(verbose=False)
-    runner.run(found, out=report.append)
-    assert runner.failures == 0, "".join(report)
+    run_examples("compile-soft.md", 8)
 
 
 def test_the_lines_of_the_readme_run(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

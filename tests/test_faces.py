@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 from pathlib import Path
@@ -13,10 +14,11 @@ import restrict
 from restrict import Restriction
 from restrict.certificate.cases import Leaf, Question, leaves
 from restrict.certificate.certificate import certified, load_certificate
-from restrict.deadline import Deadline
+from restrict.deadline import Deadline, OutOfTime
 from restrict.errors import ModelError, NotEstablished
 from restrict.force.cases import confirm, confirm_by_tree
 from restrict.model.fileformat import loads
+from restrict.optimum import enumeration
 from restrict.optimum.enumeration import MIXED, by_size, constant_labels, cube_of, forcing, lift
 from restrict.optimum.faces import largest_faces
 from restrict.task import Task
@@ -48,6 +50,14 @@ def test_out_of_time_the_faces_are_bounds() -> None:
     exact, late = largest_faces(labels), largest_faces(labels, deadline=Deadline.after(0))
     assert late.largest <= exact.largest <= late.most
     assert not late.complete
+
+
+def test_out_of_time_no_optimum_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    late = functools.partial(largest_faces, deadline=Deadline.after(0))
+    monkeypatch.setattr(enumeration, "largest_faces", lambda labels, keep, deadline: late(labels, keep=keep))
+    task = Task.of(restrict.load("random:layers=1,heads=1,states=2,seed=1"), 5)
+    with pytest.raises(OutOfTime):
+        enumeration.by_enumeration(task, 5)
 
 
 def test_a_tree_of_cases_confirms_whatever_is_forced(tmp_path: Path) -> None:

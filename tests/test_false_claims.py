@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from restrict.certificate.fast import FastRun
+from restrict.cli import check as command
 from tests import naive
 from tests import trusted as check
 
@@ -30,9 +30,15 @@ def model_of(certificate: Path) -> Path:
 
 
 @pytest.mark.parametrize("certificate", PAIRS, ids=lambda path: path.name.removesuffix(".c.json"))
-@pytest.mark.parametrize("runner", [None, FastRun], ids=["checker", "fast"])
-def test_a_false_claim_is_refused(certificate: Path, runner: type | None, capsys: pytest.CaptureFixture[str]) -> None:
-    code = check.main.main([str(model_of(certificate)), str(certificate)], runner)
+@pytest.mark.parametrize("kernel", [False, True], ids=["alone", "elaborated"])
+def test_a_false_claim_is_refused(certificate: Path, kernel: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    files = [str(model_of(certificate)), str(certificate)]
+    if kernel:
+        with pytest.raises(SystemExit) as ended:
+            command.check.main(files)
+        code = ended.value.code
+    else:
+        code = check.main.main(files)
     out, err = capsys.readouterr()
     assert (code, out, err.count("\n")) == (3, "", 1)
     assert PLACES[certificate.name.removesuffix(".c.json")] in err

@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from restrict.certificate import fast
 from restrict.checker import main as checker
 from restrict.checker.account import Reject
 from restrict.errors import RestrictError
@@ -32,10 +31,9 @@ SCRIPT = Path(fuzz_checker.__file__)
 
 @pytest.fixture(autouse=True)
 def as_it_was() -> Iterator[None]:
-    """A chunk changes how rows are scanned, and the handler of the alarm."""
-    long, handler = fast.LONG, signal.getsignal(signal.SIGALRM)
+    """A chunk changes the handler of the alarm."""
+    handler = signal.getsignal(signal.SIGALRM)
     yield
-    fast.LONG = long
     signal.signal(signal.SIGALRM, handler)
 
 

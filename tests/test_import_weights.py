@@ -34,32 +34,23 @@ def agree(path: Path, longest: int) -> None:
             assert model.run(word).output == (expected if model.output.position == "every" else expected[-1]), word
 
 
-@pytest.mark.parametrize("part", heavy_after(range(8), 3))
+PARTS = [*heavy_after(range(8), 3), pytest.param(50, marks=pytest.mark.slow)]
+"""Twenty transformers each; the last part is of five hundred, of one position more."""
+
+
+@pytest.mark.parametrize("part", PARTS)
 def test_random_transformers_equal_exact_arithmetic(part: int, tmp_path: Path) -> None:
     path, limited = tmp_path / "w.safetensors", 0
-    for seed in range(20 * part, 20 * part + 20):
+    count, most = (500, 5) if part == 50 else (20, 4)
+    for seed in range(20 * part, 20 * part + count):
         random_weights(path, np.random.default_rng(seed))
         try:
             import_weights(path, limit=2**11)
         except ResourceLimit:
             limited += 1
             continue
-        agree(path, 4)
-    assert limited < 10
-
-
-@pytest.mark.slow
-def test_five_hundred_random_transformers_equal_exact_arithmetic(tmp_path: Path) -> None:
-    path, limited = tmp_path / "w.safetensors", 0
-    for seed in range(1000, 1500):
-        random_weights(path, np.random.default_rng(seed))
-        try:
-            import_weights(path, limit=2**11)
-        except ResourceLimit:
-            limited += 1
-            continue
-        agree(path, 5)
-    assert limited < 50
+        agree(path, most)
+    assert limited < max(10, count // 10)
 
 
 @pytest.mark.heavy

@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 import restrict
+from restrict.all_lengths import proof
 from restrict.all_lengths.automaton import automaton
 from restrict.all_lengths.forms import REACH
 from restrict.cli.main import cli
@@ -95,6 +96,15 @@ def test_summaries_are_bounded_before_they_fill_the_memory() -> None:
     """Found by the sweep over all lengths: 23 GiB."""
     with pytest.raises(ResourceLimit, match="too large at variable 'o'"):
         automaton(model_with(kind="head", value="token", score="i % 40 == j % 40"))
+
+
+def test_an_answer_is_kept_where_its_proof_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Found by the sweep over all lengths: 9 GB of sets, then a MemoryError."""
+    monkeypatch.setattr(proof, "MOST_BYTES", 20)
+    result = CliRunner().invoke(cli, ["certify", "--all-lengths", "first-symbol"])
+    assert result.exit_code == 0
+    assert "is forced at every n >= 1" in result.output
+    assert "no proof file: a proof would be larger than 0 MiB" in result.output
 
 
 @pytest.mark.parametrize("reach", [REACH, REACH + 1])
@@ -198,7 +208,9 @@ OVERWRITING = [
     "import b-rasp M -o M",
     "sweep T -o L",
     "soft write S -o S",
-    "soft import torch S --heads 1 --alphabet 01 -o S",
+    "soft import S --heads 1 --alphabet 01 -o S",
+    "soft import T --config S -o S",
+    "soft import T --compare S -o S",
 ]
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import doctest
 import itertools
 import json
-import re
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +26,7 @@ from restrict.model.fileformat import loads
 from restrict.model.rules import Formula as Text
 from restrict.model.trace import run_batch
 from tests import naive, naive_logic
+from tests.page_examples import run_examples
 
 BITS = ["0", "1"]
 AT = ("last", "first", "every")
@@ -438,13 +437,7 @@ PAGE = (Path(__file__).parent.parent / "docs" / "logic.md").read_text(encoding="
 
 
 def test_the_examples_of_the_page_run() -> None:
-    examples = "\n".join(re.findall(r"```pycon\n(.*?)```", PAGE, re.DOTALL))
-    found = doctest.DocTestParser().get_doctest(examples, {}, "docs/logic.md", "docs/logic.md", 0)
-    assert len(found.examples) > 10
-    report: list[str] = []
-    runner = doctest.DocTestRunner(verbose=False)
-    runner.run(found, out=report.append)
-    assert runner.failures == 0, "".join(report)
+    run_examples("logic.md", 10)
 
 
 def test_the_page_lists_every_operator_with_its_letter() -> None:

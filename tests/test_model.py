@@ -17,6 +17,7 @@ from safetensors.numpy import save_file
 
 import restrict
 from restrict import Dot, Head, Map, Model, Output, Table
+from restrict.elaboration.tabulated import tabulated
 from restrict.errors import ModelError, ResourceLimit, UsageError
 from restrict.model.examples.builtin import BUILTINS
 from restrict.model.fileformat import dumps, load, loads, save, to_document
@@ -423,6 +424,31 @@ def test_a_callable_map_is_certified() -> None:
     certificate = restrict.certify(model, 12)
     assert len(certificate.restriction.fixed) == 1
     assert restrict.check(model, certificate)
+
+
+def position_of_query(n: int, i: int, q: int, j: int, k: int) -> int:
+    return k * (i - j) + q
+
+
+@pytest.mark.parametrize("score", [position_of_query, lambda n, i, q, j, k: -3, lambda n, i, q, j, k: j + n])
+def test_a_model_without_a_file_is_tabulated(score: Callable[..., int]) -> None:
+    model = program(head(score, key="token", query="token", mask="past"))
+    made = tabulated(model, 7)
+    assert made.content is not None
+    for word in ("0110101", "0000001", "1111111"):
+        mine, theirs = made.run(word).values, model.run(word).values
+        assert {name: list(values) for name, values in mine.items()} == {
+            name: list(values) for name, values in theirs.items()
+        }
+    with pytest.raises(ModelError, match="not defined at n = 8"):
+        made.at(8)
+
+
+def test_a_model_without_a_file_may_have_too_many_values_to_tabulate() -> None:
+    model = program(head(plain_score, key="token"))
+    certificate = restrict.certify(model, 2000)
+    with pytest.raises(ResourceLimit, match="'h': a Python callable with 8000000 values at n = 2000"):
+        restrict.check(model, certificate)
 
 
 @pytest.mark.parametrize(

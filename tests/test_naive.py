@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tests import generator, naive
+from tests.expression_values import ENV, VALUES
 from tests.naive import Model, Node
 
 FORMAT_PAGE = Path(__file__).resolve().parent.parent / "docs" / "format.md"
@@ -59,43 +60,9 @@ def test_hash_of_two_numbers_step_by_step() -> None:
     assert naive.evaluate("hash(7, -1)", {}) != h // 2
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("2 + 3 * 4", 14),
-        ("10 - 4 - 3", 3),
-        ("-7 // 2", -4),
-        ("-(7 // 2)", -3),
-        ("-7 % 3", 2),
-        ("7 % -3", -2),
-        ("7 // -2", -4),
-        ("- - 2 * 3", 6),
-        ("100 // 10 * 10 % 7", 2),
-        ("1 < 2 < 3", 1),
-        ("1 < 3 < 3", 0),
-        ("3 > 2 == 2", 1),
-        ("(3 > 2) == 2", 0),
-        ("1 == 1 + 0", 1),
-        ("not 1 == 2", 1),
-        ("not 0 + 1", 0),
-        ("not not 5", 1),
-        ("2 and 3", 1),
-        ("0 or 7", 1),
-        ("1 or 0 and 0", 1),
-        ("0 and 0 or 1", 1),
-        ("not 0 and 0", 0),
-        ("5 if 2 else 6", 5),
-        ("5 if 0 else 6 if 0 else 7", 7),
-        ("1 or 1 if 0 else 4", 4),
-        ("min(3, 1, 2) + max(3, 1, 2)", 4),
-        ("abs(-4) + abs(4)", 8),
-        ("isqrt(15) * 10 + isqrt(16)", 34),
-        ("\n 1 +\t2\n* 3 ", 7),
-        ("9223372036854775807", 2**63 - 1),
-    ],
-)
+@pytest.mark.parametrize(("text", "value"), VALUES)
 def test_expressions_have_the_value_worked_out_by_hand(text: str, value: int) -> None:
-    assert naive.evaluate(text, {}) == value
+    assert naive.evaluate(text, ENV) == value
 
 
 def test_an_expression_sees_its_names() -> None:

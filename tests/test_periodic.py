@@ -4,7 +4,7 @@ import pytest
 
 from restrict.abstract.run import abstract_run
 from restrict.certificate.certificate import claim_of
-from restrict.depth_reduction.repeating import Pattern, periodic
+from restrict.depth_reduction.ours.repeating import Pattern, periodic
 from restrict.errors import NotEstablished
 from restrict.model.program import Head, Map, Model, Output
 from restrict.task import Task

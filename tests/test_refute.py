@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import restrict
-from restrict.certificate.check import trusted_check
 from restrict.certificate.refutation import Refutation
 from restrict.corollary2.openness import Openness
 from restrict.corollary2.refute import count_errors, refute
 from restrict.corollary2.verdict import Immune, NoRefutation
+from restrict.elaboration.check import trusted_check
 from restrict.errors import ModelError, NotEstablished, UsageError
 from restrict.languages.predicate import Predicate
 from restrict.languages.source import language

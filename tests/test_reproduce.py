@@ -14,8 +14,17 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def test_every_script_that_a_page_names_is_an_entry_or_makes_no_figure() -> None:
     scripts = {entry.script for entry in reproduce.entries().values()}
-    others = {"need_python", "readme_commands", "reproduce", "architecture", "train_parity"}
+    others = {
+        "need_python",
+        "readme_commands",
+        "reproduce",
+        "architecture",
+        "train_parity",
+        "train_soft",
+        "train_languages",
+    }
     others |= {path.stem for path in (ROOT / "scripts").glob("make_*.py")}
+    others |= {path.stem for path in (ROOT / "scripts").glob("train_*.py")}
     for page in sorted((ROOT / "docs").glob("*.md")):
         for name in re.findall(r"scripts/([a-z0-9_]+)\.py", page.read_text(encoding="utf-8")):
             assert name in scripts | others, (page.name, name)

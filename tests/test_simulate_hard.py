@@ -20,8 +20,8 @@ from restrict.model.source import document_bytes, load
 from restrict.model.trace import run_batch
 from restrict.model.variables import Head, Map, Output
 from restrict.simulate.atoms import reach, term_text
-from restrict.simulate.errors import tied_error, tied_rate
 from restrict.simulate.hard import Compiled, compile_program
+from restrict.simulate.lemmas_6_to_9 import tied_error, tied_rate
 from restrict.simulate.measure import affordable, measure, smallest_factor, words_of
 from restrict.soft.evaluate import activations
 from restrict.soft.format import loads as loads_soft

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from restrict.errors import ModelError, UsageError
-from restrict.simulate import errors, laws
+from restrict.simulate import laws, lemmas_6_to_9
 from restrict.soft.evaluate import activations, fed_forward
 from restrict.soft.known import first, parity, random
 from restrict.soft.model import MASKS, Positions, SoftHead, SoftLayer, SoftModel, visible
@@ -149,18 +149,22 @@ def test_the_three_facts_bound_what_softmax_loses(seed: int) -> None:
         gap = Fraction(int(rng.integers(1, 40)), 16)
         more = [Fraction(int(rng.integers(0, 2)) * int(rng.integers(0, 9)), 8) for _ in range(n)]
         flat = [Fraction(0) if j == winner else -gap - more[j] for j in range(n)]
-        assert off_winner(flat, winner, scale) <= errors.gap_error(n - 1, gap, scale)
+        assert off_winner(flat, winner, scale) <= lemmas_6_to_9.gap_error(n - 1, gap, scale)
         line = [-gap * abs(j - winner) - (more[j] if j != winner else 0) for j in range(n)]
         sides = 1 if winner in (0, n - 1) else 2
         truth = off_winner(line, winner, scale)
-        assert truth <= errors.linear_gap_error(gap, scale, sides)
-        assert truth <= errors.linear_gap_error(gap, scale, sides, n - 1) <= errors.linear_gap_error(gap, scale)
+        assert truth <= lemmas_6_to_9.linear_gap_error(gap, scale, sides)
+        assert (
+            truth
+            <= lemmas_6_to_9.linear_gap_error(gap, scale, sides, n - 1)
+            <= lemmas_6_to_9.linear_gap_error(gap, scale)
+        )
         square = [Fraction(-((j - winner) ** 2)) for j in range(n)]
         truth = off_winner(square, winner, scale)
-        assert truth <= errors.lookup_error(scale)
+        assert truth <= lemmas_6_to_9.lookup_error(scale)
         values = [Fraction(int(rng.integers(-8, 9)), 8) for _ in range(n)]
         slope = max([abs(v - values[winner]) / abs(j - winner) for j, v in enumerate(values) if j != winner] or [0])
-        assert read_error(square, values, winner, scale) <= errors.lookup_value_error(scale, slope)
+        assert read_error(square, values, winner, scale) <= lemmas_6_to_9.lookup_value_error(scale, slope)
 
 
 def read_error(scores: list[Fraction], values: list[Fraction], winner: int, scale: float) -> Fraction:
@@ -181,45 +185,49 @@ def test_the_bounds_are_sharp() -> None:
             context.prec = 60
             odds = others * (Decimal(worst[1].numerator) / worst[1].denominator * Decimal(scale)).exp()
             truth = float(odds / (1 + odds))
-        assert truth <= errors.gap_error(others, gap, scale) <= truth * (1 + 1e-13)
+        assert truth <= lemmas_6_to_9.gap_error(others, gap, scale) <= truth * (1 + 1e-13)
     long = [-Fraction(abs(j - 300)) for j in range(601)]
     truth = float(off_winner(long, 300, 0.5))
-    assert truth <= errors.linear_gap_error(1, 0.5) <= truth * (1 + 1e-12)
+    assert truth <= lemmas_6_to_9.linear_gap_error(1, 0.5) <= truth * (1 + 1e-12)
     square = [-Fraction((j - 50) ** 2) for j in range(101)]
     truth = float(off_winner(square, 50, 1.0))
-    assert truth <= errors.lookup_error(1.0) <= truth * 1.01
+    assert truth <= lemmas_6_to_9.lookup_error(1.0) <= truth * 1.01
 
 
 def test_the_temperature_for_an_error_is_enough_and_not_more() -> None:
     for error in (0.25, 1e-3, 1e-9):
-        scale = errors.gap_scale(99, 2, error)
-        assert errors.gap_error(99, 2, scale) <= error < errors.gap_error(99, 2, scale * (1 - 1e-9))
+        scale = lemmas_6_to_9.gap_scale(99, 2, error)
+        assert lemmas_6_to_9.gap_error(99, 2, scale) <= error < lemmas_6_to_9.gap_error(99, 2, scale * (1 - 1e-9))
         for sides in (1, 2):
-            scale = errors.linear_gap_scale(Fraction(1, 50), error, sides)  # type: ignore[arg-type]
-            found = errors.linear_gap_error(Fraction(1, 50), scale, sides)  # type: ignore[arg-type]
-            assert found <= error < errors.linear_gap_error(Fraction(1, 50), scale * (1 - 1e-9), sides)  # type: ignore[arg-type]
-        scale = errors.lookup_scale(error)
-        assert errors.lookup_error(scale) <= error < errors.lookup_error(scale * (1 - 1e-5))
-        scale = errors.lookup_value_scale(3, error)
-        assert errors.lookup_value_error(scale, 3) <= error < errors.lookup_value_error(scale * (1 - 1e-5), 3)
-    assert errors.gap_scale(0, 1, 0.1) == 0 == errors.lookup_value_scale(0, 0.1)
+            scale = lemmas_6_to_9.linear_gap_scale(Fraction(1, 50), error, sides)  # type: ignore[arg-type]
+            found = lemmas_6_to_9.linear_gap_error(Fraction(1, 50), scale, sides)  # type: ignore[arg-type]
+            assert found <= error < lemmas_6_to_9.linear_gap_error(Fraction(1, 50), scale * (1 - 1e-9), sides)  # type: ignore[arg-type]
+        scale = lemmas_6_to_9.lookup_scale(error)
+        assert lemmas_6_to_9.lookup_error(scale) <= error < lemmas_6_to_9.lookup_error(scale * (1 - 1e-5))
+        scale = lemmas_6_to_9.lookup_value_scale(3, error)
+        assert (
+            lemmas_6_to_9.lookup_value_error(scale, 3)
+            <= error
+            < lemmas_6_to_9.lookup_value_error(scale * (1 - 1e-5), 3)
+        )
+    assert lemmas_6_to_9.gap_scale(0, 1, 0.1) == 0 == lemmas_6_to_9.lookup_value_scale(0, 0.1)
     for call in (
-        lambda: errors.gap_scale(3, 0, 0.1),
-        lambda: errors.linear_gap_scale(1, 1),
-        lambda: errors.gap_error(3, -1, 1),
-        lambda: errors.lookup_value_scale(1, 0),
-        lambda: errors.lookup_error(float("nan")),
+        lambda: lemmas_6_to_9.gap_scale(3, 0, 0.1),
+        lambda: lemmas_6_to_9.linear_gap_scale(1, 1),
+        lambda: lemmas_6_to_9.gap_error(3, -1, 1),
+        lambda: lemmas_6_to_9.lookup_value_scale(1, 0),
+        lambda: lemmas_6_to_9.lookup_error(float("nan")),
     ):
         with pytest.raises(UsageError):
             call()
 
 
 def test_at_infinite_temperature_the_bounds_are_trivial_not_wrong() -> None:
-    assert errors.gap_error(3, 1, 0) == pytest.approx(0.75)
-    assert errors.linear_gap_error(1, 0) == 1
-    assert errors.lookup_error(0) == 1
-    assert errors.lookup_value_error(0, 1) == np.inf
-    assert 0 < errors.gap_error(3, 1, 1e6) < 1e-300
+    assert lemmas_6_to_9.gap_error(3, 1, 0) == pytest.approx(0.75)
+    assert lemmas_6_to_9.linear_gap_error(1, 0) == 1
+    assert lemmas_6_to_9.lookup_error(0) == 1
+    assert lemmas_6_to_9.lookup_value_error(0, 1) == np.inf
+    assert 0 < lemmas_6_to_9.gap_error(3, 1, 1e6) < 1e-300
 
 
 # ------------------------------------------------------------ tie-breaking and rounding
@@ -229,42 +237,42 @@ def test_the_tie_breaking_lemma_gives_the_hard_winner_and_its_linear_gap() -> No
     for _ in range(300):
         n, gap = int(RNG.integers(1, 8)), Fraction(int(RNG.integers(1, 5)), int(RNG.integers(1, 5)))
         scores = [gap * int(s) for s in RNG.integers(-2, 2, n)]
-        term = errors.tie_term(n, gap)
+        term = lemmas_6_to_9.tie_term(n, gap)
         for law, sign in (("rightmost", 1), ("leftmost", -1)):
             winner = slow_weights([int(s / gap) for s in scores], law, [True] * n).index(1)
             moved = [s + sign * term * j for j, s in enumerate(scores)]
             assert all(moved[winner] - m >= term * abs(j - winner) for j, m in enumerate(moved))
             scale = 3.0 * float(1 / term)
-            assert off_winner(moved, winner, scale) <= errors.linear_gap_error(term, scale)
+            assert off_winner(moved, winner, scale) <= lemmas_6_to_9.linear_gap_error(term, scale)
         for law, sign in (("rightmost", -1), ("leftmost", 1)):
             winner = slow_weights([int(s / gap) for s in scores], law, [True] * n).index(1)
             moved = [s + sign * gap / 2 / (j + 1) for j, s in enumerate(scores)]
-            line = errors.decoder_tie_gap(n - 1, gap)
+            line = lemmas_6_to_9.decoder_tie_gap(n - 1, gap)
             assert all(moved[winner] - m >= line * abs(j - winner) for j, m in enumerate(moved))
     with pytest.raises(UsageError):
-        errors.tie_term(0, 1)
+        lemmas_6_to_9.tie_term(0, 1)
     with pytest.raises(UsageError):
-        errors.decoder_tie_gap(3, 0)
+        lemmas_6_to_9.decoder_tie_gap(3, 0)
 
 
 def test_rounding_is_exact_in_floating_point() -> None:
     low = np.concatenate([[0.25, 0.0, -5.0], RNG.random(500) / 4, -RNG.random(50) * 1e6])
     high = np.concatenate([[0.75, 1.0, 2.0**40], 0.75 + RNG.random(500), RNG.random(50) * 1e6 + 1])
-    assert set(errors.rounded(low).tolist()) == {0.0}
-    assert set(errors.rounded(high).tolist()) == {1.0}
-    assert errors.rounded(np.array([0.5])).tolist() == [0.5]
-    inner, bias, outer = errors.rounding_units(Fraction(3, 8), Fraction(5, 8))
+    assert set(lemmas_6_to_9.rounded(low).tolist()) == {0.0}
+    assert set(lemmas_6_to_9.rounded(high).tolist()) == {1.0}
+    assert lemmas_6_to_9.rounded(np.array([0.5])).tolist() == [0.5]
+    inner, bias, outer = lemmas_6_to_9.rounding_units(Fraction(3, 8), Fraction(5, 8))
     for x, y in ((0.375, 0.0), (0.625, 1.0), (0.5, 0.5), (-1.0, 0.0), (9.0, 1.0)):
         assert np.maximum(x * inner + bias, 0) @ outer == y
     for bad in ((Fraction(1, 2), Fraction(1, 2)), (Fraction(1, 3), Fraction(2, 3)), (Fraction(1, 4), Fraction(5, 8))):
         with pytest.raises(UsageError):
-            errors.rounding_units(*bad)
+            lemmas_6_to_9.rounding_units(*bad)
     stream = np.array([[0.1, 7.0, 0.0], [0.9, 7.0, 0.0]])
-    assert (stream + fed_forward(errors.rounding_layer(3, 0, 2), stream)).tolist() == [[0.1, 7, 0], [0.9, 7, 1]]
+    assert (stream + fed_forward(lemmas_6_to_9.rounding_layer(3, 0, 2), stream)).tolist() == [[0.1, 7, 0], [0.9, 7, 1]]
 
 
 def test_directed_floats() -> None:
     for _ in range(200):
         x = Fraction(int(RNG.integers(-(10**9), 10**9)), int(RNG.integers(1, 10**9)))
-        assert Fraction(errors.low_float(x)) <= x <= Fraction(errors.high_float(x))
-    assert errors.low_float(3) == errors.high_float(3) == 3.0
+        assert Fraction(lemmas_6_to_9.low_float(x)) <= x <= Fraction(lemmas_6_to_9.high_float(x))
+    assert lemmas_6_to_9.low_float(3) == lemmas_6_to_9.high_float(3) == 3.0

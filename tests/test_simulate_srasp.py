@@ -15,6 +15,7 @@ from restrict.cli.main import cli
 from restrict.errors import ModelError, NotEstablished, UsageError
 from restrict.simulate import laws
 from restrict.simulate.floating import UNITS
+from restrict.simulate.lemma27 import rounding_width
 from restrict.simulate.srasp.compiler import compile_program, compile_with_budget, gap_of
 from restrict.simulate.srasp.interpreter import accepts, run
 from restrict.simulate.srasp.measure import deviation
@@ -22,12 +23,11 @@ from restrict.simulate.srasp.parser import parse
 from restrict.simulate.srasp.programs import BRACKETS, dyck, flip_flop, induction
 from restrict.simulate.srasp.source import load
 from restrict.simulate.srasp.syntax import Program
-from restrict.simulate.uniform_tieless import (
+from restrict.simulate.theorem26 import (
     Sharpness,
     by_softmax,
     gap_function,
     is_uniform,
-    rounding_width,
     safe_length,
     softmax_error,
     temperature,

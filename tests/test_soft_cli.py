@@ -193,7 +193,7 @@ def test_gpt2_weights_are_the_same_function(prefix: str, tmp_path: Path) -> None
 
     arrays = gpt2_arrays(np.random.default_rng(8), prefix)
     save_file(arrays, tmp_path / "g.safetensors")
-    text = ok("import", "gpt2", tmp_path / "g.safetensors", "--heads", "2", "-o", tmp_path / "m.safetensors")
+    text = ok("import", tmp_path / "g.safetensors", "--heads", "2", "-o", tmp_path / "m.safetensors")
     assert "heads per layer: 2, 2" in text
     model = load(tmp_path / "m.safetensors")
     tokens = [4, 0, 3, 3, 1]

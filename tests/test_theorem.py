@@ -17,8 +17,8 @@ from restrict.certificate.certificate import Certificate
 from restrict.cli.main import cli
 from restrict.depth_reduction.capture import LayerObjective, capture
 from restrict.depth_reduction.ctransformer import CTransformer
-from restrict.depth_reduction.exchange import Exchange, Rows, exponential
 from restrict.depth_reduction.lists import Lists
+from restrict.depth_reduction.ours.exchange import Exchange, Rows, exponential
 from restrict.depth_reduction.stage1 import stage1
 from restrict.depth_reduction.stage3 import stage3
 from restrict.depth_reduction.theorem1 import certify_all

@@ -17,8 +17,8 @@ from restrict.depth_reduction import theorem1
 from restrict.depth_reduction.by_lemma import by_lemma, remove_layer
 from restrict.depth_reduction.ctransformer import CTransformer
 from restrict.depth_reduction.layers import collapsed
+from restrict.depth_reduction.ours.repair import freed, holds, repaired
 from restrict.depth_reduction.random_ctransformer import random_ctransformer
-from restrict.depth_reduction.repair import freed, holds, repaired
 from restrict.depth_reduction.selection import selection
 from restrict.depth_reduction.theorem1 import certify_all
 from restrict.errors import NotEstablished, UsageError

@@ -1,7 +1,10 @@
 """`restrict-verified` does what docs/kernel-format.md says. Collected where it is built (tests/conftest.py)."""
 
 import hashlib
+import re
 import subprocess
+from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -133,6 +136,67 @@ def test_being_defined_is_decided(operations: str, wanted: int, tmp_path: Path) 
 def test_a_map_stays_in_its_domain(values: str, wanted: int, tmp_path: Path) -> None:
     program = f"restrict-program/1 4 2 0 0 2\ntensor {values} 7\nmap 2 1 0 t 0 1\nmap 2 1 2\n"
     assert code(tmp_path, program, "set 0 1\nbox -1\nclaim 0 3 4 4 0 0\n") == wanted
+
+
+def mixed(a: int, b: int) -> int:
+    """One step of the hash, from the table of docs/kernel-format.md."""
+    x = ((a ^ (b % 2**64)) * 0xD6E8FEB86659FD93) % 2**64
+    return x ^ (x >> 32)
+
+
+EDGES = (0, -1, 7, -9, 2**31, 2**32 - 1, -(2**33), 2**62, 2**63 - 9, 8 - 2**63, 2**63, 2**64 - 1)
+BINARY: dict[str, Callable[[int, int], int]] = {
+    "+": int.__add__,
+    "-": int.__sub__,
+    "*": int.__mul__,
+    "/": int.__floordiv__,
+    "%": int.__mod__,
+    "<": lambda a, b: +(a < b),
+    "=": lambda a, b: +(a == b),
+    "&": min,
+    "|": max,
+    "m": mixed,
+}
+NOUGHT = ("- 2 2", "- 3 3")
+"""Registers that are 0, with intervals around it: of the position, of the key."""
+
+
+def scores() -> list[tuple[str, int]]:
+    """Code with its value at every position and key: each operation on numbers around which words end."""
+    found = []
+    for a, b in product(EDGES, EDGES):
+        for at, (sign, operation) in enumerate(BINARY.items()):
+            # Registers 5 and 7 are the numbers, with wider intervals: no divisor may come near 0.
+            if sign in "/%" and abs(b) < 5:
+                continue
+            value = operation(a, b)
+            start = f"{NOUGHT[at % 2]} c {a} + 4 5 c {b} + 4 7 {sign} 6 8"
+            found += [(start, value), (f"{start} h 9", value >> 1), (f"{start} ? 9 8 6", b if value else a)]
+    return [(words, value) for words, value in found if abs(value) < 2**63 - 20]
+
+
+def last(words: str) -> int:
+    """The last register of a head with this code."""
+    return 3 + sum(not re.fullmatch("-?[0-9]+", word) for word in words.split())
+
+
+def rows_of(cases: list[tuple[str, int]], more: int) -> tuple[str, str]:
+    """A program with a head for each score, and a row for each: below a bar that is ``more`` than the value."""
+    heads = "".join(f"head 2 -1 0 0 0 1 0 {words}\n" for words, _ in cases)
+    rows = "".join(f"row {at} 0 0 {value + more} 4 1\n" for at, (_, value) in enumerate(cases, 2))
+    return f"restrict-program/1 5 2 0 0 2\n{heads}map 2 1 2\n", f"set 0 1\nruns\n{rows}box -1\nclaim 0 0 5 5 0 0\n"
+
+
+def test_scores_have_the_values_of_the_table(tmp_path: Path) -> None:
+    """Each is below the next number, and minus each, too; so it is the number. Nothing is below itself."""
+    cases = scores()
+    assert len(cases) > 2000
+    negated = [(f"{words} - 4 {last(words)}", -value) for words, value in cases]
+    for at in range(0, len(cases), 200):
+        together = rows_of([*cases[at : at + 200], *negated[at : at + 200]], 1)
+        assert run(tmp_path, *together)[::2] == (0, "")
+    for at in range(0, len(cases), 397):
+        assert code(tmp_path, *rows_of(cases[at : at + 1], 0)) == 3
 
 
 def test_more_work_than_the_limit_is_not_done(tmp_path: Path) -> None:

@@ -82,6 +82,7 @@ class Row:
         self.instance, self.head, self.i, self.u = instance, head, i, u
         same = instance.query(head) is not None and instance.query(head) == instance.key(head)
         self.own = (i, u) if same else (-1, -1)
+        self.most: int | None = None  # so many pairs are kept at most
 
     @cached_property
     def expr(self) -> Expr:
@@ -225,7 +226,7 @@ class Row:
         if parts == 1:
             results = [self._part(keys, count, ranges[0], least, known)]
         else:
-            results = list(_pool().map(lambda r: self._part(keys, count, r, least, known), ranges))
+            results = list(pool().map(lambda r: self._part(keys, count, r, least, known), ranges))
         state = results[0][1]
         if count is None:
             best = self._best_floor([state for _, state, _ in results])
@@ -307,6 +308,8 @@ class Row:
                 )
                 held = kept[0].shape[1]
                 limit = max(limit, 2 * held)
+                if self.most is not None and held > self.most:
+                    raise ResourceLimit(f"a row of {self.head.name} has too many pairs that may win")
         return np.concatenate(kept, axis=1), state, dropped
 
     def _blocks(self, keys: Values, state: I64, stop: int, track: int, _: int) -> Iterator[I64]:
@@ -370,7 +373,8 @@ def threads() -> int:
 
 
 @cache
-def _pool() -> ThreadPoolExecutor:
+def pool() -> ThreadPoolExecutor:
+    """The threads that share long rows, started once."""
     return ThreadPoolExecutor(max_workers=64, thread_name_prefix="restrict-row")
 
 

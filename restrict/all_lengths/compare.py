@@ -8,12 +8,13 @@ word itself); a model of this kind has a regular language, so a disagreement exi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from restrict.all_lengths.moore import Moore
 from restrict.all_lengths.program import UNDEFINED
+from restrict.checker.machines import both, count, heights, stack
 from restrict.errors import ResourceLimit, UsageError
 from restrict.languages.builtin import AnBn, Majority
 from restrict.languages.dyck import Dyck
@@ -23,8 +24,7 @@ from restrict.languages.shuffle import ShuffleDyck
 
 MAX_PAIRS = 2_000_000
 Configuration = Any
-DEAD = None
-"""The configuration of words that no continuation makes members."""
+"""What the language's machine knows of a word; ``None`` where no continuation is a member."""
 
 
 @dataclass(frozen=True)
@@ -56,38 +56,18 @@ def machine_of(language: Language) -> Machine:
     if isinstance(language, Regular):
         dfa = language.dfa
         return Machine(0, lambda q, a: dfa.delta[q][dfa.index[a]], lambda q: q in dfa.accept)
-    if isinstance(language, Majority):
-        one = language.alphabet[1]
-        return Machine(0, lambda d, a: d + (1 if a == one else -1), lambda d: d > 0)
-    if isinstance(language, AnBn):
-        first = language.alphabet[0]
-        return Machine((0, 0), lambda c, a: _ab(c, a == first), lambda c: c is not None and c[0] == c[1])
-    if isinstance(language, Dyck):
-        return Machine("", lambda s, a: _stack(language.alphabet, s, a), lambda s: s == "")
-    if isinstance(language, ShuffleDyck):
-        zero = (0,) * (len(language.alphabet) // 2)
-        return Machine(zero, lambda h, a: _heights(language.alphabet, h, a), lambda h: h == zero)
-    return Machine((), lambda w, a: (*w, a), language.contains)
-
-
-def _ab(counts: tuple[int, int] | None, first: bool) -> tuple[int, int] | None:
-    if counts is None or (first and counts[1]) or (not first and counts[1] == counts[0]):
-        return DEAD
-    return (counts[0] + 1, 0) if first else (counts[0], counts[1] + 1)
-
-
-def _stack(alphabet: Sequence[str], stack: str | None, symbol: str) -> str | None:
-    kind, closes = divmod(alphabet.index(symbol), 2)
-    if stack is None or (closes and stack[-1:] != chr(kind)):
-        return DEAD
-    return stack[:-1] if closes else stack + chr(kind)
-
-
-def _heights(alphabet: Sequence[str], heights: tuple[int, ...] | None, symbol: str) -> tuple[int, ...] | None:
-    kind, closes = divmod(alphabet.index(symbol), 2)
-    if heights is None or (closes and not heights[kind]):
-        return DEAD
-    return tuple(h + (1 - 2 * closes if at == kind else 0) for at, h in enumerate(heights))
+    zeros = (0,) * (len(language.alphabet) // 2)
+    known: dict[type, tuple[Configuration, Callable[[Any, int], Configuration], Callable[[Any], bool]]] = {
+        Majority: (0, count, lambda c: c > 0),
+        AnBn: ((0, 0), both, lambda c: c[0] == c[1]),
+        Dyck: ((), stack, lambda c: not c),
+        ShuffleDyck: (zeros, heights, lambda c: not any(c)),
+    }
+    if type(language) not in known:
+        return Machine((), lambda w, a: (*w, a), language.contains)
+    start, step, accepts = known[type(language)]
+    index = {symbol: a for a, symbol in enumerate(language.alphabet)}
+    return Machine(start, lambda c, a: None if c is None else step(c, index[a]), lambda c: c is not None and accepts(c))
 
 
 def difference(automaton: Moore, language: Language, markers: int, first: int = 0) -> Difference | None:

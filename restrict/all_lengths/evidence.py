@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from restrict.all_lengths.automaton import Automaton
 from restrict.all_lengths.compare import Difference
 from restrict.all_lengths.lengths import Lengths
-from restrict.all_lengths.proof import document, to_bytes
+from restrict.all_lengths.proof import MOST_BYTES, document, to_bytes
 from restrict.checker.main import verify as check_proof
-from restrict.errors import NotEstablished
+from restrict.errors import NotEstablished, ResourceLimit
 from restrict.languages.protocol import Language
 from restrict.languages.regular import Regular
 from restrict.model.program import Model
@@ -105,10 +105,11 @@ def proved(model: Model, found: Automaton, claim: dict[str, Any]) -> Evidence:
         return Evidence(reason="the checker does not have this language")
     try:
         content = to_bytes(document(model, found.built, claim))
-    except NotEstablished as error:
+    except (NotEstablished, ResourceLimit) as error:
         return Evidence(reason=str(error))
-    if model.content is None or len(content) > 64 << 20:
-        return Evidence(reason="the proof would be larger than 64 MiB" if model.content else "the model has no file")
+    if model.content is None or len(content) > MOST_BYTES:
+        too_large = f"a proof would be larger than {MOST_BYTES >> 20} MiB"
+        return Evidence(reason=too_large if model.content else "the model has no file")
     return Evidence(content, run_checker(model, content))
 
 

@@ -28,6 +28,7 @@ import numpy as np
 from restrict.arrays import I64
 from restrict.errors import quote
 from restrict.model.expr import Expr, name
+from restrict.model.expr_parser import COMPARED, SIGNS
 from restrict.model.rules import evaluate
 
 Env = Mapping[str, I64]
@@ -100,19 +101,16 @@ class Linear:
 
 
 Form = Linear | Wave
-_COMPARE = {"eq", "ne", "lt", "le", "gt", "ge"}
 
 
 def show(expr: Expr) -> str:
     """An expression in words, short."""
-    signs = {"add": "+", "sub": "-", "mul": "*", "div": "//", "mod": "%", "eq": "==", "ne": "!=", "lt": "<", "le": "<="}
-    signs |= {"gt": ">", "ge": ">=", "and": "and", "or": "or"}
     if expr.op == "const":
         return str(expr.value)
     if expr.op == "name":
         return expr.text
-    if expr.op in signs:
-        return f"({show(expr.args[0])} {signs[expr.op]} {show(expr.args[1])})"
+    if expr.op in SIGNS or expr.op in ("and", "or"):
+        return f"({show(expr.args[0])} {SIGNS.get(expr.op, expr.op)} {show(expr.args[1])})"
     if expr.op == "select":
         return f"({show(expr.args[1])} if {show(expr.args[0])} else {show(expr.args[2])})"
     if expr.op in ("mix", "fin"):  # a hash is a chain of mixing steps on a seed
@@ -146,14 +144,14 @@ def analyse(expr: Expr) -> Form:
         return _product(expr, args)
     if expr.op in ("div", "mod"):
         return _divide(expr, args)
-    if expr.op in _COMPARE:
+    if expr.op in COMPARED:
         return _compare(expr, args[0], args[1])
     if expr.op in ("min", "max"):
         return _choose(expr, args)
     if expr.op == "abs":
         return _better(expr, args[0], _sum(Linear(0, 0, 0, 0), args[0], -1), True)
     if expr.op in ("and", "or", "not"):
-        return _pointwise(expr, [_truth(expr, a) for a in args])
+        return _pointwise(expr, [truth(expr, a) for a in args])
     return _pointwise(expr, [_finite(expr, a) for a in args])
 
 
@@ -233,7 +231,7 @@ def _divide(expr: Expr, args: list[Form]) -> Form:
     return _joined([a], slope, lambda env: a.at(env) // c, 1 if a.finite else abs(c))  # type: ignore[arg-type]
 
 
-def _truth(expr: Expr, form: Form) -> Wave:
+def truth(expr: Expr, form: Form) -> Wave:
     """Whether a form is not 0."""
     found = _sign(expr, form)
     return _joined([found], (0, 0, 0, 0), lambda env: (found.at(env) != 0).astype(np.int64))
@@ -319,7 +317,7 @@ def _select(expr: Expr) -> Form:
     condition = analyse(expr.args[0])
     if isinstance(condition, Linear) and condition.known:
         return analyse(expr.args[1] if condition.constant else expr.args[2])
-    test, one, two = _truth(expr, condition), analyse(expr.args[1]), analyse(expr.args[2])
+    test, one, two = truth(expr, condition), analyse(expr.args[1]), analyse(expr.args[2])
     a, b = wave(one), wave(two)
     slopes = _scaled([a, b])
     if slopes[0] != slopes[1]:

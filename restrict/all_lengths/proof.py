@@ -8,6 +8,7 @@ follows, and all entries of a box that are read give one value: the equations of
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,14 @@ from restrict.all_lengths.bimachine import Classes, Entries
 from restrict.all_lengths.program import UNDEFINED, Look, Program
 from restrict.all_lengths.stages import Built, Layer
 from restrict.arrays import I32, I64
-from restrict.errors import NotEstablished
+from restrict.errors import NotEstablished, ResourceLimit
 from restrict.model.lengths import SEARCHED, least_length, why_not
 from restrict.model.program import Model
 from restrict.strictjson import one_line_lists
 
 FORMAT = "restrict-automaton/1"
+MOST_BYTES = 64 << 20
+"""The checker reads no larger file."""
 
 
 def document(model: Model, built: Built, claim: dict[str, Any]) -> dict[str, Any]:
@@ -29,6 +32,7 @@ def document(model: Model, built: Built, claim: dict[str, Any]) -> dict[str, Any
 
     Raises:
         NotEstablished: the model has no file.
+        ResourceLimit: it would be larger than the checker reads.
     """
     if model.digest is None:
         raise NotEstablished("the model has no file, so a proof cannot name it; save it first")
@@ -104,7 +108,7 @@ def label_numbers(program: Program) -> list[int]:
 
 def _heads(layer: Layer) -> list[dict[str, Any]]:
     width = (layer.before.lab.shape[2], layer.before.lab.shape[0])
-    shift, column = [0, 0], [0, 0]
+    shift, column, room = [0, 0], [0, 0], MOST_BYTES
     out = []
     for h, look in enumerate(layer.heads):
         queries = np.unique(layer.before.column(look.query))
@@ -116,7 +120,12 @@ def _heads(layer: Layer) -> list[dict[str, Any]]:
         for side, classes in enumerate((layer.left[h], layer.right[h])):
             if classes is None:
                 continue
-            number = [boxes.setdefault(json.dumps(b), len(boxes)) for b in entries.boxes(classes)]
+            number = []
+            for box in entries.boxes(classes):
+                text = json.dumps(box, separators=(",", ":"))
+                if text not in boxes and (room := room - len(text)) < 0:
+                    raise ResourceLimit(f"a proof would be larger than {MOST_BYTES >> 20} MiB")
+                number.append(boxes.setdefault(text, len(boxes)))
             start = column[side]
             vectors = layer.sides[side][2][:, start : start + width[side]]
             tables[("left", "right")[side]] = _numbers(vectors, shift[side], number)
@@ -148,11 +157,10 @@ class _Entries:
             code = table.code[row][column]
             self.pair_of[u, code[::-1]] = np.arange(len(pairs))[::-1]
 
-    def boxes(self, classes: Classes) -> list[list[list[int]]]:
-        """For each class, for each query value: the pairs, sorted."""
-        found: list[list[set[int]]] = [[set() for _ in self.row] for _ in range(classes.count)]
+    def boxes(self, classes: Classes) -> Iterator[list[list[int]]]:
+        """For each class in order, for each query value: the pairs, sorted. One class is held at a time."""
         seen = np.unique(np.stack([classes.member_of, classes.members], axis=1), axis=0)
-        for of, summary in seen.tolist():
-            for u, row in enumerate(self.row):
-                found[of][u].add(int(self.pair_of[u, classes.summaries[summary, row]]))
-        return [[sorted(part) for part in box] for box in found]
+        starts = np.searchsorted(seen[:, 0], np.arange(classes.count + 1))
+        for start, stop in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+            summaries = classes.summaries[seen[start:stop, 1]]
+            yield [sorted(set(self.pair_of[u, summaries[:, row]].tolist())) for u, row in enumerate(self.row.tolist())]

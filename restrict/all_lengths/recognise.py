@@ -14,7 +14,7 @@ from math import lcm, prod
 import numpy as np
 import numpy.typing as npt
 
-from restrict.all_lengths.forms import Declined, Linear, Wave, analyse, grid, points, wave
+from restrict.all_lengths.forms import Declined, Linear, Wave, analyse, grid, points, show, truth, wave
 from restrict.all_lengths.program import AFTER, BEFORE, TOKEN, WHEN, Look, Program, Step, needed
 from restrict.all_lengths.window import windowed
 from restrict.arrays import I32, I64
@@ -189,8 +189,6 @@ def _forms(reader: _Reader, variable: Head | Map, expr: Expr) -> dict[Expr, Line
     waves = [wave(f) for f in out.values()]
     for w, (bound, form) in zip(waves, out.items(), strict=True):
         if not w.finite and (isinstance(variable, Map) or not isinstance(form, Linear) or not form.j):
-            from restrict.all_lengths.forms import show
-
             raise Declined(f"the sub-expression {show(bound)!r} grows with the position or with n")
     reader.widen(w for w in waves if w.finite)
     return out
@@ -201,9 +199,7 @@ def _when(reader: _Reader) -> Wave | None:
     if when is None:
         return None
     assert isinstance(when, Formula)
-    from restrict.all_lengths.forms import _truth
-
-    found = _truth(when.expr, analyse(when.expr))
+    found = truth(when.expr, analyse(when.expr))
     reader.widen([found])
     return found
 
@@ -224,8 +220,9 @@ def _add_map(reader: _Reader, variable: Map) -> None:
     rule = rule_of(variable)
     assert isinstance(rule, Formula | Table)
     expr = _folded(expression(rule), {"position": name("i")})
-    args = tuple(a for a in variable.args if a in expr.names and a != "position")
-    if not expr.names & POSITIONS:
+    # Names in dead branches are arguments, too: the checker, which folds nothing, looks them up.
+    args = tuple(a for a in variable.args if a in rule.mentions and a != "position")
+    if not rule.mentions & {*POSITIONS, "position"}:
         _step(reader, variable.name, args, lambda *c: _evaluate(expr, args, c), variable.name)
         return
 

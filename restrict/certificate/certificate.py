@@ -12,21 +12,19 @@ from typing import Any
 
 from restrict.abstract.run import AbstractRun, Cone, Found, abstract_run, all_but_wide, positions_of
 from restrict.arguments import the_instance
-from restrict.certificate.cases import Case, Leaf, cases_to_json, leaves, read_cases
+from restrict.certificate.cases import Case, cases_to_json, leaves, read_cases
 from restrict.certificate.outline import FORMAT, read_outline
 from restrict.checker.account import Meter, Place, Reject
 from restrict.checker.account import Task as Trial
 from restrict.checker.formats import Model as Reading
 from restrict.checker.main import DEFAULT_LIMIT
-from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError, quote
+from restrict.errors import ModelError, ResourceLimit
 from restrict.files import write_bytes
 from restrict.htmltable import facts_table
-from restrict.model.program import Instance, Model
+from restrict.model.program import Instance
 from restrict.restriction import Restriction, check_expansion, expanded, runs
 from restrict.strictjson import Node, one_line_lists, read_document
-from restrict.task import Target, Task, position_of
-
-MAX_VALUES = 2**24
+from restrict.task import MAX_VALUES, Target, Task, position_of
 
 
 @dataclass(frozen=True)
@@ -345,82 +343,6 @@ def certified(
     """
     rho = Restriction.of(task.instance, dict(fixed))
     return certificate_of(task.instance, rho, cone, task.target, task.provenance, split, cases)
-
-
-def check_fast(model: Model, certificate: Certificate) -> str:
-    """The checker's verdict by the fast abstract run: the success line without the digest.
-
-    Args:
-        model: the program.
-        certificate: what is to be verified.
-
-    Returns:
-        The claim as the checker prints it, without ``s VERIFIED``.
-
-    Raises:
-        ModelError: the certificate is for another model, or has a node, position, value or case that the model lacks.
-        NotEstablished: the claim does not follow.
-        ResourceLimit: the output has too many values to list, or a row is too long.
-    """
-    if certificate.sha256 != model.digest:
-        raise ModelError(
-            f"model.sha256: the certificate is for another model ({certificate.model_name!r}, {certificate.sha256})"
-        )
-    instance = model.at(certificate.n)
-    try:
-        rho = Restriction.of(instance, certificate.restriction.fixed)
-        position_of(instance, certificate.target)
-    except UsageError as error:
-        raise ModelError(f"certificate: {error}") from None
-    cones = [certificate.cone]
-    if certificate.cases is not None:
-        _check_cases(instance, rho, certificate.cases)
-        cones += [cone for _, cone in leaves(certificate.cases)]
-    unknown = next((v for cone in cones if cone != "all" for v in cone if v not in model.by_name), None)
-    if unknown is not None:
-        raise ModelError(f"cone: {quote(unknown)} is no map or head of the model")
-    size = instance.domains[model.output.variable]
-    if certificate.claim.values is not None and not all(0 <= v < size for v in certificate.claim.values):
-        raise ModelError(f"claim.values: {quote(certificate.claim.values)} leaves the domain 0..{size - 1}")
-    claim = certificate.claim
-    bound = next((p for p in claim.dependencies or () if p in rho.fixed or p in rho.pinned), None)
-    if bound is not None:
-        raise ModelError(f"claim.dependencies: position {bound} is not free")
-    if (certificate.split or certificate.cases is not None) and certificate.target == "all":
-        raise ModelError("split: only a certificate for one position can be split, or have cases")
-    bound = next((p for p in certificate.split if p in rho.fixed or p in rho.pinned), None)
-    if bound is not None:
-        raise ModelError(f"split: position {bound} is not free")
-    found = claim_under(instance, rho, certificate.cone, certificate.target, certificate.split, certificate.cases)
-    output = f"{model.output.variable} at {certificate.target}"
-    if found.free != claim.free:
-        raise NotEstablished(f"claim.free: {claim.free} claimed, {found.free} positions are free")
-    if found.dependencies is None or found.values is None or claim.dependencies is None or claim.values is None:
-        if found.c > claim.c:
-            raise NotEstablished(f"claim.c: {claim.c} claimed, some output depends on up to {found.c} inputs")
-    elif not set(found.values) <= set(claim.values):
-        raise NotEstablished(f"node {output}: may take {quote(found.values)}, beyond the claimed {quote(claim.values)}")
-    elif not set(found.dependencies) <= set(claim.dependencies) or claim.c != len(claim.dependencies):
-        extra = sorted(set(found.dependencies) - set(claim.dependencies))
-        raise NotEstablished(
-            f"node {output}: may depend on {len(extra)} positions not claimed, such as {quote(extra[:3])}"
-        )
-    return claim.text(certificate.n, certificate.target)
-
-
-def _check_cases(instance: Instance, rho: Restriction, tree: Case) -> None:
-    """Every question is about a free position not asked before, and has a child for every symbol."""
-    todo: list[tuple[Case, frozenset[int]]] = [(tree, frozenset())]
-    while todo:
-        case, asked = todo.pop()
-        if isinstance(case, Leaf):
-            continue
-        p = case.position
-        if p in asked or p in rho.fixed or p in rho.pinned:
-            raise ModelError(f"cases: position {p} is not free, or is asked before")
-        if len(case.children) != len(instance.model.alphabet):
-            raise ModelError(f"cases: {len(case.children)} children for {len(instance.model.alphabet)} symbols")
-        todo.extend((child, asked | {p}) for child in case.children)
 
 
 # ---------------------------------------------------------------- reading

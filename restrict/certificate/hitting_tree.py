@@ -20,7 +20,7 @@ in common. Else take a box with the fewest ways and go through them: in child ``
 which becomes chosen, and there is none at the ways before. These children are all the restrictions that conflict
 with the box, each in one child only, so the node is closed when all children are.
 
-Symbols are bits of an integer. The trusted checker has its own copy of this (``restrict/checker/lower_bound.py``).
+Symbols are bits of an integer. The kernel checks a closed tree by its own code (``restrict/checker``).
 """
 
 from __future__ import annotations

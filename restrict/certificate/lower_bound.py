@@ -10,14 +10,13 @@ than ``k`` (Theorem C of docs/trusted-base.md).
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote as percent
 
-from restrict.errors import ModelError, quote
+from restrict.errors import quote
 from restrict.files import write_bytes
 from restrict.model.program import MAX_N, Model, Output
 from restrict.restriction import read_runs, runs
@@ -147,23 +146,6 @@ def label_count(output: Output, domain: int) -> int:
     return domain if names is None else len(names)
 
 
-def has_label(output: Output, domain: int, label: str) -> bool:
-    """Whether some value of the output variable has this label.
-
-    Args:
-        output: the model's output.
-        domain: the size of the output variable's domain, at least 1.
-        label: the label; without names it is the value in decimal digits.
-
-    Returns:
-        Whether there is such a value.
-    """
-    names = _label_names(output, domain)
-    if names is not None:
-        return label in names
-    return bool(re.fullmatch("0|[1-9][0-9]{0,18}", label)) and int(label) < domain
-
-
 def _label_names(output: Output, domain: int) -> set[str] | None:
     """The labels, or ``None`` where the values are their own labels."""
     if output.labels is not None:
@@ -255,38 +237,13 @@ def _read_symbols(node: Node, n: int) -> dict[int, tuple[str, ...]]:
     return found
 
 
-def symbol_bits(model: Model, box: Box) -> dict[int, int]:
-    """The allowed symbols of a box as bits, by position.
+def indices(bits: int) -> tuple[int, ...]:
+    """The set bits, ascending.
 
     Args:
-        model: the model whose alphabet has the symbols.
-        box: the box.
+        bits: a bit mask, at least 0.
 
     Returns:
-        For each restricted position a bit mask; bit ``a`` stands for the symbol of index ``a``.
-
-    Raises:
-        ModelError: a symbol is not in the alphabet or out of order, or a set is empty or leaves nothing out.
+        The numbers of its set bits.
     """
-    index = {symbol: at for at, symbol in enumerate(model.alphabet)}
-    everything = (1 << len(index)) - 1
-    found = {}
-    for symbols, inverted in ((box.only, 0), (box.never, everything)):
-        for position, listed in symbols.items():
-            bits = _bits(index, listed) ^ inverted
-            if bits in (0, everything):
-                raise ModelError(f"boxes: position {position}: the symbols are none or all of the alphabet")
-            found[position] = bits
-    return found
-
-
-def _bits(index: Mapping[str, int], listed: Iterable[str]) -> int:
-    bits, last = 0, -1
-    for symbol in listed:
-        if symbol not in index:
-            raise ModelError(f"boxes: {quote(symbol)} is not in the alphabet")
-        if index[symbol] <= last:
-            raise ModelError(f"boxes: {quote(symbol)} is not after the symbol before it in the alphabet")
-        last = index[symbol]
-        bits |= 1 << last
-    return bits
+    return tuple(t for t, bit in enumerate(reversed(bin(bits)[2:])) if bit == "1")

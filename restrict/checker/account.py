@@ -9,7 +9,6 @@ before the memory is taken: ``Meter.charge(steps)`` and ``Meter.hold(size)``. A 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -122,8 +121,7 @@ class Meter:
 
 
 class Task(NamedTuple):
-    """What the module of a proof format is given; ``top`` and ``model_place`` name the two files in errors,
-    ``runner`` is another abstract run in place of the kernel's (never from the command line)."""
+    """What the module of a proof format is given; ``top`` and ``model_place`` name the two files in errors."""
 
     document: Any
     top: Place
@@ -131,4 +129,3 @@ class Task(NamedTuple):
     model_place: Place
     folder: Path
     meter: Meter
-    runner: Callable[..., Any] | None = None

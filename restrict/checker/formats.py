@@ -342,7 +342,7 @@ class Certificate:
     """
 
     def __init__(self, task: Task, document: Any, top: Place) -> None:
-        self.top, self.runner, self.fields = top, task.runner, record(document, CERTIFICATE, top)
+        self.top, self.fields = top, record(document, CERTIFICATE, top)
         self.model = model = read_model(task, self.fields, top)
         self.n, self.target, every = model.n, self.fields["target"], self.fields["target"] == "all" and model.every
         self.position = None if every else model.read_target(self.target, top.key("target"))

@@ -423,8 +423,7 @@ def branches(certificate: Certificate) -> Iterator[tuple[State, dict[int, int]]]
         free = certificate.free
         for at in path:
             free ^= 1 << at
-        run = certificate.runner or Run
-        yield run(model, branch_of(certificate.fixed, path), free, cone).states[model.output], path
+        yield Run(model, branch_of(certificate.fixed, path), free, cone).states[model.output], path
 
 
 def label_depends(model: Model, state: State, at: int) -> int:

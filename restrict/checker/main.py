@@ -6,7 +6,7 @@ import gc
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
@@ -54,14 +54,12 @@ def verify(
     model_name: str = "model",
     certificate_name: str = "certificate",
     limit: int = DEFAULT_LIMIT,
-    runner: Callable[..., Any] | None = None,
 ) -> str:
     """The success line, if the certificate or refutation proves its claim about the model; raises ``Reject`` in every
     other case.
 
-    ``folder`` holds the model's safetensors files, ``limit`` is the largest number of steps, ``runner`` replaces the
-    kernel's abstract run (``restrict check --fast``). The cost is at most about half a microsecond for each step and
-    2 GiB of memory. Source: docs/trusted-base.md.
+    ``folder`` holds the model's safetensors files, ``limit`` is the largest number of steps. The cost is at most about
+    half a microsecond for each step and 2 GiB of memory. Source: docs/trusted-base.md.
     """
     top, meter = Place(certificate_name), Meter(limit)
     if certificate_bytes.startswith(KERNEL):
@@ -70,7 +68,7 @@ def verify(
     document = read_json(certificate_bytes, top, meter)
     proof = document.get("format") if isinstance(document, dict) else None
     name = PROOFS.get(proof if isinstance(proof, str) else "", PROOFS[CERTIFICATE])
-    task = Task(document, top, model_bytes, Place(model_name), Path(folder), meter, runner)
+    task = Task(document, top, model_bytes, Place(model_name), Path(folder), meter)
     return str(import_module(f".{name}", __package__).verify(task))
 
 
@@ -99,7 +97,7 @@ def named(path: str) -> Path:
     return Path("/dev/stdin" if path == STANDARD_INPUT else path)
 
 
-def check_files(argv: Sequence[str], runner: Callable[..., Any] | None = None) -> str:
+def check_files(argv: Sequence[str]) -> str:
     """Read and verify the two files that the arguments name; the line that says so."""
     model, certificate, limit = arguments(argv)
     names = [path if len(path) <= 300 else "..." + path[-297:] for path in (model, certificate)]
@@ -109,7 +107,6 @@ def check_files(argv: Sequence[str], runner: Callable[..., Any] | None = None) -
         model_name=names[0],
         certificate_name=names[1],
         limit=limit,
-        runner=runner,
     )
 
 
@@ -125,10 +122,10 @@ def say(stream: Any, text: str) -> bool:
     return True
 
 
-def main(argv: Sequence[str] | None = None, runner: Callable[..., Any] | None = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Check the files named by ``argv``; returns the exit code (docs/checker.md)."""
     try:
-        line = check_files(sys.argv[1:] if argv is None else argv, runner)
+        line = check_files(sys.argv[1:] if argv is None else argv)
         if say(sys.stdout, line):
             return 0
         # Nobody has read the line: no success. A closed pipe must not be flushed again at exit, with a traceback.

@@ -38,7 +38,7 @@ POSITION = {
 }
 OUTPUT = {
     "position": ("last", "first", "every"),
-    "kind": Maybe(("softmax", "sign")),
+    "kind": Maybe(("softmax", "sign", "signs")),
     "labels": listing,
     "accept": Maybe(integers(0, LARGEST)),
 }
@@ -262,6 +262,8 @@ class Model:
     def read_output(self, fields: dict[str, Any], place: Place) -> None:
         """The read-out: a row for each label, or one for the sign of its logit."""
         labels, self.reads, self.sign = fields["labels"], fields["position"], fields.get("kind") == "sign"
+        if fields.get("kind") == "signs":
+            exhausted(place.key("kind"), "a set of labels is outside this check")
         self.meter.charge(4 * len(labels))
         names = {string(label, place.key("labels").item(at)) for at, label in enumerate(labels)}
         require(len(names) == len(labels) > 0, place.key("labels"), "expected a label or more, none twice")

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from restrict.cli.terminal import complete_model, error_line
+from restrict.cli.terminal import complete_language, complete_model, error_line
 from restrict.deadline import Progress
 
 if TYPE_CHECKING:
-    from restrict.certificate.check import Claimed
+    from restrict.certificate.claimed import Claimed
     from restrict.model.program import Model
 
 AUTOMATIC_CHECK = 20_000_000
@@ -201,6 +201,13 @@ def model_option(text: str) -> Callable[[Any], Any]:
     return click.option("--model", default=None, metavar="MODEL", shell_complete=complete_model, help=text)
 
 
+def language_option(text: str, required: bool = False) -> Callable[[Any], Any]:
+    """The option ``-L``."""
+    return click.option(
+        "-L", "--language", "spec", type=Text(), shell_complete=complete_language, required=required, help=text
+    )
+
+
 def output_option(what: str, required: bool = False) -> Callable[[Any], Any]:
     """The option ``-o``."""
     return file_option("-o", "--output", required=required, text=f"Write {what} here.")
@@ -308,8 +315,8 @@ def progress_on(title: str) -> Iterator[Progress]:
 
 def trusted_line(program: Model, found: Claimed) -> str | None:
     """The trusted checker's line; ``None`` where the check takes too many steps or cannot be made."""
-    from restrict.certificate.check import check
     from restrict.certificate.refutation import Refutation
+    from restrict.elaboration.check import check
     from restrict.errors import ResourceLimit
 
     if program.digest is None or (isinstance(found, Refutation) and not found.checkable):

@@ -12,7 +12,7 @@ import click
 from restrict.cli import common
 from restrict.cli.compile_back import compile_back
 from restrict.cli.compile_soft import SoftOptions, compile_to_soft
-from restrict.cli.terminal import complete_language, echo
+from restrict.cli.terminal import echo
 from restrict.wording import counted
 
 if TYPE_CHECKING:
@@ -21,15 +21,7 @@ if TYPE_CHECKING:
 
 @click.command("compile")
 @click.argument("formula", metavar="FORMULA", type=common.Text(), required=False)
-@click.option(
-    "-L",
-    "--language",
-    "spec",
-    type=common.Text(),
-    shell_complete=complete_language,
-    default=None,
-    help="A star-free language instead of a formula.",
-)
+@common.language_option("A star-free language instead of a formula.")
 @click.option(
     "--to",
     "to",

@@ -35,7 +35,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "soft run": ("soft run parity 0110 0111",),
     "soft verify": ("soft verify checkpoint.safetensors -n 20 -o verdict.json",),
     "soft write": ("soft write parity -o parity-soft.json",),
-    "soft import": ("soft import torch encoder.safetensors --heads 2 --alphabet 01 -o encoder.json",),
+    "soft import": ("soft import encoder.safetensors --heads 2 --alphabet 01 -o encoder.json",),
     "soft export": ("soft export soft.json -n 6 -o induction-head.safetensors",),
 }
 SHORT = {

@@ -11,7 +11,7 @@ import click
 from restrict.cli import common
 from restrict.cli.common import progress_on, trusted_line
 from restrict.cli.every_length import STATES, refuse_others, refute_everywhere
-from restrict.cli.terminal import complete_language, echo
+from restrict.cli.terminal import echo
 
 if TYPE_CHECKING:
     from restrict.certificate.refutation import Refutation
@@ -21,15 +21,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @common.MODEL
-@click.option(
-    "-L",
-    "--language",
-    "spec",
-    type=common.Text(),
-    shell_complete=complete_language,
-    required=True,
-    help="The language: parity, dyck:1, regex:(ab)*, model:FILE, ...",
-)
+@common.language_option("The language: parity, dyck:1, regex:(ab)*, model:FILE, ...", required=True)
 @common.length_or_all
 @common.TARGET
 @click.option("-c", "c", metavar="C", type=common.Whole(0), default=0, help="Let the label depend on up to C inputs.")

@@ -24,6 +24,7 @@ from restrict.cli.common import (
     progress_on,
     say,
 )
+from restrict.cli.soft_import import import_command
 from restrict.cli.terminal import complete_soft_model, echo
 
 if TYPE_CHECKING:
@@ -304,8 +305,8 @@ def fixed_of(text: str) -> dict[int, str]:
 def check_command(model: str, certificate: Path, as_json: bool) -> None:
     """Check a soft restriction by the trusted checker, in exact integer arithmetic (slow): `restrict check`, which also
     knows the names of built-in models here."""
-    from restrict.certificate.check import trusted_check
     from restrict.checker.main import main
+    from restrict.elaboration.check import trusted_check
     from restrict.files import read_bytes
     from restrict.soft.format import dumps
     from restrict.soft.source import is_there, load
@@ -338,7 +339,7 @@ def run_command(model: str, words: tuple[str, ...], float32: bool, as_json: bool
         batch = loaded.encode([symbols])
         logits = evaluate.logits(loaded, batch, dtype=np.float32 if float32 else np.float64)[0]
         chances = evaluate.probabilities(loaded, logits)
-        chosen = [loaded.output.labels[int(k)] for k in evaluate.labels(loaded, logits)]
+        chosen = _answers(loaded, logits)
         found.append((word, chosen, chances, logits, loaded.beyond(batch.shape[1], kind)))
         _warn(loaded, batch.shape[1], kind)
     if as_json:
@@ -354,6 +355,17 @@ def run_command(model: str, words: tuple[str, ...], float32: bool, as_json: bool
             echo(f"{word}: {chosen[0]} ({shown})")
         else:
             echo(f"{word}: {' '.join(chosen)}")
+
+
+def _answers(model: SoftModel, logits: Any) -> list[str]:
+    """At each position read, the label, or the set of labels."""
+    from restrict.soft import evaluate
+
+    names = model.output.labels
+    if model.output.kind != "signs":
+        return [names[int(k)] for k in evaluate.labels(model, logits)]
+    rows = evaluate.label_sets(model, logits)
+    return ["{" + ",".join(name for name, on in zip(names, row, strict=True) if on) + "}" for row in rows]
 
 
 def _warn(model: SoftModel, n: int, kind: str) -> None:
@@ -402,52 +414,7 @@ def write_command(model: str, output: Path, as_json: bool) -> None:
     _written(loaded, output, as_json)
 
 
-@soft.command("import")
-@click.argument("kind", type=click.Choice(["torch", "gpt2"]))
-@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@output_option("the model", required=True)
-@click.option("--heads", type=Whole(1), required=True, help="Heads per layer, which the weights do not say.")
-@click.option("--alphabet", default=None, help="The symbols: letters side by side, or separated by spaces.")
-@click.option("--labels", default=None, help="torch: names of the read-out's rows, separated by spaces.")
-@click.option("--start-marker", default=None, help="torch: the symbol of a marker in front.")
-@click.option("--end-marker", default=None, help="torch: the symbol of a marker at the end.")
-@click.option("--norm-first", is_flag=True, help="torch: as given to nn.TransformerEncoderLayer.")
-@click.option("--causal", is_flag=True, help="torch: the encoder is called with a causal mask.")
-@click.option(
-    "--place", type=click.Choice(["last", "first", "every"]), default="last", show_default=True,
-    help="The position where the model has its output.",
-)  # fmt: skip
-@click.option(
-    "--activation", type=click.Choice(["relu", "gelu", "gelu_tanh"]), default=None,
-    help="Of the feed-forward layers, where the file does not say it.",
-)  # fmt: skip
-@click.option("--eps", default="0.00001", show_default=True, help="The constant of LayerNorm.")
-@click.option("--names", default=None, metavar="ROLE=NAME,...", help="torch: embedding=, position=, unembedding=.")
-@JSON
-def import_command(kind: str, file: Path, output: Path, as_json: bool, **options: Any) -> None:
-    """Map the weights of FILE (safetensors) to a restrict-soft/1 file; nothing of it is executed."""
-    from restrict.errors import UsageError
-    from restrict.soft.importers import from_gpt2, from_torch
-
-    alphabet = symbols_of(options["alphabet"])
-    if kind == "gpt2":
-        model = from_gpt2(
-            file, heads=options["heads"], alphabet=alphabet, activation=options["activation"] or "gelu_tanh",
-            eps=options["eps"], name=file.stem,
-        )  # fmt: skip
-    else:
-        if alphabet is None:
-            raise UsageError("--alphabet is needed: what the rows of the embedding stand for")
-        labels = options["labels"]
-        pairs = [part.partition("=") for part in (options["names"] or "").split(",") if part]
-        model = from_torch(
-            file, heads=options["heads"], alphabet=alphabet, labels=labels.split() if labels else None,
-            start_marker=options["start_marker"], end_marker=options["end_marker"],
-            norm_first=options["norm_first"], activation=options["activation"] or "relu", causal=options["causal"],
-            place=options["place"], eps=options["eps"], names={k: v for k, _, v in pairs}, name=file.stem,
-        )  # fmt: skip
-    model.save(output)
-    _written(model, output, as_json)
+soft.add_command(import_command)
 
 
 def _written(model: SoftModel, output: Path, as_json: bool) -> None:
@@ -457,10 +424,3 @@ def _written(model: SoftModel, output: Path, as_json: bool) -> None:
         click.echo(json.dumps(told))
     else:
         echo(f"{model!r} in {output}")
-
-
-def symbols_of(text: str | None) -> list[str] | None:
-    """The symbols of an option."""
-    if text is None:
-        return None
-    return text.split() if " " in text.strip() else list(text)

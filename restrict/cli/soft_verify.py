@@ -83,7 +83,7 @@ def named(spec: str) -> Any:
 
 def confirmed(found: Verdict, output: Path | None) -> str | None:
     """The trusted checker's line about the certificate; one that it does not take is neither printed nor written."""
-    from restrict.certificate.check import trusted_check
+    from restrict.elaboration.check import trusted_check
 
     if not found.proves:
         return None

@@ -32,7 +32,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--dask", metavar="ADDRESS|local", default=None, help="Run on this Dask cluster.")
 @click.option("--retry", is_flag=True, help="Run again each item whose row has an error.")
 @click.option("--recheck", is_flag=True, help="Do nothing new: check the certificates of all rows again.")
-@click.option("--fast", is_flag=True, help="With --recheck: by the fast checker instead of the trusted one.")
+@click.option("--fast", is_flag=True, help="With --recheck: without a limit that matters.")
 @click.option("--parquet", type=FILE, help="Write all rows as a table, too (needs DuckDB).")
 @common.JSON
 def sweep(

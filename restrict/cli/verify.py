@@ -10,7 +10,7 @@ import click
 
 from restrict.cli import common
 from restrict.cli.every_length import STATES, document, shown, stages_on, write_proof
-from restrict.cli.terminal import complete_language, complete_model, echo
+from restrict.cli.terminal import complete_model, echo
 
 if TYPE_CHECKING:
     from restrict.all_lengths.evidence import Counterexample, Proved
@@ -18,15 +18,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @common.MODEL
-@click.option(
-    "-L",
-    "--language",
-    "spec",
-    type=common.Text(),
-    shell_complete=complete_language,
-    default=None,
-    help="The language: dyck:1, model:FILE, ...",
-)
+@common.language_option("The language: dyck:1, model:FILE, ...")
 @click.option(
     "--equals",
     type=common.Text(),

@@ -25,10 +25,11 @@ from restrict.languages.regular import Regular
 from restrict.model.program import Instance
 from restrict.optimum.cnf import encode
 from restrict.optimum.enumeration import KEPT, Labels, all_labels, all_words, confirm_one, digits, words_fit
-from restrict.optimum.exact import Problem
 from restrict.optimum.faces import largest_faces
+from restrict.optimum.hitting import Problem
 from restrict.optimum.oracle import Cube, Oracle
 from restrict.restriction import Restriction
+from restrict.sat.hitting_sets import unmissed
 from restrict.task import Task
 
 TRIES = 200
@@ -242,29 +243,29 @@ def _open_forcing(task: Task, language: Language, oracle: Oracle, problems: list
     if len(problems) == 1:  # the label never changes
         yield {}
         return
-    while True:
-        task.deadline.check()
-        alive = [p for p in problems if p.lower <= len(p.inputs)]
-        if not alive:
-            return
-        problem = min(alive, key=lambda p: p.lower)
-        h = problem.hit()
-        if h is None:
+
+    def propose() -> tuple[Problem, Cube] | None:
+        while alive := [p for p in problems if p.lower <= len(p.inputs)]:
+            task.deadline.check()
+            problem = min(alive, key=lambda p: p.lower)
+            if (h := problem.hit()) is not None:
+                return problem, h
             problem.lower += 1
             task.tell(f"exact: at least {min(p.lower for p in problems)} fixed")
-            continue
+        return None
+
+    def learn(proposal: tuple[Problem, Cube]) -> bool:
+        problem, h = proposal
         core = decided_part(task.instance, language, h)
-        if core is not None:
-            for other in problems:
-                other.block(core)
-            continue
-        x = oracle.find(h, oracle.other[problem.label])
-        if x is None:
-            yield h
-            problem.block(h)
-        else:
-            order = [int(i) for i in rng.permutation(sorted(x))]
-            problem.add(oracle.shrink(x, oracle.same[problem.label], order))
+        if core is None:
+            return problem.missed(h, rng) is not None
+        for other in problems:
+            other.block(core)
+        return True
+
+    for problem, h in unmissed(propose, learn):
+        yield h
+        problem.block(h)
 
 
 def decided_part(instance: Instance, language: Language, fixed: Cube) -> Cube | None:

@@ -24,16 +24,14 @@ from fractions import Fraction
 import numpy as np
 
 from restrict.arguments import least_free
-from restrict.blocks import each
 from restrict.cover.greedy import greedy
 from restrict.cover.local import local
+from restrict.depth_reduction.candidates import Setup, Worth, least, shortened, worth
 from restrict.depth_reduction.ctransformer import CTransformer
-from restrict.depth_reduction.lemma4 import Reduction
+from restrict.depth_reduction.lemma4 import Reduction, Uncaptured, reduced
 from restrict.depth_reduction.selection import Ranking, Selection, ranked
 from restrict.depth_reduction.stage1 import Stage1Record, degrees, stage1
-from restrict.depth_reduction.stage2 import thinned
-from restrict.depth_reduction.stage3 import Effort, Setting, cover_problem, settled
-from restrict.depth_reduction.trial import Trial, Worth, shortened, worth
+from restrict.depth_reduction.stage3 import Effort, Method, Setting, cover_problem
 from restrict.errors import NotEstablished
 from restrict.model.program import Instance
 from restrict.model.shipped import Shipped
@@ -53,8 +51,6 @@ CLOSER = 0.94
 """Local search is asked for a smaller k by this factor, as long as it succeeds."""
 ROUGHLY = 8
 """While the split is measured, k is found to one part in this many, and not improved by local search."""
-LEAST_SHARE = Fraction(1, 1000)
-"""The least share that resampling sets at random."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,23 +121,11 @@ def _split(task: Task, start: CTransformer, budget: int, seed: int) -> tuple[flo
     if layers <= 1:
         return (1.0,) * layers
     short, allowed = _shorter(start, budget)
-    trial = Trial(Shipped(short), allowed, seed, task.deadline)
-    candidates = list(_candidates(layers))
-    results = each(measured_split, trial, candidates, here=not trial.instance.portable)
-    best: tuple[Worth, tuple[float, ...]] | None = None
-    for shares, measured in zip(candidates, results, strict=True):
-        task.tell(f"measured the split {shares[0]:.2f}")
-        if measured is None:
-            continue
-        if best is not None and measured > best[0]:
-            break
-        best = measured, shares
-        if task.deadline.passed:
-            break
-    return best[1] if best is not None else next(_candidates(layers))
+    trial, candidates = Setup(Shipped(short), allowed, seed, task.deadline), list(_candidates(layers))
+    return least(task, measured_split, trial, candidates, "split", falling=True) or candidates[0]
 
 
-def measured_split(trial: Trial, shares: tuple[float, ...]) -> Worth | None:
+def measured_split(trial: Setup, shares: tuple[float, ...]) -> Worth | None:
     """The worth of a split of the inputs over the layers, measured here or in another process.
 
     Args:
@@ -203,21 +187,14 @@ def remove_layer(task: Task, t: CTransformer, budget: int, *, seed: int = 0, rou
     left = budget - len(first.fixed)
     ranks = Ranks.of(t1, _first_k(t1, left))
     k = _least_k(task, t1, ranks, left, seed, rough)
+    method: Method = "greedy" if rough else "auto"
     while True:
-        chosen, rho2, second = thinned(t1, ranks.at_most(t1, k), eta=first.eta, C=first.C, budget=left)
-        t2, remaining = t1.restrict(rho2) if second.fixed else t1, left - len(second.fixed)
-        q = Fraction(remaining, max(1, rho2.free)) / (1 + DELTA)
-        setting = Setting(min(max(q, LEAST_SHARE), 1 - LEAST_SHARE), DELTA, first.eta, first.C)
-        rho3, third = settled(
-            t2, chosen, remaining, setting, method="greedy" if rough else "auto", seed=seed, time=task.deadline.left,
-            effort=EFFORT,
-        )  # fmt: skip
-        if third.status == "captured":
-            break
-        k = min(t.n, k + max(1, k // 16))
-    task.tell("collapsing")
-    c, s, H = t.c, len(t.symbols), len(t.heads)
-    return Reduction(rho3, t2.restrict(rho3).collapse(), first, second, third, c * (s**c * k * H + 1))
+        task.tell(f"Stages 2 and 3 with k = {k}")
+        setting = Setting(None, DELTA, first.eta, first.C, method, seed, task.deadline.left, EFFORT)
+        try:
+            return reduced(t, t1, first, ranks.at_most(t1, k), left, setting, thin=left)
+        except Uncaptured:
+            k = min(t.n, k + max(1, k // 16))
 
 
 def _stage1(t: CTransformer, budget: int) -> tuple[Restriction, Stage1Record]:

@@ -1,7 +1,7 @@
 """Capturing the heads of one layer with at most B more inputs, also where forcing a key takes several inputs.
 
 Two searches, both untrusted, both measured afterwards by collapsing the layer: where every key value is forced by one
-input, the exchange of :mod:`restrict.depth_reduction.exchange`; else rounds of greedy forcing by cheap cubes
+input, the exchange of :mod:`restrict.depth_reduction.ours.exchange`; else rounds of greedy forcing by cheap cubes
 (:mod:`restrict.depth_reduction.forcing`), each followed by a refinement of all facts, because an input that is set for
 one cube makes other activations constant, too.
 """
@@ -18,9 +18,9 @@ from restrict.arrays import F64, I64, offsets
 from restrict.deadline import Deadline
 from restrict.depth_reduction.activations import possible_values
 from restrict.depth_reduction.ctransformer import CTransformer
-from restrict.depth_reduction.exchange import Exchange, Rows, exponential, walled
 from restrict.depth_reduction.forcing import Cubes, forcing_cubes
 from restrict.depth_reduction.lists import Lists, candidate_lists
+from restrict.depth_reduction.ours.exchange import Exchange, Rows, exponential, walled
 from restrict.kernels import force_keys as kernels
 from restrict.restriction import Restriction
 from restrict.task import Task

@@ -17,9 +17,10 @@ from typing import Any
 
 from restrict.depth_reduction.ctransformer import CTransformer
 from restrict.depth_reduction.parameters import check_parameters, fraction, need_length
+from restrict.depth_reduction.selection import Ranking, Selection, ranked
 from restrict.depth_reduction.stage1 import Stage1Record, stage1
-from restrict.depth_reduction.stage2 import Stage2Record, stage2
-from restrict.depth_reduction.stage3 import Method, Stage3Record, stage3
+from restrict.depth_reduction.stage2 import Stage2Record, thinned
+from restrict.depth_reduction.stage3 import Method, Setting, Stage3Record, settled
 from restrict.errors import NotEstablished, UsageError
 from restrict.restriction import Restriction
 
@@ -130,23 +131,56 @@ def reduce_layer(
     need_length(t, k)
     rho1, first = stage1(t, eta=eta, C=C)
     t1 = t.restrict(rho1)
-    rho2, second = stage2(t1, k=k, eta=eta, C=C)
-    t2 = t1.restrict(rho2)
-    budget = t2.restriction.free - math.ceil(fraction(C_next) * t.n)
-    if budget < 0:
+    setting = Setting(q if q is None else fraction(q), fraction(delta), first.eta, first.C, method, seed, time)
+    try:
+        return reduced(t, t1, first, ranked(t1, k), rho1.free - math.ceil(fraction(C_next) * t.n), setting)
+    except Uncaptured as short:
+        raise NotEstablished(_shortfall(short.transformer, short.record)) from None
+
+
+class Uncaptured(NotEstablished):
+    """Stage 3 did not capture all pairs of a transformer."""
+
+    def __init__(self, transformer: CTransformer, record: Stage3Record) -> None:
+        super().__init__("Stage 3 did not capture all pairs")
+        self.transformer, self.record = transformer, record
+
+
+def reduced(
+    t: CTransformer, t1: CTransformer, first: Stage1Record, made: tuple[Ranking, Selection], budget: int,
+    setting: Setting, thin: int | None = None,
+) -> Reduction:  # fmt: skip
+    """Stages 2 and 3 after Stage 1, and the collapse.
+
+    Args:
+        t: the transformer before Stage 1.
+        t1: after it.
+        first: the record of Stage 1.
+        made: a ranking of the pairs of ``t1``, and the selections for some k.
+        budget: how many more inputs may be fixed.
+        setting: the parameters; where q is ``None``, what Stage 3's budget allows.
+        thin: how many of them Stage 2 may fix; ``None``: any number.
+
+    Returns:
+        The reduced transformer with the records.
+
+    Raises:
+        Uncaptured: Stage 3 did not succeed.
+        NotEstablished: Stage 2 fixed more than the budget.
+        ResourceLimit: a new ranking holds too many pairs, or SAT is out of time.
+    """
+    chosen, rho, second = thinned(t1, made, eta=setting.eta, C=setting.C, budget=thin)
+    t2, left = t1.restrict(rho) if second.fixed else t1, budget - len(second.fixed)
+    if left < 0:
         raise NotEstablished(
-            f"Stages 1 and 2 leave {rho2.free} of {t.n} inputs free, fewer than C' n: "
-            f"take C' <= {rho2.free / t.n:.4g}, a larger k or a smaller eta"
+            f"Stages 1 and 2 leave {rho.free} of {t.n} inputs free, fewer than C' n: "
+            f"take C' <= {rho.free / t.n:.4g}, a larger k or a smaller eta"
         )
-    if q is None:
-        share = Fraction(budget, max(1, t2.restriction.free)) / (1 + fraction(delta))
-        q = min(max(share, Fraction(1, 1000)), Fraction(999, 1000))
-    rho3, third = stage3(t2, k=k, q=q, delta=delta, eta=eta, C=C, C_next=C_next, method=method, seed=seed, time=time)
+    rho, third = settled(t2, chosen, left, setting)
     if third.status != "captured":
-        raise NotEstablished(_shortfall(t2, third))
-    reduced = t2.restrict(rho3).collapse()
+        raise Uncaptured(t2, third)
     c, s, H = t.c, len(t.symbols), len(t.heads)
-    return Reduction(rho3, reduced, first, second, third, c * (s**c * k * H + 1))
+    return Reduction(rho, t2.restrict(rho).collapse(), first, second, third, c * (s**c * chosen.k * H + 1))
 
 
 def _shortfall(t: CTransformer, record: Stage3Record) -> str:

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from restrict.abstract.rows import Row, Values, _pool, threads
+from restrict.abstract.rows import Row, Values, pool, threads
 from restrict.arrays import I64, offsets
 from restrict.blocks import cuts, each, width
 from restrict.errors import ResourceLimit
@@ -261,7 +261,7 @@ def _hashed(
         arrays = seeds[part], row_i[part], row_u[part], np.ascontiguousarray(bounds[:, part])
         return list(_chunks(arrays, int(same), int(right), limit, keys))
 
-    found = [chunk for chunks in _pool().map(run, pairwise(cuts)) for chunk in chunks]
+    found = [chunk for chunks in pool().map(run, pairwise(cuts)) for chunk in chunks]
     return _joined(found)
 
 

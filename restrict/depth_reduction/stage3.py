@@ -52,6 +52,8 @@ class Effort:
     rounds: int = DECIMATION_ROUNDS
 
 
+LEAST_SHARE = Fraction(1, 1000)
+"""The least share that resampling sets at random, and the least that it leaves, where the share is not given."""
 EFFORT = Effort()
 """The effort where Stage 3 is run by itself."""
 
@@ -227,24 +229,42 @@ def stage3(
         raise UsageError(
             f"{t.restriction.free} of {t.n} inputs are free, fewer than C' n; take C' <= {t.restriction.free / t.n:.4g}"
         )
-    setting = Setting(fraction(q), fraction(delta), fraction(eta), fraction(C))
-    return settled(t, selection(t, k), budget, setting, method=method, seed=seed, time=time)
+    setting = Setting(fraction(q), fraction(delta), fraction(eta), fraction(C), method, seed, time)
+    return settled(t, selection(t, k), budget, setting)
 
 
 @dataclass(frozen=True)
 class Setting:
-    """The parameters of Stage 3's random experiment: q, delta, eta and C, all exact."""
+    """The parameters of Stage 3's random experiment, all exact, and how it is settled.
 
-    q: Fraction
+    Attributes:
+        q: the share of the inputs that resampling sets; ``None``: what the budget allows.
+        delta: the tolerance of X0.
+        eta: of Stages 1 and 2.
+        C: the fraction free before.
+        method: as for :func:`stage3`.
+        seed: as for :func:`stage3`.
+        time: as for :func:`stage3`.
+        effort: how long each method may go on.
+    """
+
+    q: Fraction | None
     delta: Fraction
     eta: Fraction
     C: Fraction
+    method: Method = "auto"
+    seed: int = 0
+    time: float | None = None
+    effort: Effort = EFFORT
+
+    def share(self, budget: int, free: int) -> Fraction:
+        """q, or ``budget / (free (1 + delta))`` within its range."""
+        if self.q is not None:
+            return self.q
+        return min(max(Fraction(budget, max(1, free)) / (1 + self.delta), LEAST_SHARE), 1 - LEAST_SHARE)
 
 
-def settled(
-    t: CTransformer, chosen: Selection, budget: int, setting: Setting, *, method: Method = "auto", seed: int = 0,
-    time: float | None = None, effort: Effort = EFFORT,
-) -> tuple[Restriction, Stage3Record]:  # fmt: skip
+def settled(t: CTransformer, chosen: Selection, budget: int, setting: Setting) -> tuple[Restriction, Stage3Record]:
     """Stage 3 with selections that have already been made.
 
     Args:
@@ -252,10 +272,6 @@ def settled(
         chosen: the selections of its pairs.
         budget: how many inputs may be set.
         setting: the parameters.
-        method: as for :func:`stage3`.
-        seed: as for :func:`stage3`.
-        time: as for :func:`stage3`.
-        effort: how long each method may go on.
 
     Returns:
         As :func:`stage3`.
@@ -265,12 +281,14 @@ def settled(
         NotEstablished: the proof that a budget is impossible does not check.
     """
     problem, exact = cover_problem(t, chosen)
-    q, delta = setting.q, setting.delta
+    q, delta, method = setting.share(budget, t.restriction.free), setting.delta, setting.method
     lemma = local_lemma(problem, float(q), float(delta)) if problem.pairs <= LEMMA_PAIRS else None
-    solution, resamplings, most, over = _resampled(problem, method, q, delta, budget, seed, effort)
+    solution, resamplings, most, over = _resampled(problem, setting, q, budget)
     if solution is None or (solution.status != "captured" and method == "auto"):
         other = method if method not in ("auto", "resample") else "auto"
-        solution = solve(problem, solver=other, budget=budget, seed=seed, time=time, rounds=effort.rounds)
+        solution = solve(
+            problem, solver=other, budget=budget, seed=setting.seed, time=setting.time, rounds=setting.effort.rounds
+        )
     status = solution.status if chosen.uncaptured == problem.pairs else "partial"
     restriction = t.restriction
     if status == "captured":
@@ -288,14 +306,15 @@ def settled(
 
 
 def _resampled(
-    problem: CoverProblem, method: Method, q: Fraction, delta: Fraction, budget: int, seed: int, effort: Effort
+    problem: CoverProblem, setting: Setting, q: Fraction, budget: int
 ) -> tuple[CoverSolution | None, int, int, bool]:
     """(answer, redraws, the most of one event, X0) of Moser-Tardos; no answer where another method was asked for."""
-    if method not in ("auto", "resample"):
+    if setting.method not in ("auto", "resample"):
         return None, 0, 0, False
     best = None
+    effort, delta = setting.effort, float(setting.delta)
     for attempt in range(effort.attempts):
-        run = moser_tardos(problem, float(q), seed + attempt, effort.redraws * problem.pairs, float(delta))
+        run = moser_tardos(problem, float(q), setting.seed + attempt, effort.redraws * problem.pairs, delta)
         total, most = int(run.counts.sum()), int(run.counts.max(initial=0))
         answer = solution_of(problem, run.pruned, budget, "resample", {"resamplings": total})
         key = (answer.status != "captured", run.over_budget, answer.count)

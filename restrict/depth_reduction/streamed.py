@@ -16,7 +16,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from restrict.abstract.rows import Row, Values, _pool, threads
+from restrict.abstract.rows import Row, Values, pool, threads
 from restrict.arrays import I64, offsets, take_rows
 from restrict.depth_reduction.activations import Activation, Attended, possible_values, unpacked, words_of
 from restrict.depth_reduction.lists import RowsOfHead, hash_states, rows_of
@@ -129,7 +129,7 @@ def _by_kernel(
     if threads() == 1:
         run(0)
         return
-    for _ in _pool().map(run, range(threads())):
+    for _ in pool().map(run, range(threads())):
         pass
 
 

@@ -3,12 +3,12 @@
 Three methods find a restriction:
 
 - ``lemma`` (:mod:`restrict.depth_reduction.by_lemma`): the Depth Reduction Lemma itself, Stage 1, 2 and 3 per layer;
-- ``exchange`` (:mod:`restrict.depth_reduction.by_exchange`): each layer captured on the real objective;
-- ``repeating`` (:mod:`restrict.depth_reduction.repeating`): where no score mentions the query's position there is a
-  shorter way, to any length: a restriction that repeats.
+- ``exchange`` (:mod:`restrict.depth_reduction.ours.by_exchange`): each layer captured on the real objective;
+- ``repeating`` (:mod:`restrict.depth_reduction.ours.repeating`): where no score mentions the query's position there is
+  a shorter way, to any length: a restriction that repeats.
 
 ``auto`` takes ``repeating`` where it can, else ``exchange``. Given c instead of a free share, the share is bisected,
-and what misses c is repaired (:mod:`restrict.depth_reduction.repair`).
+and what misses c is repaired (:mod:`restrict.depth_reduction.ours.repair`).
 
 Nothing here is trusted: the certificate's claim is computed from a fresh collapse under the restriction found, and the
 checker recomputes it for every position.
@@ -26,13 +26,13 @@ from restrict.arguments import SEEDS, least_free, the_integer, the_share
 from restrict.arrays import I64
 from restrict.certificate.certificate import Certificate, Claim
 from restrict.deadline import Progress
-from restrict.depth_reduction.by_exchange import by_exchange, choose_schedule
 from restrict.depth_reduction.by_lemma import Lemma, by_lemma
 from restrict.depth_reduction.ctransformer import CTransformer
 from restrict.depth_reduction.layers import LayerTrace, collapsed, layer_traces
 from restrict.depth_reduction.lemma4 import Reduction
-from restrict.depth_reduction.repair import freed, repaired
-from restrict.depth_reduction.repeating import periodic
+from restrict.depth_reduction.ours.by_exchange import by_exchange, choose_schedule
+from restrict.depth_reduction.ours.repair import freed, repaired
+from restrict.depth_reduction.ours.repeating import periodic
 from restrict.errors import NotEstablished, UsageError, quote
 from restrict.model.program import Model
 from restrict.restriction import Restriction

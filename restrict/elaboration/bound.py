@@ -1,63 +1,119 @@
-"""The proof of a lower bound: facts under every box, and a tree that shows how many positions a conflict takes."""
+"""The proof of a lower bound: facts under every box, and a tree that shows how many positions a conflict takes.
+
+Trees come first: boxes that no tree names, and facts that no label rests on, are left out.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import chain
+from typing import NamedTuple
 
+from restrict.checker.account import Meter
 from restrict.checker.kernel1.lower import label_table
-from restrict.checker.lower_bound import Bound, Symbols, symbols_of
-from restrict.checker.read import runs_of
-from restrict.elaboration.context import LARGE, Known, Statement
+from restrict.checker.lower_bound import Bound, Box, symbols_of
+from restrict.elaboration.conflicts import least_tree, named, renumbered
+from restrict.elaboration.context import Known
+from restrict.elaboration.needs import needed, reachable
 from restrict.elaboration.rows import Rows
+from restrict.elaboration.statements import LARGE, Statement
+from restrict.elaboration.tokens import Cell, Tokens
 from restrict.elaboration.writer import LABEL, Writer
-from restrict.errors import NotEstablished
 from restrict.model.program import Instance
 
 
-def bound_lines(bound: Bound, instance: Instance, digest: str) -> Writer:
+class Line(NamedTuple):
+    """What is concluded: labels, the fewest positions that force one, and a tree over the boxes of the file."""
+
+    labels: frozenset[int]
+    least: int
+    boxes: Sequence[int]
+    words: Sequence[int]
+
+
+def bound_lines(bound: Bound, instance: Instance, digest: str, limit: int) -> Writer:
     """The proof that a lower bound's claim holds.
 
     Args:
         bound: the lower bound, as the checker reads it.
         instance: the engine's model, at the same length.
         digest: that of the program file.
+        limit: steps that the elaboration may take, half a microsecond each.
 
     Returns:
         The lines, which end with ``unforced``.
 
     Raises:
         NotEstablished: the boxes do not show it.
-        ResourceLimit: a row or an image is too large.
+        Reject: a row, an image or the proof is too large; more steps or memory than the limit.
+        ResourceLimit: a row has too many pairs.
     """
-    writer, rows, found = Writer(instance, digest), Rows(), list[Known]()
-    for box in bound.boxes:
-        tokens = {at: tuple(sorted(symbols_of(bits))) for at, bits in box.symbols.items()}
-        known = Known(instance, tokens, rows, blind=True)
-        for variable in instance.model.variables:
-            for i in chain.from_iterable(range(*run) for run in runs_of(box.cone.get(variable.name, ()))):
-                known.examine(variable.name, i)
-        found.append(known)
-    writer.write_rows(rows)
+    meter = Meter(limit)
+    meter.place = bound.top
+    writer, rows = Writer(instance, digest, meter), Rows(instance, meter)
+    table, output, at = label_table(bound.model), bound.model.output, bound.position
+    found = [examined(bound, box, instance, rows) for box in bound.boxes]
     labels: dict[int, frozenset[int]] = {}
-    table = label_table(bound.model)
-    for box, known in zip(bound.boxes, found, strict=True):
-        number = writer.box(-1, {at: tuple(sorted(symbols_of(bits))) for at, bits in box.symbols.items()})
-        values = known.values(bound.model.output, bound.position)
-        if len(values) > LARGE:
-            continue  # of no use
-        labels[number] = frozenset(values if table is None else (table[value] for value in values))
-        for said in known.statements:
+    for number, known in enumerate(found):
+        values = known.values(output, at)
+        if len(values) <= LARGE:  # else it is of no use
+            labels[number] = frozenset(values if table is None else (table[value] for value in values))
+    lines = [concluded(bound, labels, wanted, least, meter) for wanted, least in claims(bound, labels, table)]
+    often = Counter(line.boxes[number] for line in lines for number in named(line.words))
+    order = [box for box, _ in often.most_common()]
+    kept = [needed(found[box], [(output, at)])[0] for box in order]
+    for statements in kept:
+        for said in statements:
+            rows.keep(said)
+    writer.write_rows(rows)
+    for box, statements in zip(order, kept, strict=True):
+        number = writer.box(-1, cells_of(bound.boxes[box]))
+        label = Statement(LABEL, at, tuple(sorted(labels[box])), None)
+        for said in [*statements, label]:
             writer.statement(number, said)
-        writer.statement(number, Statement(LABEL, bound.position, tuple(sorted(labels[number])), None))
-    conclusion: list[str] = []
-    for wanted, least in claims(bound, labels, table):
-        boxes = [number for number, met in labels.items() if not met & wanted]
-        words = Tree([bound.boxes[number].symbols for number in boxes], len(bound.model.alphabet), least - 1).words()
-        numbers = [writer.set(wanted), least - 1, bound.position, writer.set(boxes), *words]
-        conclusion.append("unforced " + " ".join(map(str, numbers)))
-    writer.lines += conclusion
+    conclude(writer, at, lines, order)
     return writer
+
+
+def conclude(writer: Writer, at: int, lines: Sequence[Line], order: Sequence[int]) -> None:
+    """The conclusion's lines; ``order`` are the boxes as they were written."""
+    context = {box: number for number, box in enumerate(order)}
+    said: list[str] = []
+    for line in lines:
+        mine = sorted(context[box] for box in {line.boxes[number] for number in named(line.words)})
+        place = {order[number]: place for place, number in enumerate(mine)}
+        words = renumbered(line.words, {at: place[box] for at, box in enumerate(line.boxes) if box in place})
+        head = [writer.set(line.labels), line.least - 1, at, writer.set(mine)]
+        said.append("unforced " + " ".join(map(str, [*head, *words])))
+    for text in said:
+        writer.add(text)
+
+
+def cells_of(box: Box) -> list[Cell]:
+    """The symbols that a box allows, position by position."""
+    return [(at, at + 1, tuple(sorted(symbols_of(bits)))) for at, bits in sorted(box.symbols.items())]
+
+
+def examined(bound: Bound, box: Box, instance: Instance, rows: Rows) -> Known:
+    """What is known under a box."""
+    rows.meter.charge(100 + instance.n // 64)
+    rows.meter.hold(4 * instance.n + 2000)
+    tokens = Tokens.make(instance.n, len(instance.model.alphabet), cells_of(box), instance.pinned)
+    known = Known(instance, tokens, rows, blind=True)
+    for name, i in reachable(instance, box.cone, bound.position, rows.meter):
+        known.examine(name, i)
+    known.finish()
+    return known
+
+
+def concluded(
+    bound: Bound, labels: Mapping[int, frozenset[int]], wanted: frozenset[int], least: int, meter: Meter
+) -> Line:
+    """A line of the conclusion, with its tree."""
+    boxes = [number for number, met in labels.items() if not met & wanted]
+    symbols = [bound.boxes[number].symbols for number in boxes]
+    part, words = least_tree(symbols, len(bound.model.alphabet), least - 1, meter)
+    return Line(wanted, least, [boxes[number] for number in part], words)
 
 
 def claims(
@@ -75,63 +131,3 @@ def claims(
     found += [(frozenset((label,)), bound.others) for label in sorted(met)]
     rest = frozenset(range(domain)) - met - bound.claims.keys()
     return [*found, (rest, bound.others)] if rest else found
-
-
-class Tree:
-    """The tree of docs/trusted-base.md, Theorem C, over boxes with allowed symbols as bits, in preorder."""
-
-    def __init__(self, boxes: Sequence[Symbols], alphabet: int, most: int) -> None:
-        self.boxes, self.most, self.everything = [dict(sorted(box.items())) for box in boxes], most, (1 << alphabet) - 1
-
-    def words(self) -> list[int]:
-        """The whole tree.
-
-        Returns:
-            Its words.
-
-        Raises:
-            NotEstablished: so few positions conflict with every box.
-        """
-        if not self.boxes:
-            raise NotEstablished("lower bound: claim: every box has the label")
-        return self._closed(frozenset(), {}, range(len(self.boxes)))
-
-    def _unmet(self, chosen: frozenset[int], has: Symbols, candidates: Sequence[int]) -> list[tuple[int, list[int]]]:
-        """The boxes without a certain conflict, with their ways, fewest first."""
-        found = []
-        for number in candidates:
-            ways, met = list[int](), False
-            for at, allowed in self.boxes[number].items():
-                symbols = has.get(at, self.everything)
-                met = met or (at in chosen and not symbols & allowed)
-                if symbols & ~allowed and (at in chosen or len(chosen) < self.most):
-                    ways.append(at)
-            if not met:
-                found.append((number, ways))
-        return sorted(found, key=lambda entry: (len(entry[1]), entry[0]))
-
-    def _closed(self, chosen: frozenset[int], has: Symbols, candidates: Sequence[int]) -> list[int]:
-        """The words of one node and all below it."""
-        unmet = self._unmet(chosen, has, candidates)
-        if not unmet:
-            raise NotEstablished(
-                f"lower bound: claim: {len(chosen)} positions conflict with every box without the label"
-            )
-        number, ways = unmet[0]
-        if not ways:
-            return [1, number]
-        apart, taken = list[int](), set(chosen)
-        for box, others in unmet:
-            if taken.isdisjoint(others):
-                apart.append(box)
-                taken.update(others)
-        if len(apart) > (room := self.most - len(chosen)):
-            return [room + 1, *apart[: room + 1]]
-        rest, has, words, count = [box for box, _ in unmet], dict(has), list[int](), 0
-        for at in ways:
-            symbols, allowed = has.get(at, self.everything), self.boxes[number][at]
-            words += self._closed(chosen | {at}, {**has, at: symbols & ~allowed}, rest)
-            count, has[at] = count + 1, symbols & allowed
-            if at in chosen and not has[at]:
-                break
-        return [-count, number, *words]

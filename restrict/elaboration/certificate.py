@@ -6,17 +6,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
+from restrict.checker.account import Meter
 from restrict.checker.formats import Certificate, Cone
 from restrict.checker.kernel1.lower import label_table
 from restrict.checker.read import runs_of
-from restrict.elaboration.context import LARGE, Depends, Known, Statement
+from restrict.elaboration.context import Known
+from restrict.elaboration.needs import Node, needed, reachable
 from restrict.elaboration.rows import Rows
+from restrict.elaboration.statements import LARGE, NODE, Statement, joined
+from restrict.elaboration.tokens import Tokens
 from restrict.elaboration.writer import LABEL, Writer
 from restrict.errors import NotEstablished, ResourceLimit
 from restrict.model.program import Instance
-
-DEEP = 1 << 22
-"""Pairs of positions up to which a claim that depends on everything that is free is shown by examining every node."""
 
 
 @dataclass
@@ -28,76 +29,152 @@ class Part:
     position: int = -1
     kids: list[Part] = field(default_factory=list)
     known: Known | None = None
+    outputs: dict[int, Sequence[int]] = field(default_factory=dict)
+    labels: dict[int, Statement] = field(default_factory=dict)
     context: int = -1
 
 
 class Shown:
-    """The proof of one certificate, written to ``writer``; ``context`` is the restriction's."""
+    """The proof of one certificate, written to ``writer``; ``context`` is the restriction's.
 
-    def __init__(self, certificate: Certificate, instance: Instance, writer: Writer, deep: bool = False) -> None:
-        self.certificate, self.instance, self.writer, self.deep = certificate, instance, writer, deep
-        self.table, self.output = label_table(certificate.model), certificate.model.output
-        self.fixed = {
-            at: (symbol,)
-            for (start, stop), symbol in zip(runs_of(certificate.fixed.bounds), certificate.fixed.symbols, strict=True)
-            for at in range(start, stop)
-        }
-        self.rows = Rows()
-        self.tree = tree_of(certificate)
+    Every leaf is examined; a fact that is the same in all leaves below a question is tried there, and then stated
+    once (``hoist``); what no conclusion needs is left out (``keep``); then rows and lines are written.
+    """
+
+    def __init__(
+        self, certificate: Certificate, instance: Instance, writer: Writer, meter: Meter, deep: bool = False
+    ) -> None:
+        self.certificate, self.instance, self.writer, self.meter = certificate, instance, writer, meter
+        self.deep, self.table, self.output = deep, label_table(certificate.model), certificate.model.output
+        runs = zip(runs_of(certificate.fixed.bounds), certificate.fixed.symbols, strict=True)
+        self.fixed = [(start, stop, (symbol,)) for (start, stop), symbol in runs]
+        self.rows = Rows(instance, meter)
         at = certificate.position
-        self.targets = list(range(instance.n)) if at is None else [at]
+        self.targets = range(instance.n) if at is None else range(at, at + 1)
+        self.tree = tree_of(charged(certificate, meter))
+        n, symbols = instance.n, len(instance.model.alphabet)
+        self.tokens = Tokens.make(n, symbols, self.fixed, instance.pinned)
         for leaf in leaves_of(self.tree):
             self.examine(leaf)
+        self.hoist(self.tree, None)
+        self.keep(self.tree)
         writer.write_rows(self.rows)
         self.context = writer.box(-1, self.fixed)
-        self.found = {at: self._written(self.tree, self.context, at) for at in self.targets}
+        self.write(self.tree, self.context)
+
+    def known(self, part: Part, above: Known | None) -> Known:
+        """Nothing but the symbols and what a context above has stated."""
+        self.meter.charge(8 + self.instance.n // 64)
+        self.meter.hold(2000)
+        tokens = self.tokens.answered(part.path) if part.path else self.tokens
+        return Known(self.instance, tokens, self.rows, self.deep, given=above.facts if above else None)
 
     def examine(self, leaf: Part) -> None:
         """The facts at a leaf, and those about the labels."""
-        tokens = {**self.fixed, **{at: (symbol,) for at, symbol in leaf.path.items()}}
-        leaf.known = known = Known(self.instance, tokens, self.rows, self.deep)
-        cone = leaf.cone or {}
-        for variable in self.instance.model.variables:
-            for i in chain.from_iterable(range(*run) for run in runs_of(cone.get(variable.name, ()))):
-                known.examine(variable.name, i)
+        leaf.known = known = self.known(leaf, None)
+        target = self.certificate.position
+        if target is None and self.certificate.claimed_free <= self.certificate.c:
+            return  # that every label depends on free positions alone needs no facts
+        for name, i in reachable(self.instance, leaf.cone or {}, target, self.meter):
+            known.examine(name, i)
+        self.meter.charge(NODE * len(self.targets) // 4)
+        self.meter.hold(400 * len(self.targets))
         for at in self.targets:
             if self.deep and self.output not in ("token", "position"):
                 known.examine(self.output, at)
-            if (said := self.label(known, at)).values:
-                known.state(said)
+            leaf.outputs[at], leaf.labels[at] = known.values(self.output, at), self.label(known, at)
+        known.finish()
 
     def label(self, known: Known, at: int) -> Statement:
         """The fact about the label at a position; without values where they are too many to be written down."""
         values = known.values(self.output, at)
         if len(values) > LARGE:
             return Statement(LABEL, at, (), None)
+        self.meter.charge(len(values) // 4)
         labels = values if self.table is None else {self.table[value] for value in values}
         depends = 0 if len(labels) == 1 else known.depends(self.output, at)
         return Statement(LABEL, at, tuple(sorted(labels)), depends)
 
-    def _written(self, part: Part, context: int, at: int) -> tuple[Sequence[int], Statement]:
-        """The output's values in a part, and its label, with the lines that show them."""
-        if part.known is not None:
-            if part.context < 0:
-                part.context = context
-                for said in part.known.statements:
-                    self.writer.statement(context, said)
-            return part.known.values(self.output, at), self.label(part.known, at)
-        kids = [self.writer.box(context, {part.position: (symbol,)}) for symbol in range(len(part.kids))]
-        found = [self._written(kid, number, at) for kid, number in zip(part.kids, kids, strict=True)]
-        if not all(said.values for _, said in found):
+    def hoist(self, part: Part, above: Known | None) -> None:
+        """Facts that are the same in all leaves below, stated here where they hold here; and so on below."""
+        if not part.kids:
+            if above is not None and part.known is not None:
+                given = above.facts
+                mine = [said for said in part.known.statements if given.get(said.name, {}).get(said.i) != said]
+                part.known.statements = mine
+            return
+        part.known = known = self.known(part, above)
+        leaves = [leaf.known.statements for leaf in leaves_of(part) if leaf.known is not None]
+        self.meter.charge(sum(map(len, leaves)))
+        same = set(leaves[0]).intersection(*leaves[1:])
+        for said in leaves[0]:
+            if said in same and known.fact(said.name, said.i) != said:
+                known.examine(said.name, said.i)
+                if known.fact(said.name, said.i) != said:
+                    known.forget(said.name, said.i)
+        for kid in part.kids:
+            self.hoist(kid, known)
+
+    def keep(self, part: Part) -> set[tuple[str, int]]:
+        """Leave out what is not needed; the nodes of which something has to be known from above."""
+        assert part.known is not None
+        goals: set[Node] = set()
+        for kid in part.kids:
+            goals |= self.keep(kid)
+        if not part.kids:
+            goals = {(self.output, i) for i, said in part.labels.items() if self.worth_stating(said)}
+            goals |= {(self.output, i) for i in self.targets if self.certificate.position is not None}
+        part.known.statements, more = needed(part.known, goals)
+        for said in part.known.statements:
+            self.rows.keep(said)
+        return more
+
+    def worth_stating(self, label: Statement) -> bool:
+        """Whether a label's fact says more than nothing does."""
+        return bool(label.values) and (self.certificate.position is not None or label.depends is not None)
+
+    def write(self, part: Part, context: int) -> None:
+        """The facts of a part and all below it; then what holds of the output in all cases."""
+        assert part.known is not None
+        part.context = context
+        for said in part.known.statements:
+            self.writer.statement(context, said)
+        if not part.kids:
+            for label in filter(self.worth_stating, part.labels.values()):
+                self.writer.statement(context, label)
+            return
+        kids = [
+            self.writer.box(context, [(part.position, part.position + 1, (symbol,))])
+            for symbol in range(len(part.kids))
+        ]
+        for kid, number in zip(part.kids, kids, strict=True):
+            self.write(kid, number)
+        for at in self.targets:
+            self._case(part, at, kids)
+
+    def _case(self, part: Part, at: int, kids: Sequence[int]) -> None:
+        """The output and its label in all cases of a question."""
+        labels = [kid.labels[at] for kid in part.kids]
+        if not all(said.values for said in labels):
             raise ResourceLimit("certificate: cases: the output has too many values")
-        values = sorted(set(chain.from_iterable(output for output, _ in found)))
-        labels = sorted(set(chain.from_iterable(said.values for _, said in found)))
-        depends: Depends = 0
-        for _, said in found if len(labels) > 1 else ():
-            depends = None if depends is None or said.depends is None else depends | said.depends | 1 << part.position
+        values = sorted(set(chain.from_iterable(kid.outputs[at] for kid in part.kids)))
+        met = sorted(set(chain.from_iterable(said.values for said in labels)))
+        depends = joined([said.depends for said in labels] + [1 << part.position]) if len(met) > 1 else 0
+        part.outputs[at], part.labels[at] = values, Statement(LABEL, at, tuple(met), depends)
         if self.output not in ("token", "position"):
-            output = Statement(self.output, at, tuple(values), None)
-            self.writer.case(context, output, part.position, kids)
-        label = Statement(LABEL, at, tuple(labels), depends)
-        self.writer.case(context, label, part.position, kids)
-        return values, label
+            self.writer.case(part.context, Statement(self.output, at, tuple(values), None), part.position, kids)
+        self.writer.case(part.context, part.labels[at], part.position, kids)
+
+
+def charged(certificate: Certificate, meter: Meter) -> Certificate:
+    """The certificate, once its cases and their nodes are charged, and what is kept of each."""
+    split = 0 if "cases" in certificate.fields else len(certificate.split)
+    leaves = len(certificate.model.alphabet) ** min(split, 64)
+    meter.expect(leaves * 20 * NODE)
+    meter.fits(leaves * 4000)
+    if "cases" not in certificate.fields:
+        meter.expect(leaves * (certificate.n // 64))
+    return certificate
 
 
 def tree_of(certificate: Certificate) -> Part:
@@ -122,31 +199,32 @@ def leaves_of(part: Part) -> Iterator[Part]:
         yield from leaves_of(kid)
 
 
-def certificate_lines(certificate: Certificate, instance: Instance, digest: str) -> Writer:
+def certificate_lines(certificate: Certificate, instance: Instance, digest: str, limit: int) -> Writer:
     """The proof that a certificate's claim holds, without its conclusion's refutation.
 
     Args:
         certificate: the certificate, as the checker reads it.
         instance: the engine's model, at the same length.
         digest: that of the program file.
+        limit: steps that the elaboration may take, half a microsecond each.
 
     Returns:
         The lines, which end with ``claim`` or ``all``.
 
     Raises:
         NotEstablished: the claim does not follow from the cone.
-        ResourceLimit: a row or an image is too large.
+        Reject: a row, an image or the proof is too large; more steps or memory than the limit.
+        ResourceLimit: a row has too many pairs, or the output too many values.
     """
     free = certificate.free.bit_count()
     if certificate.claimed_free != free:
         raise NotEstablished(f"certificate: claim.free: {free} positions are free, not {certificate.claimed_free}")
-    writer = Writer(instance, digest)
-    shown = Shown(certificate, instance, writer)
-    if not _concluded(certificate, shown, False):
-        if instance.n**2 * len(instance.model.variables) > DEEP:
-            raise ResourceLimit("certificate: what depends on everything that is free is shown for small n only")
-        writer = Writer(instance, digest)
-        _concluded(certificate, Shown(certificate, instance, writer, deep=True), True)
+    for deep in (False, True):
+        meter = Meter(limit)
+        meter.place = certificate.top
+        writer = Writer(instance, digest, meter)
+        if _concluded(certificate, Shown(certificate, instance, writer, meter, deep), deep):
+            break
     return writer
 
 
@@ -154,12 +232,12 @@ def _concluded(certificate: Certificate, shown: Shown, last: bool) -> bool:
     """Write the conclusion; False where a label depends on positions that are not free, by too few facts."""
     writer, free = shown.writer, certificate.free.bit_count()
     if (at := certificate.position) is None:
-        sizes = [free if d is None else d.bit_count() for d in (said.depends for _, said in shown.found.values())]
-        if max(sizes) > certificate.c:
+        sizes = [free if said.depends is None else said.depends.bit_count() for said in shown.tree.labels.values()]
+        if max(sizes, default=0) > certificate.c:
             raise NotEstablished(f"certificate: claim.c: a label depends on {max(sizes)} free positions")
-        writer.lines.append(f"all {shown.context} {free} {certificate.c}")
+        writer.add(f"all {shown.context} {free} {certificate.c}")
         return True
-    values, label = shown.found[at]
+    values, label = shown.tree.outputs[at], shown.tree.labels[at]
     claimed = set(certificate.values)
     if (other := next((value for value in values if value not in claimed), None)) is not None:
         raise NotEstablished(f"certificate: claim.values: the output at {at} may take the value {other}")
@@ -171,5 +249,5 @@ def _concluded(certificate: Certificate, shown: Shown, last: bool) -> bool:
         raise NotEstablished(f"certificate: claim.dependencies: the output at {at} may depend on position {lowest}")
     where = writer.depends(certificate.dependencies)
     numbers = [shown.context, at, free, certificate.c, writer.set(claimed), where]
-    writer.lines.append("claim " + " ".join(map(str, numbers)))
+    writer.add("claim " + " ".join(map(str, numbers)))
     return True

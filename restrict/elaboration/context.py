@@ -2,64 +2,39 @@
 
 The rules are those of docs/trusted-base.md, computed on the engine's row scans. Every fact is remembered as a
 *statement* in the order in which it was found; the floor of a row becomes the witness, and the least floor of all
-contexts that use the row becomes its bar (:mod:`restrict.elaboration.rows`).
+contexts that use the row becomes its bar (:mod:`restrict.elaboration.rows`). Work is charged before it is done.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import reduce
-from operator import or_
-from typing import NamedTuple
+from math import prod
 
 import numpy as np
 
-from restrict.abstract.rows import CONSTANT, Row, Values
+from restrict.abstract.rows import CONSTANT, Values
 from restrict.abstract.run import mask_of
 from restrict.arrays import I64
-from restrict.elaboration.rows import Rows
+from restrict.checker.account import Meter, exhausted
+from restrict.elaboration.rows import Rows, distinct, every_position
+from restrict.elaboration.statements import COMBINATIONS, LARGE, NODE, Depends, Group, Statement, joined
+from restrict.elaboration.tokens import Tokens
 from restrict.model.program import Head, Instance, Map
-
-LARGE = 1 << 16
-"""A set of more values is not written down: nothing is stated about the node."""
-
-Depends = int | None
-"""Positions as bits; ``None``: all positions."""
-
-
-class Group(NamedTuple):
-    """For one value of the query: the witness, its least score, and the one value that is shown, or -1."""
-
-    u: int
-    witness: int
-    least: int
-    only: int
-
-
-class Statement(NamedTuple):
-    """A fact: the values of a node and the positions that it depends on; a head has groups, a map ``None``."""
-
-    name: str
-    i: int
-    values: tuple[int, ...]
-    depends: Depends
-    groups: tuple[Group, ...] | None = None
 
 
 class Known:
     """What is known of every node under a box. ``deep``: every node that is asked for is examined first, so that no
-    fact depends on all positions; ``blind``: it does not matter what a fact depends on."""
+    fact depends on all positions; ``blind``: it does not matter what a fact depends on. ``given``: facts of a context
+    that this one was made from."""
 
     def __init__(
-        self, instance: Instance, tokens: Mapping[int, tuple[int, ...]], rows: Rows, deep: bool = False,
-        blind: bool = False,
+        self, instance: Instance, tokens: Tokens, rows: Rows, deep: bool = False, blind: bool = False,
+        given: Mapping[str, Mapping[int, Statement]] | None = None,
     ) -> None:  # fmt: skip
-        self.instance, self.rows, self.deep, self.blind = instance, rows, deep, blind
-        self.tokens = {**tokens, **{i: (value,) for i, value in instance.pinned.items()}}
-        self.free = np.ones(instance.n, dtype=bool)
-        self.free[[i for i, symbols in self.tokens.items() if len(symbols) == 1]] = False
+        self.instance, self.tokens, self.rows, self.deep, self.blind = instance, tokens, rows, deep, blind
+        self.meter: Meter = rows.meter
         self.statements: list[Statement] = []
-        self.facts: dict[tuple[str, int], Statement] = {}
+        self.facts = {name: dict(facts) for name, facts in (given or {}).items()}
         self._keys: dict[str, Values] = {}
 
     # ------------------------------------------------------------ asking
@@ -75,10 +50,10 @@ class Known:
             The values that the kernel will know.
         """
         if name == "token":
-            return self.tokens.get(i, range(len(self.instance.model.alphabet)))
+            return self.tokens.at(i)
         if name == "position":
             return (i,)
-        fact = self.facts.get((name, i))
+        fact = self.fact(name, i)
         return range(self.instance.domains[name]) if fact is None else fact.values
 
     def depends(self, name: str, i: int) -> Depends:
@@ -95,31 +70,45 @@ class Known:
         if self.blind:
             return None
         if name == "token":
-            return 1 << i if self.free[i] else 0
+            return mask_of(self.tokens.free(np.array([i])))
         if name == "position":
             return 0
-        if (name, i) not in self.facts and self.instance.domains[name] == 1:
+        if self.fact(name, i) is None and self.instance.domains[name] == 1:
             self.examine(name, i)
-        fact = self.facts.get((name, i))
+        fact = self.fact(name, i)
         return None if fact is None else fact.depends
 
-    def union(self, name: str, positions: Iterable[int]) -> Depends:
+    def fact(self, name: str, i: int) -> Statement | None:
+        """The statement about a node, if there is one.
+
+        Args:
+            name: a variable.
+            i: the position.
+
+        Returns:
+            The last one, here or in a context that this one was made from.
+        """
+        return self.facts.get(name, {}).get(i)
+
+    def union(self, name: str, positions: I64) -> Depends:
         """The union of D over positions.
 
         Args:
             name: ``"token"``, ``"position"`` or a variable.
-            positions: positions, ascending.
+            positions: int64, ascending.
 
         Returns:
             The positions.
         """
-        if name == "token" and not self.blind:
-            places = np.fromiter(positions, dtype=np.int64)
-            return mask_of(places[self.free[places]])
+        if self.blind:
+            return None
+        if name in ("token", "position"):
+            return mask_of(self.tokens.free(positions)) if name == "token" else 0
         found = 0
-        for p in positions:
+        for p in positions.tolist():
             if (more := self.depends(name, p)) is None:
                 return None
+            self.meter.charge(1 + more.bit_length() // 2048)
             found |= more
         return found
 
@@ -135,8 +124,9 @@ class Known:
         Raises:
             ResourceLimit: a row or an image is too large.
         """
-        if (name, i) in self.facts:
+        if self.fact(name, i) is not None:
             return
+        self.meter.charge(NODE)
         variable = self.instance.model.by_name[name]
         if self.deep:
             self._inputs(variable, i)
@@ -150,9 +140,26 @@ class Known:
         Args:
             statement: what is stated after all others.
         """
+        self.meter.hold(1000 + 40 * len(statement.values) + (statement.depends or 0).bit_length() // 8)
         self.statements.append(statement)
-        self.facts[statement.name, statement.i] = statement
+        self.facts.setdefault(statement.name, {})[statement.i] = statement
         self._keys.pop(statement.name, None)
+
+    def forget(self, name: str, i: int) -> None:
+        """Take the last statement back.
+
+        Args:
+            name: its variable.
+            i: its position.
+        """
+        if self.statements and (self.statements[-1].name, self.statements[-1].i) == (name, i):
+            self.statements.pop()
+            del self.facts[name][i]
+            self._keys.pop(name, None)
+
+    def finish(self) -> None:
+        """Forget what only examining needs."""
+        self._keys.clear()
 
     def _inputs(self, variable: Map | Head, i: int) -> None:
         """Examine all that a node reads."""
@@ -170,55 +177,81 @@ class Known:
             for j in positions if name not in (None, "token", "position") else ():
                 self.examine(str(name), j)
 
-    def _map(self, variable: Map, i: int) -> Statement:
+    def _map(self, variable: Map, i: int) -> Statement | None:
         """Rule 3."""
         sets = [self.values(arg, i) for arg in variable.args]
+        if (count := prod(map(len, sets))) > COMBINATIONS:
+            exhausted(self.meter.place, f"more than 2^24 combinations of arguments of {variable.name} at {i}")
+        self.meter.charge(count // 16)
+        self.meter.fits(50 * count)
         image = np.unique(self.instance.map_values(variable, i, sets))
+        if len(image) > LARGE:
+            return None
         parts = [self.depends(arg, i) for arg in variable.args] if len(image) > 1 else []
-        return Statement(variable.name, i, tuple(image.tolist()), _joined(parts))
+        return Statement(variable.name, i, tuple(image.tolist()), joined(parts))
 
     def _head(self, head: Head, i: int) -> Statement | None:
         """Rule 4; the floor is the witness's least pair."""
         first, stop = self.instance.visible(head, i)
         if first >= stop:
             return Statement(head.name, i, (head.default,), 0, ())
-        query, key = self.instance.query(head), self.instance.key(head)
-        keys = CONSTANT if key is None else self._key_values(key)
+        query = self.instance.query(head)
         seen, groups, read = set[int](), list[Group](), list[I64]()
-        for u in self.values(query, i) if query else (0,):
-            j, w, s = Row(self.instance, head, i, u).scored(keys)
-            shown = self._shown(head, i, u, j, w)
-            if shown is None:
+        asked = self.values(query, i) if query else (0,)
+        self.meter.hold(100 * len(asked))
+        for u in asked:
+            found = self._row(head, i, u)
+            if found is None:
                 return None
-            least = int(s.min())
-            at = j[s == least]
-            groups.append(Group(u, int(at.max() if head.ties == "left" else at.min()), least, _only(shown)))
+            group, shown, j = found
+            groups.append(group)
+            self.meter.charge(2 + len(shown))
             seen |= shown
+            if len(seen) > LARGE:
+                return None
             read += [j] if len(shown) > 1 else []
-        depends: Depends = 0
-        if len(seen) > 1:
-            places = np.unique(np.concatenate([*read, np.empty(0, dtype=np.int64)])).tolist()
-            parts = [self.depends(query, i)] if query else []
-            depends = _joined([*parts, *(self.union(name, places) for name in (head.value, key) if name)])
+        depends = self._read(head, i, read) if len(seen) > 1 else 0
         for group in groups:
-            self.rows.use(head, i, group.u, group.least, group.witness)
+            self.rows.lower(self.rows.floors, head, i, group.u, (group.least, group.witness))
         return Statement(head.name, i, tuple(sorted(seen)), depends, tuple(groups))
 
-    def _shown(self, head: Head, i: int, u: int, j: I64, w: I64) -> set[int] | None:
-        """The values that the candidates may show; None where they are too many."""
+    def _row(self, head: Head, i: int, u: int) -> tuple[Group, set[int], I64] | None:
+        """The witness, what the candidates may show, and where they are; None where that are too many values."""
+        key = self.instance.key(head)
+        j, w, s = self.rows.scan(head, i, u, CONSTANT if key is None else self._key_values(key))
+        places = distinct(j)
+        if (shown := self._shown(head, i, u, places, w)) is None:
+            return None
+        least = int(s.min())
+        at = j[s == least]
+        witness = int(at.max() if head.ties == "left" else at.min())
+        return Group(u, witness, least, _only(shown)), shown, places
+
+    def _read(self, head: Head, i: int, read: Sequence[I64]) -> Depends:
+        """What a head of several values depends on: its query, and keys and values of candidates at these places."""
+        query, key = self.instance.query(head), self.instance.key(head)
+        places = np.unique(np.concatenate([*read, np.empty(0, dtype=np.int64)]))
+        parts = [self.depends(query, i)] if query else []
+        return joined([*parts, *(self.union(name, places) for name in (head.value, key) if name)])
+
+    def _shown(self, head: Head, i: int, u: int, positions: I64, w: I64) -> set[int] | None:
+        """The values that the candidates at these positions may show; None where they are too many."""
         if head.value == self.instance.key(head):
-            return set(np.unique(w).tolist())
-        found, positions = set[int](), np.unique(j)
+            values = np.unique(w)
+            return None if len(values) > LARGE else set(values.tolist())
+        found = set[int]()
         if head.value == self.instance.query(head) and i in positions:
             found.add(u)
             positions = positions[positions != i]
         if head.value == "position":
             return None if len(positions) > LARGE else found | set(positions.tolist())
+        self.meter.charge(2 * len(positions))
         full = self.instance.domains[head.value]
         for p in positions.tolist():
             values = self.values(head.value, p)
             if len(values) > LARGE:
                 return None
+            self.meter.charge(len(values) // 8)
             found.update(values)
             if len(found) == full:
                 break
@@ -227,32 +260,16 @@ class Known:
     def _key_values(self, name: str) -> Values:
         """V of a key at all positions, as a row scan takes it."""
         if name not in self._keys:
+            self.meter.charge(self.instance.n // 64)
             if name == "token":
-                self._keys[name] = Values.make(len(self.instance.model.alphabet), self.tokens)
+                self._keys[name] = self.tokens.values()
             elif name == "position":
                 self._keys[name] = every_position(self.instance.n)
             else:
-                known = {i: fact.values for (owner, i), fact in self.facts.items() if owner == name}
+                known = {i: fact.values for i, fact in self.facts.get(name, {}).items()}
+                self.meter.charge(sum(map(len, known.values())) // 4)
                 self._keys[name] = Values.make(self.instance.domains[name], known)
         return self._keys[name]
-
-
-def every_position(n: int) -> Values:
-    """The values of ``position``.
-
-    Args:
-        n: the length.
-
-    Returns:
-        At each position the position itself.
-    """
-    order = np.arange(n, dtype=np.int64)
-    return Values(1, order, np.arange(n + 1, dtype=np.int64), order)
-
-
-def _joined(parts: Sequence[Depends]) -> Depends:
-    """The union; all positions where one part is that."""
-    return None if None in parts else reduce(or_, (part for part in parts if part is not None), 0)
 
 
 def _only(values: set[int]) -> int:

@@ -20,6 +20,7 @@ from restrict.checker.read import read_json, runs_of
 from restrict.checker.refutation import Refutation as ReadRefutation
 from restrict.elaboration.bound import bound_lines
 from restrict.elaboration.certificate import certificate_lines
+from restrict.elaboration.limits import affordable
 from restrict.elaboration.writer import Writer
 from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError
 from restrict.model.fileformat import loads
@@ -46,21 +47,20 @@ class Elaboration:
         limit: int | None = None,
     ) -> None:  # fmt: skip
         with _translated(certificate_name):
-            top, meter = Place(certificate_name), Meter(DEFAULT_LIMIT if limit is None else limit)
+            most = DEFAULT_LIMIT if limit is None else limit
+            top, meter = Place(certificate_name), Meter(most)
             document = read_json(certificate, top, meter)
             task = Task(document, top, model, Place(model_name), folder, meter)
             self.claim: Claim = read_claim(task)
             certified = self.claim.certificate if isinstance(self.claim, ReadRefutation) else self.claim
-            if not isinstance(certified, Bound):
-                for _ in certified.leaves():
-                    pass  # every case is read before any is elaborated
+            affordable(self.claim, meter.limit)
             self.name, program = certificate_name, program_of(self.claim)
             instance = loads(model, model_name, folder).at(certified.n)
             digest = sha256(program).hexdigest()
             if isinstance(certified, Bound):
-                writer = bound_lines(certified, instance, digest)
+                writer = bound_lines(certified, instance, digest, most)
             else:
-                writer = certificate_lines(certified, instance, digest)
+                writer = certificate_lines(certified, instance, digest, most)
             if isinstance(self.claim, ReadRefutation):
                 refutation_lines(self.claim, writer)
             self.made = Elaborated(program, writer.to_bytes())
@@ -88,11 +88,12 @@ def refutation_lines(refutation: ReadRefutation, writer: Writer) -> None:
     moves = [row[refutation.index[a]] for row in automaton.moves for a in range(symbols)]
     claim = writer.lines.pop()
     numbers = [len(automaton.moves), automaton.start, writer.set(automaton.accept), *moves]
-    writer.lines.append("dfa " + " ".join(map(str, numbers)))
+    writer.add("dfa " + " ".join(map(str, numbers)))
     for key in ("member", "nonmember"):
         fixed = refutation.model.read_fixed(refutation.fields[key], refutation.top.key(key))
-        writer.lines.append(" ".join(["word", *map(str, counted(fixed))]))
-    writer.lines += [claim, "refutes 0 1 0"]
+        writer.add(" ".join(["word", *map(str, counted(fixed))]))
+    writer.add(claim)
+    writer.add("refutes 0 1 0")
 
 
 def counted(fixed: Fixed) -> list[int]:

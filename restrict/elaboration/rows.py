@@ -1,71 +1,200 @@
-"""The rows that a proof shares: their bars, and the positions that have to be listed."""
+"""The rows that a proof shares: what each has to list, found by one scan with nothing known."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
-from restrict.abstract.rows import CONSTANT, Row, Values
+from restrict.abstract.rows import CONSTANT, Row, Values, threads
 from restrict.arrays import I64
+from restrict.checker.account import MEMORY, Meter
+from restrict.elaboration.statements import Statement
 from restrict.model.program import Head, Instance
+
+Floor = tuple[int, int]
+"""A score and a position."""
+Place = tuple[str, int, int]
+"""A head, its position, and the query's value, 0 where it has none."""
+PAIRS_A_STEP = 16
+"""The compiled scans take about 30 nanoseconds for a pair at most, a step is half a microsecond."""
+PAIR_BYTES = 100
+"""What a pair that is kept takes at most, with the copies made of it."""
 
 
 @dataclass
 class Rows:
-    """Rows by head, position and query value, each with the least floor of the contexts that use it."""
+    """Rows, each with the least floor of all contexts that look at it, and the bar: that of those that are kept."""
 
-    bars: dict[tuple[str, int, int], tuple[int, int]] = field(default_factory=dict)
+    instance: Instance
+    meter: Meter
+    floors: dict[Place, Floor] = field(default_factory=dict)
+    bars: dict[Place, Floor] = field(default_factory=dict)
+    _pairs: dict[Place, tuple[Floor, I64]] = field(default_factory=dict)
 
-    def use(self, head: Head, i: int, u: int, least: int, witness: int) -> None:
-        """A context has this floor in a row.
+    def lower(self, known: dict[Place, Floor], head: Head, i: int, u: int, floor: Floor) -> None:
+        """Remember a floor of a row, if it is the least.
+
+        Args:
+            known: ``floors`` or ``bars``.
+            head: the head.
+            i: its position.
+            u: the query's value, 0 where it has none.
+            floor: a context's floor in this row.
+        """
+        old = known.get((head.name, i, u))
+        if old is None or not at_or_above(head, floor, old):
+            known[head.name, i, u] = floor
+
+    def keep(self, said: Statement) -> None:
+        """A statement that is written uses these rows.
+
+        Args:
+            said: a fact; of a map it has no groups.
+        """
+        for group in said.groups or ():
+            head = self.instance.model.by_name[said.name]
+            assert isinstance(head, Head)
+            self.lower(self.bars, head, said.i, group.u, (group.least, group.witness))
+
+    def scan(self, head: Head, i: int, u: int, keys: Values, least: int | None = None) -> I64:
+        """The pairs of a row that reach its floor, or a score, with their scores; charged before.
 
         Args:
             head: the head.
             i: its position.
             u: the query's value, 0 where it has none.
-            least: the floor's score.
-            witness: the floor's position.
+            keys: the possible values of the key.
+            least: a score; by default the row's own floor under these keys. Then nothing is known, ``j = i`` included.
+
+        Returns:
+            int64, shape (3, m): positions, key values, scores.
+
+        Raises:
+            ResourceLimit: the row has too many pairs.
         """
-        sign = -1 if head.ties == "left" else 1
-        old = self.bars.get((head.name, i, u))
-        if old is None or (least, sign * witness) < (old[0], sign * old[1]):
-            self.bars[head.name, i, u] = least, witness
+        row = Row(self.instance, head, i, u)
+        self.meter.charge(4 + (row.stop - row.first) * keys.domain // PAIRS_A_STEP)
+        row.most = (MEMORY - self.meter.held) // PAIR_BYTES // threads()  # each thread has a part of the row
+        if least is None:
+            found = row.scored(keys)
+        else:
+            row.own = (-1, -1)
+            found = row.scored(keys, least)
+        self.meter.charge(found.shape[1])  # for all that is done with them
+        return found
+
+    def pairs(self, head: Head, i: int, u: int) -> I64:
+        """All pairs at or above the least floor, whatever the word is, with their scores. One scan of the row; the
+        floor of the row without any restriction is not above the least one, so the scan finds them all.
+
+        Args:
+            head: the head.
+            i: its position.
+            u: the query's value, 0 where it has none.
+
+        Returns:
+            int64, shape (3, m).
+
+        Raises:
+            ResourceLimit: the row has too many pairs.
+        """
+        place = head.name, i, u
+        floor = self.floors[place]
+        if place not in self._pairs or self._pairs[place][0] != floor:
+            found = self.scan(head, i, u, unrestricted(self.instance, self.instance.key(head)), floor[0])
+            found = found[:, reaching(head, found, floor)]
+            self.meter.hold(PAIR_BYTES * found.shape[1])
+            self._pairs[place] = floor, found
+        return self._pairs[place][1]
+
+    def listed(self, head: Head, i: int, u: int) -> I64:
+        """The positions that the row has to list: those with a pair at or above its bar.
+
+        Args:
+            head: the head.
+            i: its position.
+            u: the query's value, 0 where it has none.
+
+        Returns:
+            The positions, ascending.
+        """
+        found = self.pairs(head, i, u)
+        return distinct(found[0, reaching(head, found, self.bars[head.name, i, u])])
 
 
-def listed(instance: Instance, head: Head, i: int, u: int, bar: tuple[int, int]) -> I64:
-    """The positions where the key can have a value whose pair is at or above the bar, whatever the word is.
+def at_or_above(head: Head, pair: Floor, floor: Floor) -> bool:
+    """Whether a pair of a score and a position is at or above another one, in the head's order.
 
-    Cost: one scan of the row. The floor of the row without any restriction is not above the bar, so the scan, which
-    may drop what is below its own floor, finds them all.
+    Args:
+        head: the head, which says who wins a tie.
+        pair: the one.
+        floor: the other.
+
+    Returns:
+        Whether it is not below.
+    """
+    sign = -1 if head.ties == "left" else 1
+    return (pair[0], sign * pair[1]) >= (floor[0], sign * floor[1])
+
+
+def reaching(head: Head, pairs: I64, floor: Floor) -> npt.NDArray[np.bool_]:
+    """Which pairs are at or above a floor.
+
+    Args:
+        head: the head, which says who wins a tie.
+        pairs: int64, shape (3, m): positions, key values, scores.
+        floor: score and position.
+
+    Returns:
+        bool, shape (m,).
+    """
+    j, _, s = pairs
+    tied = (j <= floor[1]) if head.ties == "left" else (j >= floor[1])
+    found: npt.NDArray[np.bool_] = (s > floor[0]) | ((s == floor[0]) & tied)
+    return found
+
+
+def distinct(positions: I64) -> I64:
+    """The positions, each once.
+
+    Args:
+        positions: int64, ascending.
+
+    Returns:
+        int64, strictly ascending.
+    """
+    return positions[np.append(positions[1:] != positions[:-1], True)] if len(positions) else positions
+
+
+def every_position(n: int) -> Values:
+    """The values of ``position``.
+
+    Args:
+        n: the length.
+
+    Returns:
+        At each position the position itself.
+    """
+    order = np.arange(n, dtype=np.int64)
+    return Values(1, order, np.arange(n + 1, dtype=np.int64), order)
+
+
+def unrestricted(instance: Instance, key: str | None) -> Values:
+    """The values of a key of which nothing is known.
 
     Args:
         instance: the model at its length.
-        head: the head.
-        i: its position.
-        u: the query's value, 0 where it has none.
-        bar: score and position, a floor of this row under some box.
+        key: a variable, or None.
 
     Returns:
-        The positions, ascending.
-
-    Raises:
-        ResourceLimit: the row has too many pairs.
+        As a row scan takes them.
     """
-    row, key = Row(instance, head, i, u), instance.key(head)
-    row.own = (-1, -1)
-    j, _, s = row.scored(_unrestricted(instance, key), bar[0])
-    reaches = (s > bar[0]) | (j <= bar[1] if head.ties == "left" else j >= bar[1])
-    return np.unique(j[reaches])
-
-
-def _unrestricted(instance: Instance, key: str | None) -> Values:
-    """The values of a key of which nothing is known."""
     if key is None:
         return CONSTANT
     if key == "position":
-        order = np.arange(instance.n, dtype=np.int64)
-        return Values(1, order, np.arange(instance.n + 1, dtype=np.int64), order)
+        return every_position(instance.n)
     if key == "token":
         return Values.make(len(instance.model.alphabet), {i: (value,) for i, value in instance.pinned.items()})
     return Values.make(instance.domains[key], {})

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from restrict.arrays import I64
-from restrict.elaboration.context import Depends, Statement
-from restrict.elaboration.rows import Rows, listed
+from restrict.checker.account import Meter, exhausted
+from restrict.checker.kernel1.program import FILE_BYTES
+from restrict.elaboration.rows import Rows
+from restrict.elaboration.statements import Depends, Statement
+from restrict.elaboration.tokens import Cell
 from restrict.model.program import Head, Instance
 
 LABEL = "@label"
@@ -18,15 +21,31 @@ LABEL = "@label"
 class Writer:
     """The lines of one proof. ``numbers`` are the variables' numbers in the program."""
 
-    def __init__(self, instance: Instance, digest: str) -> None:
-        self.instance = instance
-        self.lines = [f"restrict-kernel/1 {digest}"]
+    def __init__(self, instance: Instance, digest: str, meter: Meter) -> None:
+        self.instance, self.meter, self.size, self.lines = instance, meter, 0, list[str]()
+        self.add(f"restrict-kernel/1 {digest}")
         names = ["token", "position", *(variable.name for variable in instance.model.variables), LABEL]
         self.numbers = {name: number for number, name in enumerate(names)}
         self.rows: dict[tuple[str, int, int], int] = {}
         self._sets: dict[tuple[int, ...], int] = {}
         self._runs: dict[tuple[int, ...], int] = {(0, instance.n): 0}
         self._contexts = 0
+
+    def add(self, line: str) -> None:
+        """A line of the file.
+
+        Args:
+            line: without its end.
+
+        Raises:
+            Reject: the file is larger than 64 MiB, or too much memory is held.
+        """
+        self.size += len(line) + 1
+        self.meter.hold(len(line) + 100)
+        self.meter.charge(1 + len(line) // 16)
+        if self.size > FILE_BYTES:
+            exhausted(self.meter.place, "the proof is larger than 64 MiB")
+        self.lines.append(line)
 
     def set(self, values: Iterable[int]) -> int:
         """The number of a set.
@@ -40,7 +59,7 @@ class Writer:
         key = tuple(sorted(values))
         if key not in self._sets:
             self._sets[key] = len(self._sets)
-            self.lines.append("set " + " ".join(map(str, key)))
+            self.add("set " + " ".join(map(str, key)))
         return self._sets[key]
 
     def runs(self, ends: Sequence[int]) -> int:
@@ -55,7 +74,7 @@ class Writer:
         key = tuple(ends)
         if key not in self._runs:
             self._runs[key] = len(self._runs)
-            self.lines.append(" ".join(["runs", *map(str, key)]))
+            self.add(" ".join(["runs", *map(str, key)]))
         return self._runs[key]
 
     def depends(self, positions: Depends) -> int:
@@ -67,7 +86,34 @@ class Writer:
         Returns:
             The number.
         """
-        return 0 if positions is None else self.runs(ends_of_mask(positions))
+        if positions is None:
+            return 0
+        self.meter.charge(positions.bit_length() // 32)
+        raw = np.frombuffer(positions.to_bytes((positions.bit_length() + 7) // 8, "little"), dtype=np.uint8)
+        return self.runs(self.ends(np.flatnonzero(np.unpackbits(raw, bitorder="little"))))
+
+    def ends(self, positions: I64) -> list[int]:
+        """Starts and stops of the runs of some positions.
+
+        Args:
+            positions: int64, ascending.
+
+        Returns:
+            The ends, alternating.
+
+        Raises:
+            Reject: the line would be too long.
+        """
+        if not len(positions):
+            return []
+        self.meter.charge(len(positions) // 16)
+        breaks = np.flatnonzero(np.diff(positions) > 1)
+        self.meter.charge(2 * len(breaks))
+        if self.size + 4 * len(breaks) > FILE_BYTES:
+            exhausted(self.meter.place, "the proof is larger than 64 MiB")
+        starts, stops = positions[np.r_[0, breaks + 1]], positions[np.r_[breaks, len(positions) - 1]] + 1
+        ends: list[int] = np.column_stack((starts, stops)).ravel().tolist()
+        return ends
 
     def write_rows(self, rows: Rows) -> None:
         """All row lemmas.
@@ -78,29 +124,29 @@ class Writer:
         for (name, i, u), bar in rows.bars.items():
             head = self.instance.model.by_name[name]
             assert isinstance(head, Head)
-            places = self.runs(ends_of(listed(self.instance, head, i, u, bar)))
+            places = self.runs(self.ends(rows.listed(head, i, u)))
             self.rows[name, i, u] = len(self.rows)
-            self.lines.append(f"row {self.numbers[name]} {i} {u} {bar[0]} {bar[1]} {places}")
+            self.add(f"row {self.numbers[name]} {i} {u} {bar[0]} {bar[1]} {places}")
 
-    def box(self, parent: int, cells: Mapping[int, tuple[int, ...]]) -> int:
+    def box(self, parent: int, cells: Iterable[Cell]) -> int:
         """A context.
 
         Args:
             parent: the context that it is made from, or -1.
-            cells: the symbols that are allowed at some positions.
+            cells: the symbols that are allowed in some runs of positions, in order.
 
         Returns:
             Its number.
         """
         triples: list[list[int]] = []
-        for at in sorted(cells):
-            number = self.set(cells[at])
-            if triples and triples[-1][1] == at and triples[-1][2] == number:
-                triples[-1][1] = at + 1
+        for start, stop, symbols in cells:
+            number = self.set(symbols)
+            if triples and triples[-1][1] == start and triples[-1][2] == number:
+                triples[-1][1] = stop
             else:
-                triples.append([at, at + 1, number])
+                triples.append([start, stop, number])
         words = [str(word) for triple in triples for word in triple]
-        self.lines.append(" ".join(["box", str(parent), *words]))
+        self.add(" ".join(["box", str(parent), *words]))
         self._contexts += 1
         return self._contexts - 1
 
@@ -109,14 +155,15 @@ class Writer:
 
         Args:
             context: where it holds.
-            said: the fact; the rows of its groups are written already.
+            said: the fact; the rows of its groups are written already. Of one value it does not matter what it
+                depends on: then the runs are number 0.
         """
-        values, depends = self.set(said.values), self.depends(said.depends)
+        values, depends = self.set(said.values), self.depends(None if len(said.values) == 1 else said.depends)
         kind = "map" if said.groups is None else "head"
         words = [kind, context, self.numbers[said.name], said.i, values, depends]
         for group in said.groups or ():
             words += [group.u, self.rows[said.name, said.i, group.u], group.witness, group.least, group.only]
-        self.lines.append(" ".join(map(str, words)))
+        self.add(" ".join(map(str, words)))
 
     def case(self, context: int, said: Statement, position: int, kids: Sequence[int]) -> None:
         """A fact from those in the cases of a position.
@@ -127,39 +174,10 @@ class Writer:
             position: what was asked.
             kids: a context for each symbol, in order.
         """
-        values, depends = self.set(said.values), self.depends(said.depends)
+        values, depends = self.set(said.values), self.depends(None if len(said.values) == 1 else said.depends)
         words = ["case", context, self.numbers[said.name], said.i, position, values, depends, *kids]
-        self.lines.append(" ".join(map(str, words)))
+        self.add(" ".join(map(str, words)))
 
     def to_bytes(self) -> bytes:
         """The bytes of the file."""
         return ("\n".join(self.lines) + "\n").encode("ascii")
-
-
-def ends_of(positions: I64) -> list[int]:
-    """Starts and stops of the runs of some positions.
-
-    Args:
-        positions: int64, ascending.
-
-    Returns:
-        The ends, alternating.
-    """
-    if not len(positions):
-        return []
-    breaks = np.flatnonzero(np.diff(positions) > 1)
-    starts, stops = positions[np.r_[0, breaks + 1]], positions[np.r_[breaks, len(positions) - 1]] + 1
-    return [int(end) for end in np.column_stack((starts, stops)).ravel()]
-
-
-def ends_of_mask(mask: int) -> list[int]:
-    """Starts and stops of the runs of some positions.
-
-    Args:
-        mask: the positions as bits.
-
-    Returns:
-        The ends, alternating.
-    """
-    raw = np.frombuffer(mask.to_bytes((mask.bit_length() + 7) // 8, "little"), dtype=np.uint8)
-    return ends_of(np.flatnonzero(np.unpackbits(raw, bitorder="little")))

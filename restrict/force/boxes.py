@@ -23,6 +23,7 @@ from math import prod
 import numpy as np
 
 from restrict.force.growth import LEVEL, MOST_LEVELS, Axes, Growth, Prices, cheapest_combinations
+from restrict.force.image import apart, covers, rest_of
 from restrict.force.state import ForcingState
 from restrict.model.program import Head, Map, Variable
 
@@ -125,7 +126,7 @@ class BoxFinder:
         if covers(allowed, values):
             return 0.0
         if name in ("token", "position"):
-            return 1.0 if name == "token" and not allowed.isdisjoint(values) else HOPELESS
+            return 1.0 if name == "token" and not apart(allowed, values) else HOPELESS
         if (name, i, allowed) not in self.known:
             self.known[name, i, allowed] = self.quiet._price(self.variables[name], i, allowed)
         return self.known[name, i, allowed]
@@ -157,7 +158,7 @@ class BoxFinder:
             return self._symbols(i, values, most)
         variable = self.variables[name]
         found = self._head(variable, i, given) if isinstance(variable, Head) else self._map(variable, i, given, most)
-        possible = set(values)
+        possible = values if isinstance(values, range) else set(values)
         kept = sorted((price, v) for v, price in found.items() if v in possible)
         return {v: price for price, v in kept[:most]}
 
@@ -208,7 +209,7 @@ class BoxFinder:
         elif key == "token":  # without going through the alphabet
             excluded = 1.0
         else:
-            excluded = self.price(key, j, frozenset(possible) - bad)
+            excluded = self.price(key, j, rest_of(possible, bad))
         return excluded if head.value == key else min(excluded, self.price(head.value, j, frozenset((v,))))
 
     def _values_of(self, head: Head, i: int, u: int, j: int, w: int) -> Prices:
@@ -315,19 +316,6 @@ class BoxFinder:
                 break
         best = sorted(found.items(), key=lambda item: (item[1], item[0]))[:most]
         return [WideBox(price, sides) for sides, price in best]
-
-
-def covers(allowed: frozenset[int], values: Collection[int]) -> bool:
-    """Whether all values are allowed; mostly the sizes of the two sets decide.
-
-    Args:
-        allowed: values 0..domain - 1.
-        values: distinct values 0..domain - 1.
-
-    Returns:
-        Whether ``allowed`` includes all of ``values``.
-    """
-    return len(values) <= len(allowed) and allowed.issuperset(values)
 
 
 def feasible(state: ForcingState, head: Head, i: int, u: int) -> Iterator[tuple[int, int]]:

@@ -22,9 +22,9 @@ from typing import Protocol
 
 import numpy as np
 
-from restrict.force.boxes import BoxFinder, Wish, covers, feasible, look
+from restrict.force.boxes import BoxFinder, Wish, feasible, look
 from restrict.force.growth import maximal_boxes
-from restrict.force.image import MAX_IMAGE, combinations
+from restrict.force.image import MAX_IMAGE, apart, combinations, covers, meet, rest_of
 from restrict.force.joint import meet_together, recurring
 from restrict.force.state import LONG_WALK, Box, ForcingState
 from restrict.model.program import Head, Map
@@ -162,7 +162,7 @@ class Solver:
         state.work += len(goal.allowed) // VALUES_A_STEP
         if self.holds(goal):
             return True
-        if limit <= 0 or goal.allowed.isdisjoint(state.values(goal.name, goal.i)) or self._has_failed(goal, limit):
+        if limit <= 0 or apart(goal.allowed, state.values(goal.name, goal.i)) or self._has_failed(goal, limit):
             return False
         mark = len(state.trail)
         if self._choose(goal, limit):
@@ -209,7 +209,7 @@ class Solver:
         copies = variable.value == self.state.instance.key(variable)
         for steps, (j, w) in enumerate(self.state.walk(variable, goal.i, goal.u)):
             if copies and steps == LONG_WALK and self.state.indexable:
-                return goal.allowed.issuperset(self.state.key_values(variable, goal.i, goal.u))
+                return covers(goal.allowed, self.state.key_values(variable, goal.i, goal.u))
             if not self._harmless(variable, goal, j, w):
                 return False
         return True
@@ -247,10 +247,11 @@ class Solver:
 
     def _map_boxes(self, variable: Map, goal: Goal) -> Iterator[list[Goal]]:
         """Boxes of argument values on which the map stays within the goal, cheapest first."""
-        sets = [list(self.state.values(a, goal.i)) for a in variable.args]
-        if combinations(sets) > (MAX_IMAGE if not self.wide else PRICED):
+        found = [self.state.values(a, goal.i) for a in variable.args]
+        if combinations(found) > (MAX_IMAGE if not self.wide else PRICED):
             yield from self._wide_boxes(variable, goal)
             return
+        sets = [list(values) for values in found]
         good = np.isin(self.state.block(variable, goal.i, sets), list(goal.allowed))
         costs = [self.estimate(a) for a in variable.args]
         slot = (good.shape, good.tobytes(), tuple(costs))
@@ -290,6 +291,8 @@ class Solver:
         query = self.state.instance.query(head)
         if query is None:
             yield [Goal(head.name, goal.i, goal.allowed, 0)]
+            return
+        if len(self.state.values(query, goal.i)) > MAX_IMAGE:
             return
         possible = list(self.state.values(query, goal.i))
         if len(possible) > 1:
@@ -349,7 +352,7 @@ class Solver:
         An impossible anchor would use up one of the few alternatives that are tried.
         """
         look(self.state, goal.name, goal.i)
-        return not goal.allowed.isdisjoint(self.state.values(goal.name, goal.i))
+        return not apart(goal.allowed, self.state.values(goal.name, goal.i))
 
     def _sample(self, found: list[tuple[float, int, list[Goal]]], wanted: int) -> list[tuple[float, int, list[Goal]]]:
         if len(found) <= wanted + 3:
@@ -373,7 +376,7 @@ class Solver:
                 return None
             goals.append(Goal(key, j, frozenset(allowed)))
         if head.value != key and not harmless:
-            if goal.allowed.isdisjoint(self.state.values(head.value, j)):
+            if apart(goal.allowed, self.state.values(head.value, j)):
                 return None
             goals.append(Goal(head.value, j, goal.allowed))
         elif not harmless and not goals:
@@ -383,12 +386,12 @@ class Solver:
     def _exclude(self, head: Head, goal: Goal, key: str | None, j: int, bad: list[int]) -> Goal | None:
         """A goal that makes the pairs ``(j, bad)`` impossible, or else their value allowed; ``None`` if none does."""
         if head.value != key:
-            possible = goal.allowed.intersection(self.state.values(head.value, j))
-            rest = frozenset(self.state.values(key, j)).difference(bad) if key else frozenset()
+            possible = meet(goal.allowed, self.state.values(head.value, j))
+            rest = rest_of(self.state.values(key, j), bad) if key else frozenset()
             if possible and (not rest or self.estimate(head.value) <= self.estimate(key or "token")):
                 return Goal(head.value, j, goal.allowed)
         elif key is None or (j == goal.i and key == self.state.instance.query(head)):
             return None
         else:
-            rest = frozenset(self.state.values(key, j)).difference(bad)
+            rest = rest_of(self.state.values(key, j), bad)
         return Goal(key, j, rest) if rest and key else None

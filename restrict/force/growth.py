@@ -9,7 +9,7 @@ Invariant: every box returned has been checked on all its points.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -37,6 +37,8 @@ TABLE, BOXES = 4096, 60_000
 """All boxes are looked at where a product has at most this many points and boxes."""
 PROBES = 3
 """Points of a large box that are tried first."""
+TABULATED = 2**20
+"""Goals on domains of up to this size are kept as tables of their values."""
 LEFT_OUT = -1
 """The side of an argument that is left out."""
 
@@ -45,13 +47,13 @@ LEFT_OUT = -1
 class Growth:
     """Good boxes of one map goal, for each choice of the roots in turn.
 
-    ``full`` are the arguments' values; ``loose`` the arguments that may be left out.
+    ``inside`` tests values of the map; ``loose`` are the arguments that may be left out, and ``full`` their values.
     """
 
     state: ForcingState
     variable: Map
     i: int
-    inside: NDArray[np.bool_]
+    inside: Callable[[I64], NDArray[np.bool_]]
     full: tuple[I64, ...]
     loose: tuple[int, ...]
     rng: np.random.Generator
@@ -66,16 +68,16 @@ class Growth:
         rng: np.random.Generator,
     ) -> Growth:
         """The growth for the goal that V of ``variable`` at ``i`` lies within ``allowed``."""
-        inside = np.zeros(state.instance.domains[variable.name], dtype=bool)
-        inside[list(allowed)] = True
-        full = tuple(np.asarray(state.values(a, i), dtype=np.int64) for a in variable.args)
-        loose = tuple(t for t, a in enumerate(variable.args) if a not in roots and 1 < len(full[t]) <= LINE)
+        inside = _membership(allowed, state.instance.domains[variable.name])
+        sets = [state.values(a, i) for a in variable.args]
+        loose = tuple(t for t, a in enumerate(variable.args) if a not in roots and 1 < len(sets[t]) <= LINE)
+        full = tuple(np.array(s if t in loose else (), dtype=np.int64) for t, s in enumerate(sets))
         return Growth(state, variable, i, inside, full, loose, rng)
 
     def good(self, points: I64) -> NDArray[np.bool_]:
         """Whether the map is within the goal at points of shape (m, arguments)."""
         self.state.work += 40 + len(points) // 16
-        return self.inside[self.state.instance.map_points(self.variable, self.i, points)]
+        return self.inside(self.state.instance.map_points(self.variable, self.i, points))
 
     # ---- small products: all boxes
 
@@ -170,6 +172,16 @@ class Growth:
         grid[:, list(out)] = np.tile(points, (len(boxes), 1))
         fine: NDArray[np.bool_] = np.all(self.good(grid).reshape(len(boxes), -1), axis=1)
         return fine
+
+
+def _membership(allowed: frozenset[int], domain: int) -> Callable[[I64], NDArray[np.bool_]]:
+    """The test for values within a goal: by a table, for a large domain by search."""
+    values = np.array(sorted(allowed), dtype=np.int64)
+    if domain > TABULATED:
+        return lambda found: np.isin(found, values)
+    table = np.zeros(domain, dtype=bool)
+    table[values] = True
+    return lambda found: table[found]
 
 
 def cheapest_combinations(axes: Axes, most: int) -> tuple[I64, F64]:

@@ -8,7 +8,7 @@ on is simply left out of a certificate's cone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import prod
 
 import numpy as np
@@ -18,6 +18,48 @@ from restrict.model.program import Instance, Map
 
 MAX_IMAGE = 2**16
 """An image is computed where there are at most this many combinations of argument values."""
+
+SPELT = 2**12
+"""The values of a whole domain of up to this size are listed one by one."""
+MOST_REST = 2**20
+"""A goal that excludes some values of a node lists the others: up to so many."""
+
+
+def whole(domain: int) -> Sequence[int]:
+    """All values of a domain. A large one is a range: it may have 10^12 values, which no memory holds."""
+    return tuple(range(domain)) if domain <= SPELT else range(domain)
+
+
+def covers(allowed: frozenset[int], values: Collection[int]) -> bool:
+    """Whether all values are allowed; mostly the sizes of the two sets decide.
+
+    Args:
+        allowed: values 0..domain - 1.
+        values: distinct values 0..domain - 1.
+
+    Returns:
+        Whether ``allowed`` includes all of ``values``.
+    """
+    return len(values) <= len(allowed) and allowed.issuperset(values)
+
+
+def meet(allowed: frozenset[int], values: Collection[int]) -> frozenset[int]:
+    """The allowed values among some. A range is asked, never gone through."""
+    if isinstance(values, range):
+        return frozenset(v for v in allowed if v in values)
+    return allowed.intersection(values)
+
+
+def apart(allowed: frozenset[int], values: Collection[int]) -> bool:
+    """Whether none of the values is allowed; a range is asked, never gone through."""
+    if isinstance(values, range):
+        return not any(v in values for v in allowed)
+    return allowed.isdisjoint(values)
+
+
+def rest_of(values: Collection[int], bad: Collection[int]) -> frozenset[int]:
+    """The values that are not bad; none where there are too many to be listed, so that nothing is asked of them."""
+    return frozenset(values).difference(bad) if len(values) <= MOST_REST else frozenset()
 
 
 def combinations(sets: Sequence[Sequence[int]]) -> int:
@@ -31,10 +73,10 @@ def is_wide(instance: Instance) -> bool:
     return any(prod(instance.domains[a] for a in v.args) > MAX_IMAGE for v in maps)
 
 
-def image(instance: Instance, variable: Map, i: int, sets: Sequence[Sequence[int]]) -> tuple[int, ...]:
+def image(instance: Instance, variable: Map, i: int, sets: Sequence[Sequence[int]]) -> Sequence[int]:
     """The values of a map on a box, sorted; the whole domain where the box has more than ``MAX_IMAGE`` points."""
     if combinations(sets) > MAX_IMAGE:
-        return tuple(range(instance.domains[variable.name]))
+        return whole(instance.domains[variable.name])
     return tuple(np.unique(instance.map_values(variable, i, sets)).tolist())
 
 

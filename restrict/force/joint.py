@@ -17,7 +17,7 @@ import numpy as np
 from restrict.cover.greedy import greedy
 from restrict.cover.local import local
 from restrict.cover.problem import CoverProblem
-from restrict.force.boxes import covers
+from restrict.force.image import covers
 
 if TYPE_CHECKING:
     from restrict.force.goal import Goal, Solver
@@ -42,7 +42,7 @@ def recurring(solver: Solver, goals: Sequence[Goal]) -> bool:
     state = solver.state
     if len(goals) < LEAST or any(state.depth[g.name] > 1 for g in goals):
         return False
-    still = (g for g in goals if not g.allowed.issuperset(state.values(g.name, g.i)))
+    still = (g for g in goals if not covers(g.allowed, state.values(g.name, g.i)))
     return sum(1 for _ in still) >= LEAST
 
 
@@ -102,7 +102,10 @@ def _told_apart(
 def _learn(solver: Solver, steps: Steps) -> None:
     """Learn again what was learnt on a way: it also holds when more tokens are fixed."""
     for key, values in steps:
-        if not isinstance(key, int) and set(values) < set(solver.state.values(*key)):  # type: ignore[misc]
+        if isinstance(key, int):
+            continue
+        before = solver.state.values(*key)  # type: ignore[misc]
+        if len(values) < len(before) and set(values).issubset(before if isinstance(before, range) else set(before)):
             solver.state.learn(key, values)  # type: ignore[arg-type]
 
 

@@ -14,6 +14,9 @@ from restrict.force.minimise import needed_cone
 from restrict.force.on_demand import OnDemandState
 from restrict.model.program import Instance
 
+NODE, SLOWER = 100, 12
+"""What a run costs besides its nodes, in nodes; and how many times as long a node takes in Python."""
+
 
 class Looking:
     """V of the output at one position, run by run; rows are ordered once for all of them.
@@ -21,6 +24,8 @@ class Looking:
     Args:
         instance: the model at its length.
         position: that of the output, 0..n - 1.
+
+    ``spent`` is the effort of all runs so far, in nodes examined on kernels (some millions a second).
     """
 
     def __init__(self, instance: Instance, position: int) -> None:
@@ -29,6 +34,7 @@ class Looking:
         self.compiled = CompiledRun(instance, position, self.shared) if supported(instance) else None
         self.state = self.shared
         self.node = (instance.model.output.variable, position)
+        self.spent = 0
 
     def values(self, fixed: Mapping[int, int]) -> tuple[int, ...]:
         """V of the output.
@@ -41,11 +47,15 @@ class Looking:
         """
         if self.compiled is not None:
             try:
-                return self.compiled.look(fixed)
+                found = self.compiled.look(fixed)
+                self.spent += NODE + self.examined
+                return found
             except TooMuch:
                 self.compiled = None
         self.state = self.shared.under(fixed)
-        return tuple(self.state.values(*self.node))
+        found = tuple(self.state.values(*self.node))
+        self.spent += SLOWER * self.examined
+        return found
 
     def labels(self, fixed: Mapping[int, int]) -> set[str]:
         """The labels that are possible (an upper bound on the set).
@@ -70,6 +80,7 @@ class Looking:
         if self.compiled is not None:
             try:
                 (value,) = self.compiled.look_at(word)
+                self.spent += NODE + self.examined
                 return self.instance.label(value)
             except TooMuch:
                 self.compiled = None
@@ -77,6 +88,7 @@ class Looking:
         self.state.rows_of(self.shared)
         self.state.tokens = {i: (a,) for i, a in enumerate(word.tolist())}
         (value,) = self.state.values(*self.node)
+        self.spent += SLOWER * self.examined
         return self.instance.label(value)
 
     def tokens_read(self) -> set[int]:

@@ -8,14 +8,14 @@ head again costs a short walk, not a row scan.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
 
 from restrict.abstract.rows import CONSTANT, Row, Values
 from restrict.arrays import I64
-from restrict.force.image import MAX_IMAGE, combinations
+from restrict.force.image import MAX_IMAGE, combinations, whole
 from restrict.model.program import Head, Instance, Map, Variable, mentions
 
 Node = tuple[str, int]
@@ -150,7 +150,7 @@ class ForcingState:
         self.alphabet = range(len(instance.model.alphabet))
         self.pinned = {i: (v,) for i, v in {**instance.pinned, **(base or {})}.items()}
         self.tokens: dict[int, tuple[int, ...]] = dict(self.pinned)
-        self.facts: dict[Node, tuple[int, ...]] = {}
+        self.facts: dict[Node, Sequence[int]] = {}
         self.reads: dict[Node, set[Node]] = {}
         self.trail: list[tuple[object, object]] = []
         self.scores, self.row_charge, self.wide = 0, 0, False
@@ -189,7 +189,7 @@ class ForcingState:
         self.trail.append((i, None))
         self.tokens[i] = (symbol,)
 
-    def learn(self, node: Node, values: tuple[int, ...]) -> None:
+    def learn(self, node: Node, values: Sequence[int]) -> None:
         """Record V of an examined node."""
         self.trail.append((node, self.facts.get(node)))
         self.facts[node] = values
@@ -205,11 +205,11 @@ class ForcingState:
             else:
                 self.facts[key] = old  # type: ignore[index, assignment]
 
-    def since(self, mark: int) -> list[tuple[object, tuple[int, ...]]]:
+    def since(self, mark: int) -> list[tuple[object, Sequence[int]]]:
         """What has been fixed and learnt since ``mark``, to be replayed after an undo."""
         return [(key, self.tokens[key] if isinstance(key, int) else self.facts[key]) for key, _ in self.trail[mark:]]  # type: ignore[index]
 
-    def replay(self, steps: list[tuple[object, tuple[int, ...]]]) -> None:
+    def replay(self, steps: list[tuple[object, Sequence[int]]]) -> None:
         """Do again what :meth:`since` recorded."""
         for key, values in steps:
             if isinstance(key, int):
@@ -219,7 +219,7 @@ class ForcingState:
 
     # ------------------------------------------------------------ examining
 
-    def examine(self, variable: Variable, i: int) -> tuple[int, ...]:
+    def examine(self, variable: Variable, i: int) -> Sequence[int]:
         """V of a node from the present facts; the nodes that mattered are noted in ``reads``."""
         node = (variable.name, i)
         self.work += 10
@@ -229,12 +229,12 @@ class ForcingState:
             self.learn(node, found)
         return found
 
-    def _map(self, variable: Map, i: int) -> tuple[int, ...]:
+    def _map(self, variable: Map, i: int) -> Sequence[int]:
         self.work += 10
         self.reads[variable.name, i].update((a, i) for a in variable.args)
         sets = [self.values(a, i) for a in variable.args]
         if combinations(sets) > MAX_IMAGE:
-            return tuple(range(self.instance.domains[variable.name]))
+            return whole(self.instance.domains[variable.name])
         return tuple(np.unique(self.block(variable, i, sets)).tolist())
 
     def block(self, variable: Map, i: int, sets: Sequence[Sequence[int]]) -> I64:
@@ -244,7 +244,7 @@ class ForcingState:
             return self.instance.map_values(variable, i, sets)
         return self.instance.map_table(variable, i)[np.ix_(*sets)]
 
-    def _head(self, head: Head, i: int) -> tuple[int, ...]:
+    def _head(self, head: Head, i: int) -> Sequence[int]:
         node = (head.name, i)
         first, stop = self.instance.visible(head, i)
         if first >= stop:
@@ -254,10 +254,13 @@ class ForcingState:
             self.reads[node].add((query, i))
         everything = self.instance.domains[head.value]
         if query and self._too_many_rows(head, i, stop - first, query):
-            return tuple(range(everything))
+            return whole(everything)
         found: set[int] = set()
         for u in self.values(query, i) if query else (0,):
-            found |= self.row_values(head, i, u, everything, self.reads[node])
+            row = self.row_values(head, i, u, everything, self.reads[node])
+            if len(row) == everything:
+                return whole(everything)
+            found.update(row)
             if len(found) == everything:
                 break
         return tuple(sorted(found))
@@ -272,16 +275,18 @@ class ForcingState:
         """Whether to abstain on a head: its query leaves too many rows open, or several rows that cost too much."""
         key, queries = self.instance.key(head), len(self.values(query, i))
         domain = self.instance.domains[key] if key else 1
+        if queries > MAX_IMAGE:
+            return True
         return domain > MANY_VALUES and (queries > MANY_VALUES or (queries > 1 and positions * domain >= COSTLY))
 
-    def row_values(self, head: Head, i: int, u: int, enough: int, reads: set[Node]) -> set[int]:
+    def row_values(self, head: Head, i: int, u: int, enough: int, reads: set[Node]) -> Collection[int]:
         """R(u) of docs/trusted-base.md; stops when ``enough`` values have been found."""
         key, everything = self.instance.key(head), self.instance.domains[head.value]
         found: set[int] = set()
         domain = self.instance.domains[key] if key else 1
         for steps, (j, w) in enumerate(self.walk(head, i, u, reads)):
             if domain > MANY_VALUES and steps == LONGEST_WALK:
-                return set(range(everything))
+                return whole(everything)
             if head.value == key:
                 if steps == LONG_WALK and self.indexable:
                     return self.key_values(head, i, u, reads)
@@ -290,7 +295,10 @@ class ForcingState:
                 found.add(u)
             else:
                 reads.add((head.value, j))
-                found.update(self.values(head.value, j))
+                values = self.values(head.value, j)
+                if len(values) >= enough:
+                    return values
+                found.update(values)
             if len(found) >= enough:
                 break
         return found
@@ -300,7 +308,7 @@ class ForcingState:
         """Whether so little is known that looking it up in an index is cheaper than a long walk."""
         return len(self.tokens) + len(self.facts) <= FEW_FACTS
 
-    def key_values(self, head: Head, i: int, u: int, reads: set[Node] | None = None) -> set[int]:
+    def key_values(self, head: Head, i: int, u: int, reads: set[Node] | None = None) -> Collection[int]:
         """The key values of the candidates of a row: R(u) where key and value are one variable.
 
         Only positions whose key values are restricted are looked at one by one. Of the others, only the first to be
@@ -334,9 +342,9 @@ class ForcingState:
             if floor < len(index.j) or rows.complete or len(found) == domain:
                 return found
             if domain > MANY_VALUES and len(index.j) >= LONGEST_WALK:
-                return set(range(domain))
+                return whole(domain)
             if len(index.j) >= MOST_LISTED and (rows.row.stop - rows.row.first) * domain > LONG_LIST:
-                return set(range(domain))
+                return whole(domain)
             self.extend(rows)
 
     def _key_values_above(

@@ -19,10 +19,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NoReturn
 
-from restrict.errors import ModelError, UsageError, quote
+from restrict.errors import ModelError, quote
 from restrict.importers.common import OUTSIDE, source_text
 from restrict.model.validate import check_symbol
-from restrict.scanner import Cursor, Token, scan
+from restrict.scanner import Operators, Token, scan
 
 Index = Literal["i", "j"]
 
@@ -167,6 +167,7 @@ WORDS = {
     "◀": "leftmost", "leftmost_j": "leftmost", "◀_j": "leftmost", "▶": "rightmost", "rightmost_j": "rightmost",
     "▶_j": "rightmost", ":=": "=", "≤": "<=", "≥": ">=",
 }  # fmt: skip
+OPERATIONS = {"<->": "iff", "->": "implies", "|": "or", "^": "xor", "&": "and"}
 TOKEN = re.compile(
     r"""(?P<quoted>Q_"[^"\s]+")|(?P<name>[◀▶]_j|[A-Za-z_][A-Za-z0-9_]*)"""
     r"""|(?P<sign><->|->|:=|<=|>=|&&|\|\||[][()!~¬&∧|∨^→↔⊤⊥◀▶=:,<>≤≥01])"""
@@ -185,12 +186,14 @@ MAX_DEPTH, MAX_CHAIN = 30, 100
 """The most nested parentheses, and operators ``^``, ``->``, ``<->`` in one line, so that no formula is too deep."""
 
 
-class _Line(Cursor):
+class _Line(Operators[Formula]):
     """The tokens of one definition, read from the left."""
+
+    levels = (("left", ("<->",)), ("right", ("->",)), ("flat", ("|",)), ("left", ("^",)), ("flat", ("&",)))
 
     def __init__(self, text: str, place: str, known: set[str], alphabet: tuple[str, ...], name: str) -> None:
         self.text, self.place, self.known, self.alphabet, self.name = text, place, known, alphabet, name
-        self.links = 0
+        self.links, self.indices = 0, "i"
         found = scan(text, TOKEN, self.bad_character)
         tokens = [replace(t, text=WORDS.get(t.text, t.text)) for t in found]
         super().__init__(
@@ -224,52 +227,17 @@ class _Line(Cursor):
 
     def formula(self, indices: str) -> Formula:
         """A formula over atoms at ``indices``: ``i``, or both."""
-        return self.nested(lambda: self._equivalence(indices))
+        self.indices = indices
+        return self.nested(self.operators)
 
-    def _equivalence(self, indices: str) -> Formula:
-        """A chain of ``<->``, the loosest operator."""
-        left = self._implication(indices)
-        while self.take("<->"):
-            left = Operation("iff", (left, self._implication(indices)))
-            self._link()
-        return left
-
-    def _link(self) -> None:
-        """One more operator that nests."""
-        self.links += 1
+    def join(self, signs: Sequence[Token], parts: list[Formula]) -> Formula:
+        op = OPERATIONS[signs[0].text]
+        self.links += op not in ("and", "or")
         if self.links > MAX_CHAIN:
             self.deny(f"more than {MAX_CHAIN} operators ^, -> and <->; define a part of it as a vector of its own")
+        return Operation(op, tuple(parts))
 
-    def _implication(self, indices: str) -> Formula:
-        parts = [self._many(indices, "|", "or")]
-        while self.take("->"):
-            parts.append(self._many(indices, "|", "or"))
-            self._link()
-        right = parts.pop()
-        for left in reversed(parts):
-            right = Operation("implies", (left, right))
-        return right
-
-    def _many(self, indices: str, sign: str, op: str) -> Formula:
-        """A chain of one operator: ``or`` over ``xor`` over ``and`` over units."""
-        below = {"|": ("^", "xor"), "^": ("&", "and")}.get(sign)
-
-        def part() -> Formula:
-            return self._many(indices, *below) if below else self._unit(indices)
-
-        parts = [part()]
-        while self.take(sign):
-            parts.append(part())
-            if op == "xor":
-                self._link()
-        if op != "xor":
-            return parts[0] if len(parts) == 1 else Operation(op, tuple(parts))
-        left = parts[0]
-        for right in parts[1:]:
-            left = Operation("xor", (left, right))
-        return left
-
-    def _unit(self, indices: str) -> Formula:
+    def atom(self) -> Formula:
         negations = 0
         while self.take("!"):
             negations += 1
@@ -278,13 +246,13 @@ class _Line(Cursor):
         if token in ("0", "1"):
             unit = Constant(token == "1")
         elif token == "(":
-            unit = self.formula(indices)
+            unit = self.formula(self.indices)
             self.expect(")")
         else:
-            unit = self._atom(token, indices)
+            unit = self._vector(token, self.indices)
         return Operation("not", (unit,)) if negations % 2 else unit
 
-    def _atom(self, token: str, indices: str) -> Atom:
+    def _vector(self, token: str, indices: str) -> Atom:
         counting = COUNTING.fullmatch(token)
         if counting and token not in self.known and token not in KEYWORDS:
             self.counts(token)
@@ -415,23 +383,3 @@ def _definition(text: str, place: str, number: int, known: set[str], alphabet: t
     if line.token.kind != "end":
         line.deny(f"unexpected {quote(line.token.text)} after the definition of {name}")
     return Definition(name, number, rule)
-
-
-def word_of(program: Program, text: str | Sequence[str]) -> list[str]:
-    """A word as symbols of the alphabet.
-
-    Args:
-        program: the program.
-        text: a string, one character per symbol, or a sequence of symbols.
-
-    Returns:
-        The symbols, in order.
-
-    Raises:
-        UsageError: a symbol outside the alphabet.
-    """
-    word = list(text)
-    for symbol in word:
-        if symbol not in program.alphabet:
-            raise UsageError(f"{quote(symbol)} is not in the alphabet: {' '.join(program.alphabet)[:80]}")
-    return word

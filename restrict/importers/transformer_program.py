@@ -29,7 +29,7 @@ from restrict.importers.tp_reference import predict
 from restrict.importers.tp_tree import Attention, Mlp, Program, Value
 from restrict.importers.tp_weights import OutputWeights, read_embeddings, read_weights
 from restrict.model.program import Model
-from restrict.model.validate import NAME
+from restrict.model.validate import NAME, STAR, escaped
 from restrict.wording import counted
 
 RULES = ("trained", "printed")
@@ -100,11 +100,13 @@ def import_transformer_program(
     final = _final(setting, best, len(setting.weights.classes))
     model = finish(
         path, path.stem, f"Imported from {path.name} (Transformer Program, {self_rule} rule for a matching self).",
-        setting.alphabet, [*variables, *readout, final],
+        [escaped(a) for a in setting.alphabet], [*variables, *readout, final],
         {"variable": final["name"], "position": output, "labels": labels},
         start_marker=setting.start, end_marker=setting.end, when=f"n <= {setting.longest}",
     )  # fmt: skip
+    star = (f"the word * of the program is written {STAR}, since * means a free position",)
     notes = (*_rule_notes(self_rule, program, open_heads), *_example_notes(setting, model, self_rule, output))
+    notes += star if STAR in model.alphabet else ()
     return Imported(model, notes)
 
 
@@ -320,7 +322,7 @@ def _example_notes(setting: _Setting, model: Model, rule: str, output: str) -> t
     same = dict.fromkeys(("itself", "printed", "expected"), 0)
     total = listed = 0
     for x, y, word in usable:
-        found = model.run(word).output
+        found = model.run([escaped(a) for a in word]).output
         answers = {
             "itself": predict(setting.program, setting.weights, x, rule),
             "printed": predict(setting.program, setting.weights, x, "printed"),

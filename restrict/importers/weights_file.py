@@ -20,6 +20,7 @@ import numpy.typing as npt
 from restrict.errors import ModelError, quote
 from restrict.files import naming, read_bytes
 from restrict.importers.common import OUTSIDE
+from restrict.model.foreign import softmax_hint
 from restrict.model.program import MASKS, Mask
 from restrict.strictjson import Node, parse
 
@@ -124,6 +125,9 @@ def read_transformer(path: Path) -> Transformer:
     """
     content = read_bytes(path)
     with naming(path):
+        hint = softmax_hint(content)
+        if hint:
+            raise ModelError(f"not hard-attention weights but {hint}")
         return _transformer(path, content)
 
 

@@ -1,4 +1,4 @@
-"""Kernels of the exchange search on sums of list lengths (:mod:`restrict.depth_reduction.exchange`).
+"""Kernels of the exchange search on sums of list lengths (:mod:`restrict.depth_reduction.ours.exchange`).
 
 Rows are lists of literals ``l = input * symbols + symbol``, best first, with at most one literal on which a row depends
 (its *guard*: the row counts while the guard's input is free or fixed to it). Under an assignment a literal is OPEN (its

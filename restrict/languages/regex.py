@@ -11,12 +11,14 @@ One character is one symbol. The size of the automaton is bounded before it is b
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from math import prod
 from typing import Any, NoReturn
 
 from restrict.errors import ResourceLimit, UsageError, quote
 from restrict.languages.dfa import Dfa, minimal
 from restrict.languages.regular import Regular
-from restrict.scanner import Cursor, Token, scan
+from restrict.scanner import Operators, Token, scan
 
 MAX_DEPTH = 50
 MAX_SIZE = 2_000
@@ -26,8 +28,10 @@ _TOKEN = re.compile(r"(?P<sign>[|*+?().&^])|(?P<repeat>\{[^{}]*\})|(?P<symbol>[^
 _REPEAT = re.compile(r"\{([0-9]{0,6}),([0-9]{0,6})\}|\{([0-9]{1,6})\}")
 
 
-class _Syntax(Cursor):
+class _Syntax(Operators[int]):
     """Checks the syntax; every rule returns the size of what it read, with repetitions written out."""
+
+    levels = (("left", ("|", "&", "^")),)
 
     def __init__(self, pattern: str, symbols: frozenset[str]) -> None:
         self.pattern, self.symbols = pattern, symbols
@@ -45,7 +49,7 @@ class _Syntax(Cursor):
 
     def check(self) -> None:
         """The whole expression."""
-        size = self.union()
+        size = self.operators()
         if self.token.kind != "end":
             self.refuse(self.token, "this ')' closes nothing")
         if size > MAX_SIZE:
@@ -54,15 +58,11 @@ class _Syntax(Cursor):
                 f"more than {MAX_SIZE}"
             )
 
-    def union(self) -> int:
+    def join(self, signs: Sequence[Token], parts: list[int]) -> int:
         """Alternatives; ``&`` and ``^`` may multiply the automata, so the sizes are multiplied there."""
-        size = self.joined()
-        while sign := self.take("|", "&", "^"):
-            other = self.joined()
-            size = size + other if sign == "|" else size * other
-        return size
+        return sum(parts) if signs[0].text == "|" else prod(parts)
 
-    def joined(self) -> int:
+    def atom(self) -> int:
         """Factors one after another, at least one."""
         size, first = 0, self.token
         while self.token.kind != "end" and self.token.text not in "|&^)":
@@ -96,7 +96,7 @@ class _Syntax(Cursor):
         if token.text == "(":
             if self.take(")"):
                 return 1
-            size = self.nested(self.union)
+            size = self.nested(self.operators)
             if not self.take(")"):
                 self.refuse(token, "this '(' is never closed")
             return size

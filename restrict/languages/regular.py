@@ -19,7 +19,7 @@ from restrict.errors import UsageError, quote
 from restrict.languages.dfa import Dfa, minimal
 from restrict.languages.protocol import ByPattern, Forcing, Pattern, Word, check_word, forcing, pattern_of, start_of
 from restrict.languages.subset import cheapest
-from restrict.model.validate import check_symbol
+from restrict.model.validate import STAR, check_symbol
 from restrict.restriction import Restriction
 from restrict.strictjson import Node
 from restrict.wording import counted
@@ -232,10 +232,16 @@ def from_dfa(dfa: Dfa, name: str = "DFA", spec: str = "python:dfa") -> Regular:
     return Regular(name, spec, dfa)
 
 
+def _symbol(text: str) -> str:
+    """A symbol of a file: ``*`` and its escaped form, which is what is written, are the same one."""
+    return STAR if text == "*" else text
+
+
 def read_dfa(node: Node, spec: str) -> Regular:
     """A language from the JSON form ``restrict-dfa/1`` (docs/languages.md).
 
-    States are ``0 .. S-1``; ``transitions[q][a]`` is the successor of state ``q`` under ``alphabet[a]``.
+    States are ``0 .. S-1``; ``transitions[q][a]`` is the successor of state ``q`` under ``alphabet[a]``. The symbol
+    ``*`` becomes ``\\*``, since ``*`` means a free position.
 
     Args:
         node: the JSON value, which knows its place for messages.
@@ -251,15 +257,15 @@ def read_dfa(node: Node, spec: str) -> Regular:
     members = node.fields(("format", "alphabet", "start", "accept", "transitions"), ("name",))
     if members["format"].text() != DFA_FORMAT:
         members["format"].fail(f"expected {DFA_FORMAT!r}")
-    alphabet = [item.text() for item in members["alphabet"].items()]
+    alphabet = [_symbol(item.text()) for item in members["alphabet"].items()]
     if not alphabet:
         members["alphabet"].fail("expected at least one symbol")
     met: set[str] = set()
-    for item in members["alphabet"].items():
-        check_symbol(item.text(), item.place)
-        if item.text() in met:
-            item.fail(f"the symbol {quote(item.text())} occurs twice")
-        met.add(item.text())
+    for symbol, item in zip(alphabet, members["alphabet"].items(), strict=True):
+        check_symbol(symbol, item.place)
+        if symbol in met:
+            item.fail(f"the symbol {quote(symbol)} occurs twice")
+        met.add(symbol)
     rows = members["transitions"].items()
     if not rows:
         members["transitions"].fail("expected at least one state")

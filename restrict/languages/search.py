@@ -19,6 +19,7 @@ import numpy as np
 
 from restrict.errors import ResourceLimit
 from restrict.languages.protocol import Pattern, Word
+from restrict.sat.hitting_sets import Cheapest, unmissed
 
 MAX_ROUNDS = 300
 MAX_TESTS = 1 << 16
@@ -108,32 +109,25 @@ def hitting_sets(
     Raises:
         ResourceLimit: not found after ``limit`` rounds.
     """
-    from pysat.examples.rc2 import RC2
-    from pysat.formula import WCNF
-
     if complete(start, member) is None:
         return None
     free = [t for t, s in enumerate(start) if s is None]
-    name = {(t, s): 1 + at * len(alphabet) + a for at, t in enumerate(free) for a, s in enumerate(alphabet)}
-    formula = WCNF()
-    for t in free:
-        row = [name[t, s] for s in alphabet]
-        for a, x in enumerate(row):
-            formula.append([-x], weight=1)
-            for y in row[:a]:
-                formula.append([-x, -y])
-    with RC2(formula) as solver:
-        cost = 0
-        for _ in range(limit):
-            true = {x for x in solver.compute() or [] if x > 0}
-            cost = solver.cost
-            cells = tuple(
-                next((a for a in alphabet if name[t, a] in true), None) if s is None else s for t, s in enumerate(start)
-            )
-            against = complete(cells, not member)
-            if against is None:
-                return cells
-            solver.add_clause([name[t, s] for t in free for s in alphabet if s != against[t]])
+    hitter, cost = Cheapest(free, alphabet), 0
+
+    def propose() -> Pattern:
+        nonlocal cost
+        chosen = hitter.get() or {}
+        cost = len(chosen)
+        return tuple(chosen.get(t, s) for t, s in enumerate(start))
+
+    def learn(cells: Pattern) -> bool:
+        against = complete(cells, not member)
+        if against is not None:
+            hitter.add({t: against[t] for t in free})
+        return against is not None
+
+    for found in unmissed(propose, learn, limit):
+        return found
     raise ResourceLimit(
         f"the forcing cost was not found within {limit} rounds; it is at least {cost} (certified bound)"
     )

@@ -6,13 +6,14 @@ Python never sees the text. Length and height are bounded, so that no file can e
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import NoReturn
 
 from restrict.arrays import MAX64
 from restrict.errors import ModelError, ResourceLimit, quote
 from restrict.model.expr import HASH_SEED, Expr, balanced, const, name
-from restrict.scanner import Cursor, Token, scan
+from restrict.scanner import Operators, Token, scan
 
 MAX_LENGTH, MAX_HEIGHT = 10_000, 50
 MAX_HASHED = 200
@@ -20,7 +21,11 @@ MAX_HASHED = 200
 RESERVED = frozenset(["n", "i", "j", "q", "k", "and", "or", "not", "if", "else", "min", "max", "abs", "hash", "isqrt"])
 _TOKEN = re.compile(r"(?P<number>[0-9]+)|(?P<word>[A-Za-z_][A-Za-z0-9_]*)|(?P<sign>==|!=|<=|>=|//|[-+*%<>(),])")
 _COMPARE = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
-_LEVELS = ({"or": "or"}, {"and": "and"}, {"+": "add", "-": "sub"}, {"*": "mul", "//": "div", "%": "mod"})
+_NODES = {"+": "add", "-": "sub", "*": "mul", "//": "div", "%": "mod"}
+COMPARED = {op: sign for sign, op in _COMPARE.items()}
+"""The sign of each comparison."""
+SIGNS = {op: sign for sign, op in _NODES.items()} | COMPARED
+"""The sign of each operator between two operands that is written with one."""
 _WORDS = frozenset(("and", "or", "not", "if", "else"))
 _ARITY = {"min": (2, None), "max": (2, None), "abs": (1, 1), "isqrt": (1, 1), "hash": (1, None)}
 Tall = tuple[Expr, int]
@@ -46,8 +51,13 @@ def parse(text: str, allowed: frozenset[str]) -> Expr:
     return _Parser(text, allowed).parse()
 
 
-class _Parser(Cursor):
+class _Parser(Operators[Tall]):
     """Recursive descent over the grammar of docs/format.md, the same as the checker's."""
+
+    levels = (
+        ("left", ("or",)), ("left", ("and",)), ("prefix", ("not",)), ("flat", tuple(_COMPARE)),
+        ("left", ("+", "-")), ("left", ("*", "//", "%")), ("prefix", ("-",)),
+    )  # fmt: skip
 
     def __init__(self, text: str, allowed: frozenset[str]) -> None:
         self.text, self.allowed, self.hashed = text, allowed, 0
@@ -75,9 +85,6 @@ class _Parser(Cursor):
             found = quote(token.text) if token.text else "the end"
             self.refuse(token, f"does not parse: expected {quote(text) if text else 'the end'}, found {found}")
 
-    def node(self, op: str, args: list[Tall]) -> Tall:
-        return Expr(op, tuple(a for a, _ in args)), self.height(args)
-
     def height(self, args: list[Tall]) -> int:
         tall = 1 + max(h for _, h in args)
         if tall > MAX_HEIGHT:
@@ -85,42 +92,22 @@ class _Parser(Cursor):
         return tall
 
     def expr(self) -> Tall:
-        value = self.left(0)
+        value = self.operators()
         if not self.take("if"):
             return value
-        condition = self.left(0)
+        condition = self.operators()
         self.expect("else")
-        return self.node("select", [condition, value, self.nested(self.expr)])
+        parts = [condition, value, self.nested(self.expr)]
+        return Expr("select", tuple(a for a, _ in parts)), self.height(parts)
 
-    def left(self, level: int) -> Tall:
-        """The left-associative operators, loosest first; ``not`` and comparisons bind between ``and`` and ``+``."""
-        operands: tuple[Callable[[], Tall], ...] = (self.conjunction, self.negation, self.term, self.unary)
-        operand = operands[level]
-        tree = operand()
-        while op := self.take(*_LEVELS[level]):
-            tree = self.node(_LEVELS[level][op], [tree, operand()])
-        return tree
-
-    def conjunction(self) -> Tall:
-        return self.left(1)
-
-    def term(self) -> Tall:
-        return self.left(3)
-
-    def negation(self) -> Tall:
-        if self.take("not"):
-            return self.node("not", [self.nested(self.negation)])
-        terms, links = [self.left(2)], []
-        while sign := self.take(*_COMPARE):
-            terms.append(self.left(2))
-            links.append(Expr(_COMPARE[sign], (terms[-2][0], terms[-1][0])))
-        return (balanced("and", links), self.height(terms)) if links else terms[0]
-
-    def unary(self) -> Tall:
-        if self.take("-"):
-            operand = self.nested(self.unary)
-            return Expr("sub", (const(0), operand[0])), self.height([operand])
-        return self.atom()
+    def join(self, signs: Sequence[Token], parts: list[Tall]) -> Tall:
+        sign, args = signs[0].text, tuple(a for a, _ in parts)
+        if sign in _COMPARE:
+            links = [Expr(_COMPARE[s.text], pair) for s, pair in zip(signs, pairwise(args), strict=True)]
+            return balanced("and", links), self.height(parts)
+        if sign == "-" and len(args) == 1:
+            args = (const(0), *args)
+        return Expr(_NODES.get(sign, sign), args), self.height(parts)
 
     def atom(self) -> Tall:
         piece = self.step()

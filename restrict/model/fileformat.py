@@ -12,6 +12,7 @@ import numpy as np
 from restrict.arrays import I64
 from restrict.errors import ModelError, UsageError, quote
 from restrict.files import STANDARD_INPUT, is_regular, read_bytes, write_bytes
+from restrict.model.foreign import softmax_hint
 from restrict.model.program import Head, Map, Model, Output, Size, Variable
 from restrict.model.rules import Dot, Formula, Rule, Table
 from restrict.model.validate import has_control
@@ -70,11 +71,9 @@ def loads(content: bytes, source: str = "model", folder: Path | None = None, pat
 
 def _weights_message(content: bytes) -> str:
     """What to do with a safetensors file, which is never a hard-attention program."""
-    if b"restrict-soft/" in content[: 2**16]:
-        return (
-            "a softmax model (restrict-soft/1); Theorem 1 and Corollary 2 hold for attention to one position only; "
-            "use the soft commands (restrict soft ...)"
-        )
+    known = softmax_hint(content)
+    if known:
+        return known
     return f"a safetensors file, not {FORMAT!r}; `restrict import weights` reads hard-attention weights"
 
 
@@ -205,7 +204,7 @@ class _Tensors:
             node.fail(
                 f"tensor {quote(tensor)} has type {array.dtype.name}; integers are needed (I64 I32 I16 I8 U32 U16 U8)"
             )
-        return np.ascontiguousarray(array, dtype=np.int64)
+        return np.asarray(array, dtype=np.int64, order="C")  # np.ascontiguousarray would give a number an axis
 
 
 def _nested(node: Node, depth: int) -> I64:

@@ -71,18 +71,3 @@ def depths(graph: nx.DiGraph[str]) -> dict[str, int]:
         below = max((depth[source] for source in graph.predecessors(name)), default=0)
         depth[name] = below + (graph.nodes[name].get("kind") == "head")
     return depth
-
-
-def read_by(graph: nx.DiGraph[str], name: str) -> set[str]:
-    """All variables that a variable is computed from, itself included.
-
-    Args:
-        graph: of a program.
-        name: a node.
-
-    Returns:
-        Names. Linear.
-    """
-    import networkx as nx
-
-    return {name, *nx.ancestors(graph, name)}

@@ -19,7 +19,7 @@ from restrict.model.graph import depths, program_graph
 from restrict.model.instance import Instance
 from restrict.model.rules import SCORE_NAMES, Callback, Formula, Rule, formula
 from restrict.model.trace import Trace, run
-from restrict.model.validate import validate_model
+from restrict.model.validate import STAR, validate_model
 from restrict.model.variables import (
     BUILT_IN,
     MASKS,
@@ -156,7 +156,8 @@ class Model:
         """The indices of a word's symbols.
 
         Args:
-            word: symbols, or a string, which is split at white space, or into characters where it has none.
+            word: symbols, or a string, which is split at white space, or into characters where it has none. ``*`` is
+                the symbol ``\\*`` of imported data, if there is one: no position of a word is free.
 
         Returns:
             Indices into the alphabet.
@@ -169,6 +170,8 @@ class Model:
                 word.split() if any(c.isspace() for c in word.strip()) or word in self.alphabet else list(word.strip())
             )
         index = {symbol: at for at, symbol in enumerate(self.alphabet)}
+        if STAR in index:
+            index["*"] = index[STAR]
         for at, symbol in enumerate(word):
             if symbol not in index:
                 raise UsageError(

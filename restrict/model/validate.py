@@ -94,6 +94,23 @@ def has_control(text: str) -> bool:
     return any(unicodedata.category(c) == "Cc" for c in text)
 
 
+STAR = "\\*"
+"""How the symbol ``*`` of imported data is written, since ``*`` means a free position."""
+
+
+def escaped(symbol: str) -> str:
+    r"""A symbol of imported data as a symbol of a model: ``*`` becomes ``\*``, and ``\*`` becomes ``\\*``.
+
+    Args:
+        symbol: any symbol.
+
+    Returns:
+        The symbol, with one more backslash where it is an asterisk after any number of them; others are unchanged, so
+        different symbols stay different.
+    """
+    return "\\" + symbol if symbol.endswith("*") and not symbol[:-1].strip("\\") else symbol
+
+
 def check_symbol(symbol: object, place: str) -> None:
     """A symbol is a short string without white space and is not ``*``.
 
@@ -112,7 +129,7 @@ def check_symbol(symbol: object, place: str) -> None:
     ):
         raise ModelError(f"{place}: {quote(symbol)} is not a symbol: a string of 1 to 64 characters without spaces")
     if symbol == "*":
-        raise ModelError(f"{place}: the symbol '*' means a free position; give it another name, such as 'times'")
+        raise ModelError(f"{place}: the symbol '*' means a free position; write the symbol itself as {STAR}")
 
 
 def _check_symbols(model: Model) -> None:

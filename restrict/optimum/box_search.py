@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from restrict.certificate.hitting_tree import Open
-from restrict.certificate.lower_bound_check import indices
+from restrict.certificate.lower_bound import indices
 from restrict.deadline import NEVER, Deadline
 from restrict.errors import ResourceLimit
 from restrict.force.goal import Goal, Manner, OutOfBudget, Solver

@@ -271,15 +271,21 @@ class _Encoder:
             return
         self.clauses.append(clause)
         if len(self.clauses) > self.most:
-            raise ResourceLimit(
-                f"{self.instance.model.name!r} at n = {self.instance.n}: the cone needs more than {self.most} "
-                "clauses; take a smaller n or fix more positions"
-            )
+            raise self._too_large()
+
+    def _too_large(self) -> ResourceLimit:
+        return ResourceLimit(
+            f"{self.instance.model.name!r} at n = {self.instance.n}: the cone needs more than {self.most} "
+            "clauses; take a smaller n or fix more positions"
+        )
 
     def node(self, name: str, i: int) -> dict[int, int]:
         """The literals of a node, by value."""
         if (name, i) not in self.literals:
-            self.literals[name, i] = self._one_hot([int(v) for v in self.known.values(name, i)])
+            values = self.known.values(name, i)
+            if len(values) > self.most:
+                raise self._too_large()
+            self.literals[name, i] = self._one_hot([int(v) for v in values])
             if name not in ("token", "position") and len(self.literals[name, i]) > 1:
                 self.waiting.append((name, i))
         return self.literals[name, i]

@@ -23,7 +23,8 @@ from restrict.errors import ResourceLimit
 from restrict.force.cases import confirm
 from restrict.model.program import Instance
 from restrict.optimum.cnf import encode
-from restrict.optimum.exact import Problem, confirm_by_questions
+from restrict.optimum.exact import confirm_by_questions
+from restrict.optimum.hitting import Problem
 from restrict.optimum.oracle import Cube, Oracle
 from restrict.restriction import Restriction
 from restrict.sat.limit import Budget
@@ -105,21 +106,9 @@ class _Descending:
         h = problem.hit(min(len(self.best) - 1, len(problem.inputs)), self.budget)
         if h is None:
             return False
-        other = self.oracle.other[problem.label]
-        while (x := self.oracle.find(h, other)) is not None:
-            cube = self.oracle.shrink(x, self.oracle.same[problem.label], self._order(x))
-            problem.add(cube)
-            new = [i for i in cube if i not in h]
-            if not new or len(h) >= len(self.best) - 1:
-                return True
-            i = new[int(self.rng.integers(len(new)))]
-            choices = problem.opposing(i, cube[i])
-            h[i] = choices[int(self.rng.integers(len(choices)))]
-        self.best = self.oracle.shrink(h, other, self._order(h))
+        found = problem.dive(h, self.rng, len(self.best) - 1)
+        self.best = self.best if found is None else found
         return True
-
-    def _order(self, cube: Cube) -> list[int]:
-        return [int(i) for i in self.rng.permutation(sorted(cube))]
 
     def confirmed(self, before: int) -> Certificate | None:
         """A certificate of the best, where it is better than what was known before."""

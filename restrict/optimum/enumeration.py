@@ -17,13 +17,13 @@ import numpy.typing as npt
 
 from restrict.arrays import I64
 from restrict.certificate.certificate import Certificate, certified
-from restrict.deadline import NEVER, Deadline
+from restrict.deadline import NEVER, Deadline, OutOfTime
 from restrict.force.cases import confirm, confirm_by_cases, confirm_by_table, confirm_by_tree
 from restrict.force.dependence import DependenceState
 from restrict.force.looking import Looking
 from restrict.model.program import Instance
 from restrict.model.trace import run_batch
-from restrict.optimum.faces import largest_faces
+from restrict.optimum.faces import Faces, largest_faces
 from restrict.task import Task
 
 RESTRICTIONS, WORDS, NODES = 50_000_000, 2**16, 600_000_000
@@ -275,6 +275,27 @@ def forcing(instance: Instance, position: int) -> Iterator[dict[int, int]]:
     return (cube_of(index, len(instance.model.alphabet), instance.unpinned) for index in order.tolist())
 
 
+def fewest(task: Task) -> Faces | None:
+    """The restrictions that force the output with the fewest fixed positions, by running every word.
+
+    Args:
+        task: the output at one position.
+
+    Returns:
+        Up to ``KEPT`` of them; ``None`` where there are too many labels.
+
+    Raises:
+        OutOfTime: the deadline has passed before it was certain that there are no smaller ones.
+    """
+    labels, names = all_labels(task.instance, task.one_position("an optimum"), task.deadline)
+    if len(names) > LABELS:
+        return None
+    faces = largest_faces(labels, keep=KEPT, deadline=task.deadline)
+    if not faces.complete:
+        raise OutOfTime
+    return faces
+
+
 def by_enumeration(task: Task, most: int) -> tuple[int | None, Certificate | None]:
     """The optimum (exact), and a certificate of an optimal restriction where ``most`` positions are too many.
 
@@ -286,14 +307,15 @@ def by_enumeration(task: Task, most: int) -> tuple[int | None, Certificate | Non
         The optimum, ``None`` where there are too many labels to say; and the certificate, ``None`` where nothing
         smaller than ``most`` could be confirmed. Cost: every word is run, then the search of
         :mod:`restrict.optimum.faces`.
+
+    Raises:
+        OutOfTime: the deadline has passed before the optimum is known.
     """
-    labels, names = all_labels(task.instance, task.one_position("an optimum"), task.deadline)
-    if len(names) > LABELS:
+    faces = fewest(task)
+    if faces is None:
         return None, None
-    faces = largest_faces(labels, keep=KEPT, deadline=task.deadline)
-    optimum = labels.ndim - faces.largest
-    cubes = faces.cubes(task.instance.unpinned)
-    return optimum, confirm_one(task, cubes) if optimum < most else None
+    optimum = faces.axes - faces.largest
+    return optimum, confirm_one(task, faces.cubes(task.instance.unpinned)) if optimum < most else None
 
 
 def confirm_one(task: Task, cubes: Sequence[dict[int, int]]) -> Certificate | None:

@@ -25,10 +25,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from pysat.card import ITotalizer
-from pysat.examples.rc2 import RC2
-from pysat.formula import WCNF
-from pysat.solvers import Solver as Sat
 
 from restrict.arguments import the_integer
 from restrict.certificate.certificate import Certificate, certified
@@ -38,21 +34,20 @@ from restrict.force.cases import confirm, confirm_by_cases, confirm_by_tree
 from restrict.model.program import Instance, Model
 from restrict.optimum.cnf import encode
 from restrict.optimum.enumeration import (
-    KEPT,
-    LABELS,
     TREE_TRIES,
     all_labels,
     by_size,
     confirm_one,
     cube_of,
     essential_counts,
+    fewest,
     restrictions_fit,
     words_fit,
 )
-from restrict.optimum.faces import largest_faces
+from restrict.optimum.hitting import Problem
 from restrict.optimum.oracle import Cube, Oracle
 from restrict.restriction import Restriction
-from restrict.sat.limit import Budget, ask
+from restrict.sat.hitting_sets import Cheapest, unmissed
 from restrict.task import Target, Task
 from restrict.trial.certificate import try_certificate, try_forced
 
@@ -108,76 +103,6 @@ class Exact:
 # ---------------------------------------------------------------- the search
 
 
-class Problem:
-    """Forcing one label: the cubes so far, the hitting sets that they leave, and the lower bound."""
-
-    def __init__(self, oracle: Oracle, label: str) -> None:
-        self.label, self.lower, self.cubes = label, 0, list[Cube]()
-        symbols = [(i, a) for i in oracle.inputs for a in oracle.code.values["token", i]]
-        self.element = {pair: t for t, pair in enumerate(symbols, 1)}
-        fixed = {i: len(symbols) + t for t, i in enumerate(oracle.inputs, 1)}
-        self.count = ITotalizer(list(fixed.values()), ubound=len(fixed), top_id=len(symbols) + len(fixed))
-        self.solver = Sat("glucose4", bootstrap_with=self.count.cnf.clauses)
-        for (i, _), z in self.element.items():
-            self.solver.add_clause([-z, fixed[i]])
-        for i in oracle.inputs:
-            row = [self.element[i, a] for a in oracle.code.values["token", i]]
-            for a, b in itertools.combinations(row, 2):
-                self.solver.add_clause([-a, -b])
-        self.inputs, self.deadline = oracle.inputs, oracle.deadline
-
-    def opposing(self, i: int, symbol: int) -> list[int]:
-        """The other symbols at a position.
-
-        Args:
-            i: the position.
-            symbol: the symbol's index that is left out.
-
-        Returns:
-            The indices of the other symbols that are possible there.
-        """
-        return [a for j, a in self.element if j == i and a != symbol]
-
-    def add(self, cube: Cube) -> None:
-        """The restriction must conflict with this cube.
-
-        Args:
-            cube: forces another label; the empty cube shows that the label cannot be forced.
-        """
-        self.cubes.append(cube)
-        self.solver.add_clause([self.element[i, b] for i, a in cube.items() for b in self.opposing(i, a)])
-        if not cube:
-            self.lower = len(self.inputs) + 1
-
-    def block(self, h: Cube) -> None:
-        """No more hitting set that contains this one.
-
-        Args:
-            h: a hitting set, as symbol indices by position.
-        """
-        self.solver.add_clause([-self.element[i, a] for i, a in h.items()])
-
-    def hit(self, most: int | None = None, budget: Budget | None = None) -> Cube | None:
-        """A hitting set of few elements.
-
-        Args:
-            most: how many elements, at most; ``None``: ``lower``.
-            budget: of conflicts; ``None``: without limit.
-
-        Returns:
-            The set, or ``None`` where there is none.
-
-        Raises:
-            OutOfTime: the deadline has passed, or the budget is spent.
-        """
-        most = self.lower if most is None else most
-        bound = [-self.count.rhs[most]] if most < len(self.inputs) else []
-        if most > len(self.inputs) or not ask(self.solver, bound, self.deadline, budget):
-            return None
-        true = set(self.solver.get_model())
-        return {i: a for (i, a), z in self.element.items() if z in true}
-
-
 class _Search:
     """A lower and an upper bound that approach each other; both are valid at any moment."""
 
@@ -195,10 +120,6 @@ class _Search:
         """The size of the best restriction."""
         return len(self.oracle.inputs) if self.best is None else len(self.best)
 
-    def order(self, cube: Cube) -> list[int]:
-        """The cube's positions in random order."""
-        return [int(i) for i in self.rng.permutation(sorted(cube))]
-
     def run(self, task: Task) -> None:
         """Until the bounds meet, or :class:`OutOfTime` is raised."""
         while self.best is None or self.lower < self.upper:
@@ -206,23 +127,9 @@ class _Search:
             h = problem.hit()
             if h is None:
                 problem.lower += 1
-            else:
-                self.round(problem, h)
+            elif (rho := problem.dive(h, self.rng)) is not None:
+                self.offer(problem, rho)
             task.tell(f"exact: at least {min(self.lower, self.upper)}", self.upper)
-
-    def round(self, problem: Problem, h: Cube) -> None:
-        """Cubes that ``h`` does not conflict with, until it forces the label; then minimise and offer it."""
-        same, other = self.oracle.same[problem.label], self.oracle.other[problem.label]
-        while (x := self.oracle.find(h, other)) is not None:
-            cube = self.oracle.shrink(x, same, self.order(x))
-            problem.add(cube)
-            new = [i for i in cube if i not in h]
-            if not new:  # h itself forces another label
-                return
-            for i in new:
-                choices = problem.opposing(i, cube[i])
-                h[i] = choices[int(self.rng.integers(len(choices)))]
-        self.offer(problem, self.oracle.shrink(h, other, self.order(h)))
 
     def offer(self, problem: Problem, rho: Cube) -> None:
         """A restriction that forces a label: an upper bound, and a cube for all other labels."""
@@ -235,14 +142,13 @@ class _Search:
     def optima(self) -> Iterator[Cube]:
         """Further restrictions of the optimal size, for the labels whose bound it is."""
         for problem in [p for p in self.problems.values() if p.lower == self.upper]:
-            other = self.oracle.other[problem.label]
-            while (h := problem.hit()) is not None:
-                x = self.oracle.find(h, other)
-                if x is None:
-                    problem.block(h)
-                    yield h
-                else:
-                    problem.add(self.oracle.shrink(x, self.oracle.same[problem.label], self.order(x)))
+
+            def learn(h: Cube, problem: Problem = problem) -> bool:
+                return problem.missed(h, self.rng) is not None
+
+            for h in unmissed(problem.hit, learn):
+                problem.block(h)
+                yield h
 
 
 def exact(
@@ -407,19 +313,11 @@ def least_hitting_set(cubes: Iterable[Cube], symbols: int, limit: int) -> int:
         The number (exact), or ``limit + 1`` where no restriction conflicts with all of them.
     """
     cubes = list(cubes)
-    places = sorted({i for cube in cubes for i in cube})
-    z = {(i, a): t for t, (i, a) in enumerate(itertools.product(places, range(symbols)), 1)}
-    formula = WCNF()
-    for t, i in enumerate(places, len(z) + 1):
-        formula.append([-t], weight=1)
-        formula.extend([[-z[i, a], t] for a in range(symbols)])
-        formula.extend([[-z[i, a], -z[i, b]] for a in range(symbols) for b in range(a)])
+    hitter = Cheapest(sorted({i for cube in cubes for i in cube}), range(symbols))
     for cube in cubes:
-        if not cube:
-            return limit + 1
-        formula.append([z[i, b] for i, a in cube.items() for b in range(symbols) if b != a])
-    with RC2(formula) as solver:
-        return limit + 1 if solver.compute() is None else int(solver.cost)
+        hitter.add(cube)
+    found = hitter.get()
+    return limit + 1 if found is None else len(found)
 
 
 # ---------------------------------------------------------------- by enumeration
@@ -429,15 +327,12 @@ def _by_words(task: Task) -> Exact | None:
     """The optimum for ``c = 0`` by running every word, which for wide maps is quicker than refining them; ``None``
     where the time is over or there are too many labels."""
     try:
-        labels, names = all_labels(task.instance, task.one_position("an optimum"), task.deadline)
-        if len(names) > LABELS:
-            return None
-        faces = largest_faces(labels, keep=KEPT, deadline=task.deadline)
+        faces = fewest(task)
     except OutOfTime:
         return None
-    if not faces.complete:
+    if faces is None:
         return None
-    optimum, cubes = labels.ndim - faces.largest, faces.cubes(task.instance.unpinned)
+    optimum, cubes = faces.axes - faces.largest, faces.cubes(task.instance.unpinned)
     found = confirm_one(task, cubes)
     rho = Restriction.of(task.instance, dict(cubes[0])) if found is None else found.restriction
     return Exact(task.instance.n, task.target, 0, optimum, optimum, rho, (), found)

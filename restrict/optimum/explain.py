@@ -6,8 +6,9 @@ exact cone as by the abstract run: value sets and candidate lists only shrink wh
 
 - **Minimal** (default): the abstract run on ``x`` itself reads few tokens, at any length; these suffice. Deletion
   makes them subset-minimal for the abstract run, so every such explanation has a certificate. Several orders are
-  tried, and the goal-directed search restricted to the symbols of ``x``. Then :mod:`restrict.optimum.minimum` looks for
-  a lighter one, and often proves that there is none; it needs a tree of cases where the plain run sees too little.
+  tried, QuickXplain on the whole input, and the goal-directed search restricted to the symbols of ``x``. Then
+  :mod:`restrict.optimum.minimum` looks for a lighter one, and often proves that there is none; it needs a tree of
+  cases where the plain run sees too little.
 - **Minimum** (``exact``): an explanation must fix a position of every sensitive block of ``x``; a minimum-weight
   hitting set of the blocks found (RC2) is an explanation or misses another block (implicit hitting sets). Blocks come
   from words at first; where that leaves it open, from SAT on the whole cone.
@@ -19,7 +20,7 @@ exact cone as by the abstract run: value sets and candidate lists only shrink wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
@@ -37,8 +38,9 @@ from restrict.force.goal import Goal
 from restrict.force.looking import Looking
 from restrict.model.program import Model
 from restrict.optimum.cnf import encode
-from restrict.optimum.minimum import LENGTH, ROUNDS, Blocks, Minimum, minimum
+from restrict.optimum.minimum import LENGTH, ROUNDS, SHORT, Blocks, Minimum, minimum
 from restrict.optimum.oracle import Cube, Oracle
+from restrict.optimum.quickxplain import Test, quickxplain
 from restrict.optimum.sensitivity import force, input_of, sensitive_block
 from restrict.restriction import Restriction
 from restrict.task import Target, Task
@@ -50,10 +52,13 @@ MOST = 1_000_001
 """The number of explanations that are asked for must be below this."""
 CONFIRM_TRIES = 50
 """Minimum explanations tried until the abstract run confirms one."""
+QUICK_ORDERS, QUICK_LENGTH = 5, 1_000
+"""Orders of QuickXplain for one explanation, two of them from left to right and back; and the longest input of which
+all is taken, not only what the output reads."""
+EFFORT, SHORT_EFFORT = 1_700_000, 5_000_000
+"""Nodes of all runs of the search for a lighter explanation, without ``time``; the second one up to ``SHORT``."""
 SAT_LENGTH = 100
 """Up to this length the exact cone says whether a minimal explanation is minimal for the model, too."""
-Test = Callable[[Cube], Cube | None]
-"""A part of the cube that explains, or ``None`` where the cube does not."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +98,7 @@ class _Question:
         self.instance, self.deadline = self.task.instance, self.task.deadline
         self.position = self.task.one_position("an explanation")
         self.runs = Looking(self.instance, self.position)
+        self.quick_rng = np.random.default_rng((self.task.seed, QUICK_ORDERS))
         self.output = self.instance.model.output.variable
         (value,) = self.runs.values(self.word)
         self.label = self.instance.label(value)
@@ -106,6 +112,11 @@ class _Question:
         """Heaviest first, at random among equals."""
         shuffled = [int(i) for i in self.rng.permutation(sorted(cube))]
         return sorted(shuffled, key=lambda i: -self.weights.get(i, 1))
+
+    def light(self, cube: Collection[int]) -> list[int]:
+        """Lightest first, at random among equals, by a generator of its own."""
+        shuffled = [int(i) for i in self.quick_rng.permutation(sorted(cube))]
+        return sorted(shuffled, key=lambda i: self.weights.get(i, 1))
 
     def abstractly(self, cube: Cube) -> Cube | None:
         """Whether the abstract run shows that the cube (and the given positions) explains; then what it read."""
@@ -197,13 +208,15 @@ def _one(question: _Question, exact: bool) -> Explanation:
     found = Minimum(best, 0)
     if exact or question.instance.n <= LENGTH:
         blocks = Blocks(question.task, question.word, question.given, question.label, question.rng, question.runs)
-        found = minimum(blocks, best, question.read, question.weights, ROUNDS * (10 if exact else 1))
+        effort = None if exact or question.deadline.moment is not None else _effort(question)
+        found = minimum(blocks, best, question.read, question.weights, ROUNDS * (10 if exact else 1), effort)
+        found = _by_proposal(question, found)
         if found.cube is best and found.lower < question.weight(best):
             found = replace(found, cube=_by_goals(question, best))
     if question.weight(found.cube) == found.lower:
         return question.result(found.cube, None, found.lower, found.certificate)
-    if exact and found.by_sat is not None:
-        return question.result(found.by_sat, None, found.lower)
+    if exact and found.by_sat:
+        return question.result(found.by_sat[0], None, found.lower)
     try:
         oracle = _oracle(question, exact)
     except ResourceLimit:
@@ -215,6 +228,27 @@ def _one(question: _Question, exact: bool) -> Explanation:
         return question.result({}, None, 0)
     cube, lower = _confirmed_minimum(question, oracle)
     return question.result(cube, oracle, max(lower, found.lower))
+
+
+def _effort(question: _Question) -> int:
+    """What the search for a lighter explanation may cost."""
+    return SHORT_EFFORT if question.instance.n <= SHORT else EFFORT
+
+
+def _by_proposal(question: _Question, found: Minimum) -> Minimum:
+    """The same with the lightest explanation that begins with a minimum one that only SAT confirms.
+
+    Often the abstract run confirms it, or a set of the same weight that differs in a few positions.
+    """
+    best = found
+    with suppress(OutOfTime):
+        for cube in found.by_sat if found.lower < question.weight(found.cube) else ():
+            rest = {i: a for i, a in question.read.items() if i not in cube}
+            order = [*question.light(cube), *question.light(rest)]
+            lighter = quickxplain(question.abstractly, cube | rest, order)
+            if question.weight(lighter) < question.weight(best.cube):
+                best = replace(best, cube=lighter, certificate=None)
+    return best
 
 
 def _oracle(question: _Question, exact: bool) -> Oracle | None:
@@ -287,9 +321,23 @@ def _minimal(question: _Question) -> Cube:
             if turn % 2 and question.instance.n <= SAT_LENGTH:
                 part = _give_up(question, light, question.order(light))
             best = min(best, shrink(question.abstractly, part, question.order(part)), key=question.weight)
+        for order in _quick_orders(question):
+            cube = {i: question.word[i] for i in order}
+            best = min(best, quickxplain(question.abstractly, cube, order), key=question.weight)
     except OutOfTime:
         pass
     return best
+
+
+def _quick_orders(question: _Question) -> Iterator[list[int]]:
+    """Orders for QuickXplain: of the whole input where it is short, else of what the output reads."""
+    among = sorted(set(question.word).difference(question.given))
+    if question.instance.n > QUICK_LENGTH:
+        among = sorted(question.read)
+    yield sorted(among, key=lambda i: question.weights.get(i, 1))
+    yield sorted(among, key=lambda i: (question.weights.get(i, 1), -i))
+    for _ in range(QUICK_ORDERS - 2):
+        yield question.light(among)
 
 
 def _smaller_by_sat(question: _Question, oracle: Oracle | None, best: Cube) -> Cube:

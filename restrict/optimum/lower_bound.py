@@ -13,6 +13,7 @@ smallest restriction then: the search for a lower bound also finds optima.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -20,8 +21,8 @@ from restrict.arguments import the_integer
 from restrict.certificate.certificate import Certificate
 from restrict.certificate.hitting_tree import HittingTree, Open, Uncovered, disjoint, needed
 from restrict.certificate.lower_bound import Box, LowerBound, label_count
-from restrict.certificate.lower_bound_check import check_lower_bound_fast
 from restrict.deadline import OutOfTime, Progress
+from restrict.elaboration.check import check
 from restrict.errors import ResourceLimit
 from restrict.force.cases import confirm, confirm_by_cases
 from restrict.model.program import Instance, Model
@@ -40,6 +41,8 @@ HARVEST = 20_000
 """Nodes of one tree over the boxes found so far, when a search that took larger steps is over."""
 CASES_LENGTH = 200
 """With up to so many positions in all, a restriction met on the way is also confirmed by cases."""
+CHECK = 20_000_000
+"""Steps that the check of what was found may take."""
 STEP = 6
 """From this level on, the next one is at most twice as far, where an upper bound is known."""
 
@@ -90,7 +93,7 @@ def lower_bound(
         progress: called with what is being done and the number of positions ruled out.
 
     Returns:
-        The best bound; its certificate has passed the fast check.
+        The best bound; its certificate has passed the check, unless that takes more than ``CHECK`` steps.
 
     Raises:
         UsageError: a bad argument, or the target ``all``.
@@ -294,7 +297,8 @@ class _Search:
             try_certificate(self.instance, self.forcing)
         bound = self._certificate(boxes)
         if bound.labels or bound.others:
-            check_lower_bound_fast(self.instance, bound)
+            with suppress(ResourceLimit):  # nothing is known then, as when the check after a search is too long
+                check(self.instance.model, bound, limit=CHECK)
         least = bound.at_least(self.instance.model)
         return Bounds(bound, least, min(least, *apart) if apart else 0, self.upper, self.forcing, stopped, self.nodes)
 

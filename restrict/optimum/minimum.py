@@ -14,12 +14,11 @@ So the length does not matter much. Everything is bounded by counts of work.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
-from pysat.examples.hitman import Hitman
 
 from restrict.certificate.certificate import Certificate
 from restrict.deadline import OutOfTime
@@ -29,6 +28,7 @@ from restrict.force.looking import Looking
 from restrict.optimum.cnf import encode
 from restrict.optimum.oracle import Cube, Oracle
 from restrict.restriction import Restriction
+from restrict.sat.hitting_sets import Priced, unmissed
 from restrict.task import Task
 
 FAILS, FIRST_FAILS, MORE_WORDS, SLOW_WORDS = 6, 80, 2_000, 300
@@ -39,7 +39,11 @@ APART = 8
 LEAVES, SMALL_TREE = 256, 64
 """Leaves of the tree of one proposal, and of the trees that deletion may use."""
 LOOKS, SHORT = 12_000, 128
-"""Runs that choosing the questions of a larger tree may take, and the length up to which more are spent on it."""
+"""Runs that choosing the questions of a larger tree may take, and the length up to which more are spent on it. Of
+longer inputs no larger tree is asked for where the effort is limited: it takes seconds, and on ten random models (2
+layers, 4 heads, n = 200 to 800) none was found."""
+LIGHTER, NEVER_SPENT = 600_000, 2**62
+"""Nodes that deletion by trees may cost beyond the rest; and no limit."""
 LENGTH, ROUNDS = 20_000, 200
 """Longest input for which this is done by default, and its proposals at most."""
 ALTERNATIVES = 3
@@ -52,13 +56,13 @@ SAT_LENGTH, CLAUSES = 1_000, 60_000
 class Minimum:
     """``cube`` explains and has a ``certificate``, unless it is the one known; ``lower``: no explanation weighs less.
 
-    ``by_sat``: explains, too, and weighs ``lower``, but only SAT shows it.
+    ``by_sat`` explain, too, and weigh ``lower``, but only SAT shows it.
     """
 
     cube: Cube
     lower: int
     certificate: Certificate | None = None
-    by_sat: Cube | None = None
+    by_sat: tuple[Cube, ...] = ()
 
 
 class Blocks:
@@ -79,9 +83,15 @@ class Blocks:
         self.task, self.word, self.given, self.label, self.rng = task, word, given, label, rng
         self.instance, self.position = task.instance, task.one_position("an explanation")
         self.shared, self.symbols = shared, len(task.instance.model.alphabet)
+        self.last = NEVER_SPENT
         self.input = np.empty(self.instance.n, dtype=np.int64)
         for cube in (self.instance.pinned, word):
             self.input[list(cube)] = list(cube.values())
+
+    @property
+    def left(self) -> int:
+        """What may still be spent, in nodes of runs."""
+        return self.last - self.shared.spent
 
     def singles(self, read: Mapping[int, int]) -> Iterator[int]:
         """Positions whose change alone flips the label; every explanation has them.
@@ -160,31 +170,14 @@ class Blocks:
         return changes
 
 
-class _Hitting:
-    """Minimum-weight hitting sets of the blocks so far."""
-
-    def __init__(self, hitter: Hitman, blocks: Blocks, prices: Mapping[int, int]) -> None:
-        self.hitter, self.blocks, self.prices = hitter, blocks, prices
-
-    def add(self, positions: Iterable[int]) -> None:
-        """One of these must be in the set."""
-        self.hitter.hit(list(positions), weights={i: self.prices.get(i, 1) for i in positions})
-
-    def block(self, cube: Cube) -> None:
-        """Propose this set no more."""
-        self.hitter.block(list(cube))
-
-    def get(self) -> Cube | None:
-        """The next proposal; ``None`` where there is none any more."""
-        hit = self.hitter.get()
-        return None if hit is None else {i: self.blocks.word[i] for i in sorted(hit)}
-
-    def weight(self, cube: Iterable[int]) -> int:
-        """The price of some positions."""
-        return sum(self.prices.get(i, 1) for i in cube)
-
-
-def minimum(blocks: Blocks, known: Cube, read: Mapping[int, int], prices: Mapping[int, int], rounds: int) -> Minimum:
+def minimum(
+    blocks: Blocks,
+    known: Cube,
+    read: Mapping[int, int],
+    prices: Mapping[int, int],
+    rounds: int,
+    effort: int | None = None,
+) -> Minimum:
     """A minimum explanation, or the one known with a bound.
 
     Cost: for each round a minimum hitting set by MaxSAT, and the words and proofs of this module.
@@ -195,44 +188,63 @@ def minimum(blocks: Blocks, known: Cube, read: Mapping[int, int], prices: Mappin
         read: what the output reads on the input.
         prices: the price of one position, where it is not 1.
         rounds: proposals, at most.
+        effort: the nodes of all runs, about; ``None``: no limit.
 
     Returns:
         The lightest explanation with a proof; it is a minimum one where ``lower`` is its weight.
     """
-    with Hitman(solver="glucose4", htype="rc2") as hitter:
-        return _closing(blocks, _Hitting(hitter, blocks, prices), known, read, rounds)
+    blocks.last = NEVER_SPENT if effort is None else blocks.shared.spent + effort
+    return _Closing(blocks, Priced(prices), known).run(read, rounds)
 
 
-def _closing(blocks: Blocks, hitting: _Hitting, known: Cube, read: Mapping[int, int], rounds: int) -> Minimum:
+class _Closing:
     """Proposals until one explains, or the bound meets what is known, or the work or the time is spent."""
-    goal, lower, unproved = hitting.weight(known), 0, list[Cube]()
-    with suppress(OutOfTime):
-        for i in blocks.singles(read):
-            hitting.add([i])
-        for _ in range(rounds if known else 0):
-            cube = hitting.get()
-            if cube is None or (unproved and hitting.weight(cube) > lower):
-                break
-            lower = hitting.weight(cube)
-            if lower >= goal:
-                return Minimum(known, goal)
-            found, proof, open_ = _judged(blocks, cube)
-            for block in found:
-                hitting.add(block)
-            if proof is not None:
-                return Minimum(cube, lower, proof)
-            if open_ or (not found and len(unproved) == ALTERNATIVES):
-                break
-            if not found:
-                unproved.append(cube)
-                hitting.block(cube)
-        known = _lighter(blocks, known) if lower < goal else known
-    return Minimum(known, lower, by_sat=unproved[0] if unproved else None)
+
+    def __init__(self, blocks: Blocks, hitter: Priced, known: Cube) -> None:
+        self.blocks, self.hitter, self.known, self.goal = blocks, hitter, known, hitter.weight(known)
+        self.lower, self.unproved = 0, list[Cube]()
+        self.proof: Certificate | None = None
+        self.open = False
+
+    def run(self, read: Mapping[int, int], rounds: int) -> Minimum:
+        with suppress(OutOfTime):
+            for i in self.blocks.singles(read):
+                self.hitter.add([i])
+            for cube in unmissed(self.propose, self.learn, rounds if self.known else 0):
+                if self.proof is not None:
+                    return Minimum(cube, self.lower, self.proof)
+                if self.open or len(self.unproved) == ALTERNATIVES:
+                    break
+                self.unproved.append(cube)
+                self.hitter.block(cube)
+            if self.lower < self.goal:
+                self.known = _lighter(self.blocks, self.known)
+        return Minimum(self.known, self.lower, by_sat=tuple(self.unproved))
+
+    def propose(self) -> Cube | None:
+        """The lightest set that is left; none beyond those that explain by SAT, or that weigh as much as is known, or
+        where the effort is spent."""
+        hit = self.hitter.get() if self.blocks.left > 0 else None
+        if hit is None or (self.unproved and self.hitter.weight(hit) > self.lower):
+            return None
+        self.lower = min(self.hitter.weight(hit), self.goal)
+        return {i: self.blocks.word[i] for i in hit} if self.lower < self.goal else None
+
+    def learn(self, cube: Cube) -> bool:
+        """Add the blocks that a proposal does not hit; whether there are any."""
+        found, self.proof, self.open = _judged(self.blocks, cube)
+        for block in found:
+            self.hitter.add(block)
+        return bool(found)
 
 
 def _lighter(blocks: Blocks, known: Cube) -> Cube:
     """Deletion, where a small tree of cases shows that the rest explains."""
+    if blocks.last != NEVER_SPENT:
+        blocks.last = blocks.shared.spent + LIGHTER
     for i in sorted(known, key=lambda i: (int(blocks.rng.integers(len(known))), i)):
+        if blocks.left < 0:
+            break
         rest = {j: a for j, a in known.items() if j != i}
         if blocks.by_words(set(rest), FIRST_FAILS) is None:
             tree = find_tree(blocks.task, {**blocks.given, **rest}, SMALL_TREE, 0, blocks.shared)
@@ -251,7 +263,8 @@ def _judged(blocks: Blocks, cube: Cube) -> tuple[list[Cube], Certificate | None,
         first, open_ = _settled(blocks, cube)
         if first is None:
             looks = MOST_LOOKS if blocks.instance.n <= SHORT else LOOKS
-            proof = _proved(blocks, cube, MOST_LEAVES, looks)
+            worth = blocks.instance.n <= SHORT or blocks.last == NEVER_SPENT
+            proof = _proved(blocks, cube, MOST_LEAVES, looks) if worth else None
             return [], proof, open_ and proof is None
     agreed, found = {*cube, *first}, [first]
     while len(found) < APART and (block := blocks.by_words(agreed, FAILS)) is not None:

@@ -23,14 +23,13 @@ from restrict.all_lengths.forms import Declined, analyse, wave
 from restrict.arrays import I64
 from restrict.errors import ModelError
 from restrict.model.expr import Expr, bind, name, substitute
+from restrict.model.expr_parser import SIGNS
 from restrict.model.rules import evaluate
 from restrict.soft.terms import MAX_TEXT, Term
 
 MOST_LENGTHS = 200
 """Classes are collected at the shorter lengths up to this many; atoms that need more count as growing."""
 MOST_CLASSES = 64
-_SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "//", "mod": "%", "eq": "==", "ne": "!=", "lt": "<", "le": "<=",
-          "gt": ">", "ge": ">="}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -226,8 +225,8 @@ def term_text(expr: Expr) -> str | None:
     if any(a is None or len(a) > MAX_TEXT for a in args):
         return None
     a, b, c = (str(x) for x in (*args, "", "", "")[:3])
-    if expr.op in _SIGNS:
-        return f"({a} {_SIGNS[expr.op]} {b})"
+    if expr.op in SIGNS:
+        return f"({a} {SIGNS[expr.op]} {b})"
     known = {
         "and": f"(({a} != 0) * ({b} != 0))",
         "or": f"((({a} != 0) + ({b} != 0)) > 0)",

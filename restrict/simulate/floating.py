@@ -57,15 +57,18 @@ def noise(n: int, unit: float, few: bool = False) -> float:
     return found * 1.01
 
 
-def longest(safe: Callable[[int], bool]) -> int:
+def longest(safe: Callable[[int], bool], only: int | None = None) -> int:
     """The greatest length such that this one and all shorter ones are safe.
 
     Args:
         safe: whether a length is; from :data:`SHORT` on it stays false once it is.
+        only: the one length that counts, where a model holds at no other.
 
     Returns:
         The length, at most 10 million (the format's limit), or 0. Cost: about 90 calls.
     """
+    if only is not None:
+        return only if safe(only) else 0
     for n in range(1, SHORT + 1):
         if not safe(n):
             return n - 1

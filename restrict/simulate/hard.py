@@ -39,8 +39,8 @@ from restrict.model.program import Model
 from restrict.model.rules import Callback, Dot, Formula, evaluate, expression
 from restrict.model.variables import Head, Map, rule_of
 from restrict.simulate.atoms import MOST_LENGTHS, Classes, atoms_of, classes_of, reach
-from restrict.simulate.errors import tied_rate
 from restrict.simulate.floating import UNITS
+from restrict.simulate.lemmas_6_to_9 import tied_rate
 from restrict.simulate.report import Compiled, HeadReport
 from restrict.simulate.rounding import safe_length
 from restrict.simulate.stream import Block, HeadRows, Row, Stream, Unit
@@ -51,7 +51,6 @@ MAX_UNITS = 2**14
 """Units of one map."""
 MAX_POINTS = 2**22
 """Entries of one head's table of scores."""
-I_AXES, J_AXES = ("i", "q"), ("j", "k")
 
 
 def compile_program(model: Model, n: int, epsilon: Fraction = Fraction(1, 5)) -> Compiled:

@@ -3,7 +3,7 @@
 For each entry of the residual stream ``size`` bounds the absolute value of the exact one and ``error`` the distance of
 the computed one. Sums of ``k`` products err by at most ``gamma_k = k u / (1 - k u)`` times the sum of absolute values,
 in any order and with or without fused operations (Higham 2002, section 3.1); ``u = 0`` is real arithmetic. What a head
-reads is bounded by the caller: :mod:`.rounding` for floating point, :mod:`.uniform_tieless` for Theorem 26.
+reads is bounded by the caller: :mod:`.rounding` for floating point, :mod:`.theorem26` for Theorem 26.
 
 Invariant: every bound is rounded outward.
 """

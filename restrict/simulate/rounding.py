@@ -19,8 +19,8 @@ from __future__ import annotations
 import math
 
 from restrict.errors import UsageError
-from restrict.simulate.errors import exp_above, gap_error, tied_error
 from restrict.simulate.floating import EXP_ULPS, SAFE, SHORT, UNITS, longest, noise, share
+from restrict.simulate.lemmas_6_to_9 import exp_above, gap_error, tied_error
 from restrict.simulate.propagate import Bounds, gamma, linear, logits_error, refuse
 from restrict.simulate.report import Compiled, HeadReport
 from restrict.soft.model import SoftHead, SoftModel
@@ -87,13 +87,8 @@ def safe_length(compiled: Compiled, kind: str) -> int:
         UsageError: another kind.
     """
     unit = _unit(kind)
-
-    def safe(n: int) -> bool:
-        return program_error(compiled, unit, n) <= SAFE
-
-    if not compiled.every_length:
-        return compiled.n if safe(compiled.n) else 0
-    return longest(safe)
+    only = None if compiled.every_length else compiled.n
+    return longest(lambda n: program_error(compiled, unit, n) <= SAFE, only)
 
 
 def _unit(kind: str) -> float:

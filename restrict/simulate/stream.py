@@ -242,20 +242,3 @@ class Stream:
             for dimension, weight in row.items():
                 made[r, dimension] = weight
         return made
-
-
-def round_block(stream: Stream, time: int, raw: Block, target: Block) -> None:
-    """Round approximate Booleans to exact ones (Lemma 9), entry by entry.
-
-    Args:
-        stream: the model in the making.
-        time: the layer whose heads wrote ``raw``.
-        raw: entries within 1/4 of 0 or 1.
-        target: receives 0 or 1.
-
-    Raises:
-        ResourceLimit: more than 256 layers.
-    """
-    for value in range(raw.size):
-        for threshold, slope in ((0.25, 2.0), (0.75, -2.0)):
-            stream.unit(time, Unit({raw[value]: 1.0}, -threshold, {target[value]: slope}))

@@ -42,7 +42,7 @@ def state_of(model: SoftModel, n: int, kind: str = "float32") -> Arrays:
     Raises:
         UsageError: another type, or a length out of range.
         ModelError: the model is not defined at this length.
-        NotEstablished: LayerNorm, GELU or additive scores.
+        NotEstablished: LayerNorm, GELU, additive scores, or a set of labels as the answer.
     """
     if kind not in KINDS:
         raise UsageError(f"the type {kind!r} must be one of {', '.join(KINDS)}")
@@ -65,6 +65,8 @@ def _refuse(model: SoftModel) -> None:
         raise NotEstablished("the export to PyTorch has no LayerNorm")
     if any(layer.ffn is not None and layer.ffn.activation != "relu" for layer in model.layers):
         raise NotEstablished("the export to PyTorch has ReLU networks only")
+    if model.output.kind == "signs":
+        raise NotEstablished("the export to PyTorch has one label as its answer, not a set")
     if any(head.score != "dot" for layer in model.layers for head in layer.heads):
         raise NotEstablished("the export to PyTorch has dot-product scores only")
 

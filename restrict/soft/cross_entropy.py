@@ -120,6 +120,8 @@ def _task(model: SoftModel, language: str) -> str:
         raise UsageError(f"{language!r} has no source in Theorem 6; there are parity and 2dyck")
     if model.alphabet != letters:
         raise UsageError(f"{language}: the alphabet must be {' '.join(letters)}, not {' '.join(model.alphabet)}")
+    if model.output.kind == "signs":
+        raise UsageError(f"{model.name} answers with a set of labels, which has no cross-entropy")
     labels = len(model.output.labels)
     if labels == len(letters) + 1:
         return "next symbol, parity" if language == "parity" else "next symbol, 2dyck"

@@ -84,17 +84,31 @@ def logits(
 
 
 def probabilities(model: SoftModel, found: Real) -> Real:
-    """The labels' probabilities from logits: softmax, or the logistic function for a sign output; last axis labels."""
+    """The labels' probabilities from logits: softmax, or the logistic function for signs; last axis labels."""
+    if model.output.kind == "signs":
+        return 0.5 * (1 + np.tanh(0.5 * found))
     if model.output.kind == "sign":
         found = np.concatenate([np.zeros_like(found), found], axis=-1)
     return softmax(found)
 
 
 def labels(model: SoftModel, found: Real) -> npt.NDArray[np.int64]:
-    """The index of the label: the first greatest logit, or 1 where a sign output is positive."""
+    """The index of the label: the first greatest logit, or 1 where a sign output is positive.
+
+    Raises:
+        UsageError: the read-out is a set of labels (:func:`label_sets`).
+    """
+    if model.output.kind == "signs":
+        raise UsageError(f"{model.name} answers with a set of labels, not with one")
     if model.output.kind == "sign":
         return (found[..., 0] > 0).astype(np.int64)
     return np.argmax(found, axis=-1)
+
+
+def label_sets(model: SoftModel, found: Real) -> npt.NDArray[np.bool_]:
+    """Which labels a ``signs`` output has: those whose logits are positive; last axis labels."""
+    assert model.output.kind == "signs"
+    return found > 0
 
 
 def softmax(x: Real) -> Real:

@@ -6,6 +6,7 @@ tensors have fixed names. Writing is deterministic: the same model gives the sam
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
 
@@ -43,7 +44,7 @@ COMBINE: tuple[Literal["add", "concat"], ...] = ("add", "concat")
 NORMS: tuple[Norm, ...] = ("none", "pre", "post")
 SCORES: tuple[Score, ...] = ("dot", "additive")
 PLACES: tuple[Place, ...] = ("last", "first", "every")
-READ: tuple[Literal["softmax", "sign"], ...] = ("softmax", "sign")
+READ: tuple[Literal["softmax", "sign", "signs"], ...] = ("softmax", "sign", "signs")
 ACTIVATIONS: tuple[Activation, ...] = ("relu", "gelu", "gelu_tanh")
 
 
@@ -112,9 +113,12 @@ def is_soft(content: bytes) -> bool:
 
 
 class Tensors:
-    """The tensors of a safetensors file as float64 arrays; each is taken once and every one must be used."""
+    """The tensors of a safetensors file as float64 arrays; each is taken once and every one must be used.
 
-    def __init__(self, content: bytes) -> None:
+    Names that ``skip`` matches as a whole are left out, whatever their type (the masks that some libraries store).
+    """
+
+    def __init__(self, content: bytes, skip: re.Pattern[str] | None = None) -> None:
         from safetensors import SafetensorError, deserialize
 
         header_of(content)
@@ -122,7 +126,7 @@ class Tensors:
             entries = deserialize(content)  # type: ignore[no-untyped-call]
         except (SafetensorError, ValueError) as error:
             raise ModelError(f"not a safetensors file: {quote(str(error))}") from None
-        self.found = {name: _array(name, entry) for name, entry in entries}
+        self.found = {name: _array(name, entry) for name, entry in entries if not (skip and skip.fullmatch(name))}
         self.unused = set(self.found)
 
     def has(self, name: str) -> bool:

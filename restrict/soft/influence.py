@@ -179,8 +179,8 @@ def _changes(model: SoftModel, words: npt.NDArray[np.int64], other: npt.NDArray[
     at = np.array([model.output_position(n)])
     difference = evaluate.activations(model, words, at=at)[:, 0] - evaluate.activations(model, other, at=at)[:, 0]
     logits = difference @ model.output.unembed.T
-    if model.output.kind == "sign":
-        return np.linalg.norm(difference, axis=1), np.abs(logits[:, 0])
+    if model.output.kind != "softmax":
+        return np.linalg.norm(difference, axis=1), np.abs(logits).max(axis=1)
     return np.linalg.norm(difference, axis=1), logits.max(axis=1) - logits.min(axis=1)
 
 

@@ -295,9 +295,9 @@ def _log_add(a: float, b: float) -> float:
 
 
 def gap_norm(parts: Parts) -> float:
-    """The largest norm of the difference of two rows of ``unembed`` (of the row itself for a sign output)."""
+    """The largest norm of the difference of two rows of ``unembed`` (of a row itself for signs)."""
     rows = parts.unembed.matrix
-    if parts.model.output.kind == "sign":
+    if parts.model.output.kind != "softmax":
         return float(norms(rows).max()) * ROOM
     return max((float(norms(a - b)) for a in rows for b in rows), default=0.0) * ROOM
 

@@ -127,14 +127,15 @@ class SoftOutput:
     """Logits ``unembed y + bias`` at one place or everywhere.
 
     ``softmax``: one row per label, probabilities by softmax. ``sign``: one row; ``labels[1]`` where the logit is
-    positive, else ``labels[0]``; as a probability, the logistic function of the logit.
+    positive, else ``labels[0]``; as a probability, the logistic function of the logit. ``signs``: one row per label,
+    and the answer is the set of labels whose logits are positive.
     """
 
     unembed: Floats
     bias: Floats
     labels: tuple[str, ...]
     place: Place = "last"
-    kind: Literal["softmax", "sign"] = "softmax"
+    kind: Literal["softmax", "sign", "signs"] = "softmax"
     accept: tuple[int, ...] = (1,)
 
 

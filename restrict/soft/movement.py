@@ -19,7 +19,15 @@ from restrict.soft.values import allowed_tokens, run_values
 
 
 def movement(parts: Parts, y: Enclosure, quantity: Quantity) -> float:
-    """How far apart the outputs of two vectors of a set (d,) can be, rounded up."""
+    """How far apart the outputs of two vectors of a set (d,) can be, rounded up.
+
+    Raises:
+        UsageError: the read-out is a set of labels.
+    """
+    if parts.model.output.kind == "signs":
+        raise UsageError(
+            f"{parts.model.name} answers with a set of labels; a restriction is about one label's probability"
+        )
     rows = parts.unembed.matrix
     bias = parts.unembed.bias
     if parts.model.output.kind == "sign":

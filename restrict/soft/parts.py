@@ -148,18 +148,18 @@ def eps_range(norm: LayerNorm) -> tuple[float, float]:
 def logit_gap(parts: Parts, y: Enclosure) -> float:
     """For a set of differences of activations, (d,): a bound on how much any difference of two logits changes.
 
-    For a sign output, how much the logit changes.
+    For a sign output, or signs, how much a logit changes.
     """
     rows = parts.unembed.matrix
     d = rows.shape[1]
-    if parts.model.output.kind == "sign":
+    if parts.model.output.kind != "softmax":
         pairs = rows
     else:
         first, second = np.triu_indices(len(rows), 1)
         pairs = rows[first] - rows[second]
     if len(pairs) == 0:
         return 0.0
-    slack = 0.0 if parts.model.output.kind == "sign" else 2.0**-52
+    slack = 0.0 if parts.model.output.kind != "softmax" else 2.0**-52
     gaps = linear(pairs, norm=0.0)
     centre = np.abs(pairs @ y.centre)
     spread = np.minimum(gaps.absolute @ y.box, gaps.rows * y.ball)

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from restrict.certificate.check import trusted_check
+from restrict.elaboration.check import trusted_check
 from restrict.errors import NotEstablished, ResourceLimit, UsageError
 from restrict.files import read_bytes
 from restrict.soft.anchors import anchors, followed_words

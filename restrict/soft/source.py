@@ -8,6 +8,7 @@ from pathlib import Path
 
 from restrict.errors import ModelError, UsageError, did_you_mean, near_files, quote
 from restrict.files import STANDARD_INPUT, read_bytes
+from restrict.model.foreign import softmax_hint
 from restrict.soft.format import is_soft, loads
 from restrict.soft.known import first, parity, random
 from restrict.soft.model import SoftModel
@@ -37,6 +38,9 @@ def load(source: str | Path) -> SoftModel:
                 f"{text}: this is no restrict-soft/1 file (softmax weights in safetensors); for hard-attention models "
                 "leave out 'soft' (restrict certify, refute, ...)"
             )
+        hint = "" if is_soft(content) else softmax_hint(content)
+        if hint:
+            raise ModelError(f"{text}: no restrict-soft/1 file but {hint}")
         return loads(content, text, Path(source))
     name, _, rest = text.partition(":")
     if name not in GENERATORS:

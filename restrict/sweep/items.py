@@ -77,7 +77,7 @@ def work(item: Item) -> Outcome:
         item: what is to be done.
 
     Returns:
-        The row, ``ok`` true or false, and its files. Cost: that of ``certify`` or ``refute``, and a fast check.
+        The row, ``ok`` true or false, and its files. Cost: that of ``certify`` or ``refute``, and a check.
     """
     start = time.perf_counter()
     try:
@@ -100,8 +100,8 @@ def lost(item: Item, reason: str) -> Outcome:
 
 def warm_up() -> str:
     """Compile, or load, what every item needs, so that parallel workers find it in the cache; says where it ran."""
-    from restrict.certificate.check import check
     from restrict.certification import certify
+    from restrict.elaboration.check import check
     from restrict.model.source import load
 
     model = load("random:layers=2,heads=1,states=2")
@@ -110,8 +110,8 @@ def warm_up() -> str:
 
 
 def _certified(item: Item) -> Outcome:
-    from restrict.certificate.check import check
     from restrict.certification import certify
+    from restrict.elaboration.check import check
 
     model, where, files = _model(item)
     target: Any = item.target
@@ -140,9 +140,9 @@ def _certified(item: Item) -> Outcome:
 
 
 def _refuted(item: Item) -> Outcome:
-    from restrict.certificate.check import check
     from restrict.certificate.refutation import Refutation
     from restrict.corollary2.refute import refute
+    from restrict.elaboration.check import check
 
     model, where, files = _model(item)
     target: Any = item.target

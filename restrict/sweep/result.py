@@ -95,7 +95,7 @@ class SweepResult:
 
         Args:
             jobs: processes; 0: this one; ``None``: all cores.
-            fast: by the fast checker instead.
+            fast: without a limit that matters.
 
         Returns:
             What does not hold (:func:`restrict.sweep.run.recheck_rows`).

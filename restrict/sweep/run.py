@@ -107,7 +107,7 @@ def _open(store: Store, item: Item, retry: bool, digests: Digests) -> bool:
 
 @dataclass(frozen=True)
 class Claim:
-    """A row's certificate and model, and whether the fast checker is enough."""
+    """A row's certificate and model, and whether there is no limit that matters."""
 
     identity: str
     model: str
@@ -124,7 +124,8 @@ def recheck(claim: Claim) -> str | None:
     Returns:
         The reason, one line.
     """
-    from restrict.certificate.check import check, load_any
+    from restrict.certificate.claimed import load_any
+    from restrict.elaboration.check import check
     from restrict.model.fileformat import load
 
     try:
@@ -159,7 +160,7 @@ def recheck_rows(
     Args:
         output: the file of rows.
         engine: where it is done; a cluster must see the same files.
-        fast: by the fast checker instead.
+        fast: without a limit that matters.
         up_to: only rows of at most this length; the others count as those without a certificate.
         begin: called with how many there are.
         step: called with every row that was checked.

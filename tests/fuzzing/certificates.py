@@ -151,7 +151,7 @@ def of_kind(kind: str) -> Kind:
         original=partial(original, kind=kind),
         mutant=partial(mutant, operators=OPERATORS),
         judge=partial(judged, truth=true_certificate),
-        fast=True,
+        elaborated=True,
     )
 
 

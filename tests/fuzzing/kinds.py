@@ -38,15 +38,16 @@ class Kind:
     """A kind of proof.
 
     `original` makes a random small pair that the engine calls proved, `mutant` changes one of a pool, and `judge` says
-    by brute force whether what a trial claims is true of its model. `fast`: the kernels' run is compared, too. `suffix`
-    is how a model file's name ends. `each`: mutants of an original, more where making one takes long.
+    by brute force whether what a trial claims is true of its model. `elaborated`: the verdict by an elaborated proof is
+    compared, too. `suffix` is how a model file's name ends. `each`: mutants of an original, more where making one takes
+    long.
     """
 
     name: str
     original: Callable[[Generator], Trial]
     mutant: Callable[[Generator, Sequence[Trial]], Trial]
     judge: Callable[[Trial], Verdict]
-    fast: bool = False
+    elaborated: bool = False
     suffix: str = ".json"
     each: int = 125
 

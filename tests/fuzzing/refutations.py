@@ -163,7 +163,7 @@ def of_kind(name: str, counted: bool) -> Kind:
         original=partial(original, counted=counted),
         mutant=partial(mutant, operators=[*INNER, *own * (len(INNER) // len(own))]),
         judge=partial(judged, truth=true_refutation),
-        fast=True,
+        elaborated=True,
     )
 
 

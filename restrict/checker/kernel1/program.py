@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice, product, repeat
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from itertools import islice, pairwise, product, repeat
 from typing import NamedTuple
 
 from ..account import Meter, Place, exhausted, malformed, require
@@ -20,6 +20,7 @@ from ..account import Meter, Place, exhausted, malformed, require
 LONGEST = 100_000_000
 """The greatest length."""
 FILE_BYTES = 64 << 20
+NUMBER = range(-(10**20), 10**20)
 LARGEST = 1 << 192
 COMBINATIONS = 1 << 24
 BLOCK = 2048
@@ -30,6 +31,41 @@ PAST, STRICT_PAST, FUTURE, STRICT_FUTURE = 1, 2, 3, 4
 Register = int | list[int]
 Span = tuple[int, int]
 Values = frozenset[int] | range
+Letters = Mapping[str, Container[int]]
+"""Which numbers a letter of a form may stand for."""
+
+
+# ---------------------------------------------------------------- lines
+
+INTEGERS = re.compile("(?:0|-?[1-9][0-9]{0,19})(?: (?:0|-?[1-9][0-9]{0,19}))*")
+
+
+def lines(data: bytes, place: Place, meter: Meter) -> Iterator[tuple[Place, str, list[str]]]:
+    """The first word and the others of every line."""
+    meter.hold(len(data) + 80 * data.count(b" "))
+    meter.charge(len(data) // 4)
+    well = len(data) <= FILE_BYTES and data.isascii() and data.endswith(b"\n")
+    require(well, place, "expected at most 64 MiB of ASCII, lines that end with a line feed")
+    for number, line in enumerate(data.decode("ascii")[:-1].split("\n"), 1):
+        name, *words = line.split(" ")
+        yield Place(place.file, f"line {number}"), name, words
+
+
+def numbers(words: Sequence[str], form: str, letters: Letters, place: Place) -> list[int]:
+    """The numbers of a line. A form has a letter for each, and after a ``*`` the letters of what may be repeated; where
+    a letter is a capital one, each of its numbers is above the last."""
+    first, _, again = form.partition("*")
+    more = len(words) - len(first)
+    well = more >= 0 and (more % len(again) == 0 if again else more == 0)
+    require(well, place, f"expected numbers of the form {form}")
+    require(not words or INTEGERS.fullmatch(" ".join(words)) is not None, place, "expected integers")
+    found = list(map(int, words))
+    for at, letter in enumerate(first + again):
+        column, allowed = found[at : at + 1] if at < len(first) else found[at :: len(again)], letters[letter.lower()]
+        require(all(value in allowed for value in column), place, f"a number {letter} of {form} is out of range")
+        rising = letter.islower() or all(a < b for a, b in pairwise(column))
+        require(rising, place, f"the numbers {letter} of {form} do not increase")
+    return found
 
 
 # ---------------------------------------------------------------- operations
@@ -47,15 +83,12 @@ def corners(function: Callable[..., int]) -> Callable[..., Span]:
 
 def divided(a: Span, b: Span) -> Span:
     """The interval of a quotient; fails where the divisor might be 0."""
-    if b[0] <= 0 <= b[1]:
-        raise ZeroDivisionError
-    return corners(operator.floordiv)(a, b)
+    return corners(operator.floordiv)(a, b if b[0] > 0 or b[1] < 0 else (0, 0))
 
 
 def remainder(a: Span, b: Span) -> Span:
     """The interval of a remainder; fails where the divisor might be 0."""
-    if b[0] <= 0 <= b[1]:
-        raise ZeroDivisionError
+    divided(a, b)
     if b[1] < 0:
         return b[0] + 1, 0
     return a if a[0] >= 0 and a[1] < b[0] else (0, b[1] - 1)
@@ -82,6 +115,18 @@ OPERATIONS: dict[str, tuple[int, Callable[..., int], Callable[..., Span]]] = {
     "m": (2, operator.xor, lambda a, b: (0, BITS)),
 }
 """How many registers an operation reads, its value (of ``m`` see ``mixed``), and its interval."""
+FORMS = {"c": "z", "t": "tr", **{sign: "r" * count for sign, (count, _, _) in OPERATIONS.items()}}
+
+
+def table_of(table: Sequence[int], entries: Span) -> tuple[Callable[..., int], Callable[..., Span]]:
+    """The operation that looks an entry up, and its interval; fails where the index might be none."""
+
+    def span(at: Span) -> Span:
+        if at[0] < 0 or at[1] >= len(table):
+            raise IndexError
+        return entries
+
+    return table.__getitem__, span
 
 
 def each(function: Callable[..., int], *operands: Register) -> Register:
@@ -167,93 +212,49 @@ class Head(NamedTuple):
     code: Code
 
 
-class Program(NamedTuple):
+class Program:
     """Variables are numbers: 0 is the token, 1 the position; ``markers`` are tokens that no word decides."""
 
-    n: int
-    symbols: int
-    markers: dict[int, int]
-    output: int
-    domains: list[int]
-    variables: list[Map | Head | None]
+    def __init__(self, data: bytes, place: Place, meter: Meter) -> None:
+        self.meter, self.tensors = meter, list[tuple[list[int], Span]]()
+        read = lines(data, place, meter)
+        self.place, name, words = next(read)
+        require(name == "restrict-program/1", self.place, "not a restrict-program/1")
+        letters = {"n": range(1, LONGEST + 1), "s": range(1, 65537), "b": (0, 1), "z": NUMBER}
+        n, symbols, start, end, self.output = numbers(words, "nsbbz", letters, self.place)
+        require(start + end <= n, self.place, "more markers than positions")
+        self.n, self.symbols, self.domains = n, symbols, [symbols + start + end, n]
+        self.markers = ({0: symbols} if start else {}) | ({n - 1: symbols + start} if end else {})
+        self.variables: list[Map | Head | None] = [None, None]
+        for self.place, name, words in read:
+            self.line(name, words)
+        last = self.variables[-1]
+        require(isinstance(last, Map) and last.args == (self.output,), self.place, "the last line is no label map")
 
     def visible(self, head: Head, i: int) -> tuple[int, int]:
         """The visible positions as start and stop."""
         low = {FUTURE: i, STRICT_FUTURE: i + 1}.get(head.mask, 0)
         return low, {PAST: i + 1, STRICT_PAST: i}.get(head.mask, self.n)
 
-
-# ---------------------------------------------------------------- reading
-
-INTEGERS = re.compile("(?:0|-?[1-9][0-9]{0,19})(?: (?:0|-?[1-9][0-9]{0,19}))*")
-
-
-def lines(data: bytes, place: Place) -> Iterator[tuple[Place, list[str]]]:
-    """The words of every line."""
-    well = len(data) <= FILE_BYTES and data.isascii() and data.endswith(b"\n")
-    require(well, place, "expected at most 64 MiB of ASCII, lines that end with a line feed")
-    for number, line in enumerate(data.decode("ascii")[:-1].split("\n"), 1):
-        yield Place(place.file, f"line {number}"), line.split(" ")
-
-
-def integers(words: Sequence[str], place: Place) -> list[int]:
-    """The integers that these words are."""
-    require(not words or INTEGERS.fullmatch(" ".join(words)) is not None, place, "expected integers")
-    return list(map(int, words))
-
-
-def inside(value: int, least: int, most: int, place: Place, what: str) -> int:
-    """A number in a range; any other is malformed."""
-    require(least <= value <= most, place, f"expected {what} in {least} .. {most}", value)
-    return value
-
-
-class Reader:
-    """Reads a program, line by line."""
-
-    def __init__(self, data: bytes, place: Place, meter: Meter) -> None:
-        meter.hold(len(data) + 80 * data.count(b" "))
-        meter.charge(len(data) // 4)
-        self.meter, self.tensors = meter, list[tuple[list[int], Span]]()
-        read = lines(data, place)
-        self.place, first = next(read)
-        require(first[0] == "restrict-program/1" and len(first) == 6, self.place, "not a restrict-program/1")
-        n, symbols, start, end, output = integers(first[1:], self.place)
-        require({start, end} <= {0, 1}, self.place, "a marker is 0 or 1")
-        inside(n, max(1, start + end), LONGEST, self.place, "a length")
-        inside(symbols, 1, 65536, self.place, "a number of symbols")
-        markers = ({0: symbols} if start else {}) | ({n - 1: symbols + start} if end else {})
-        self.program = Program(n, symbols, markers, output, [symbols + start + end, n], [None, None])
-        for self.place, words in read:
-            self.line(words)
-        last = self.program.variables[-1]
-        require(isinstance(last, Map) and last.args == (output,), self.place, "the last line is no label map")
-
-    def line(self, words: list[str]) -> None:
+    def line(self, name: str, words: list[str]) -> None:
         """A tensor, a map or a head."""
-        if words[0] == "tensor" and len(words) > 1 and len(self.program.variables) == 2:
-            table = integers(words[1:], self.place)
+        count = len(self.variables)
+        letters = {"d": range(1, 1 << 63), "v": range(count), "q": range(-1, count), "m": range(5), "b": (0, 1)}
+        if name == "tensor" and words and count == 2:
+            table = numbers(words, "*z", {"z": NUMBER}, self.place)
             self.tensors.append((table, (min(table), max(table))))
             return
-        require(words[0] in ("map", "head"), self.place, "no such line here, or with so few words")
-        made = self.map(words) if words[0] == "map" else self.head(words)
-        self.program.variables.append(made)
-        self.program.domains.append(inside(made.domain, 1, (1 << 63) - 1, self.place, "a domain"))
+        require(name in ("map", "head"), self.place, "no such line here, or with so few words")
+        made = self.map(words, letters) if name == "map" else self.head(words, letters)
+        self.variables.append(made)
+        self.domains.append(made.domain)
 
-    def earlier(self, variable: int) -> int:
-        """The domain of an earlier variable."""
-        return self.program.domains[inside(variable, 0, len(self.program.domains) - 1, self.place, "a variable")]
-
-    def map(self, words: list[str]) -> Map:
+    def map(self, words: list[str], letters: Letters) -> Map:
         """A map; where its interval leaves the domain, every combination of what it reads is tried."""
-        numbers = integers(words[1:3], self.place)
-        require(len(numbers) == 2, self.place, "expected a domain and a number of arguments")
-        domain, count = numbers
-        args = integers(
-            words[3 : 3 + inside(count, 0, len(words) - 3, self.place, "a number of arguments")], self.place
-        )
-        sizes = [self.program.n, *map(self.earlier, args)]
-        code, (low, high) = self.code(words[3 + count :], sizes)
+        domain, count = numbers(words[:2], "dc", {**letters, "c": range(len(words) - 1)}, self.place)
+        args = numbers(words[2 : 2 + count], "*v", letters, self.place)
+        sizes = [self.n, *(self.domains[arg] for arg in args)]
+        code, (low, high) = self.code(words[2 + count :], sizes)
         if low < 0 or high >= domain:
             read = {register for step in code.rest for register in step.reads} | {code.result}
             sets = [range(size if register in read else 1) for register, size in enumerate(sizes)]
@@ -264,17 +265,15 @@ class Reader:
             require(fits, self.place, "a value is outside the domain")
         return Map(domain, tuple(args), code)
 
-    def head(self, words: list[str]) -> Head:
+    def head(self, words: list[str], letters: Letters) -> Head:
         """A head."""
-        numbers = integers(words[1:8], self.place)
-        require(len(numbers) == 7, self.place, "expected seven numbers of a head")
-        domain, query, key, value, mask, left, default = numbers
-        require(domain >= self.earlier(value), self.place, "the domain is smaller than that of the value")
-        inside(mask, 0, 4, self.place, "a mask")
-        inside(left, 0, 1, self.place, "a tie rule")
-        inside(default, 0, domain - 1, self.place, "a default")
-        q, k = (1 if role == -1 else self.earlier(role) for role in (query, key))
-        code, _ = self.code(words[8:], [self.program.n, q, self.program.n, k])
+        domain, query, key, value, mask, left, default = numbers(
+            words[:7], "dqqvmbz", {**letters, "z": NUMBER}, self.place
+        )
+        well = self.domains[value] <= domain and 0 <= default < domain
+        require(well, self.place, "the value or the default is outside the domain")
+        q, k = (1 if role == -1 else self.domains[role] for role in (query, key))
+        code, _ = self.code(words[7:], [self.n, q, self.n, k])
         return Head(domain, query, key, value, mask, left, default, code)
 
     def code(self, words: list[str], sizes: list[int]) -> tuple[Code, Span]:
@@ -282,34 +281,19 @@ class Reader:
         spans, known, rest, at = [(0, size - 1) for size in sizes], dict[int, Register](), list[Step](), 0
         while at < len(words):
             sign, made = words[at], len(spans)
-            count = OPERATIONS[sign][0] if sign in OPERATIONS else {"c": 1, "t": 2}.get(sign, 0)
-            numbers = integers(words[at + 1 : at + 1 + count], self.place)
-            require(0 < count == len(numbers), self.place, "no such operation, or one without operands")
-            at += 1 + count
+            require(sign in FORMS, self.place, "no such operation")
+            letters = {"z": NUMBER, "t": range(len(self.tensors)), "r": range(made)}
+            found = numbers(words[at + 1 : at + 1 + len(FORMS[sign])], FORMS[sign], letters, self.place)
+            at += 1 + len(found)
             if sign == "c":
-                known[made] = numbers[0]
-                spans.append((numbers[0], numbers[0]))
+                known[made] = found[0]
+                spans.append((found[0], found[0]))
                 continue
-            if sign == "t":
-                function, span = self.table(numbers.pop(0))
-            else:
-                function, span = OPERATIONS[sign][1:]
-            reads = tuple(inside(register, 0, made - 1, self.place, "an earlier register") for register in numbers)
+            function, span = OPERATIONS[sign][1:] if sign != "t" else table_of(*self.tensors[found.pop(0)])
             try:
-                spans.append(span(*(spans[register] for register in reads)))
+                spans.append(span(*(spans[register] for register in found)))
             except (ZeroDivisionError, ValueError, IndexError):
                 malformed(self.place, f"an operation {sign} is not defined")
             require(spans[-1][0] >= -LARGEST and spans[-1][1] <= LARGEST, self.place, "a number may be too large")
-            rest.append(Step(made, sign, function, reads))
+            rest.append(Step(made, sign, function, tuple(found)))
         return Code(known, rest, len(spans) - 1).given({}), spans[-1]
-
-    def table(self, number: int) -> tuple[Callable[..., int], Callable[..., Span]]:
-        """The entries of a tensor, and their interval."""
-        table, entries = self.tensors[inside(number, 0, len(self.tensors) - 1, self.place, "a tensor")]
-
-        def span(at: Span) -> Span:
-            if at[0] < 0 or at[1] >= len(table):
-                raise IndexError
-            return entries
-
-        return table.__getitem__, span

@@ -228,24 +228,28 @@ Proof.
   intros H. unfold reg_interval, reg. revert a. induction H; intros [|a]; cbn; auto; unfold has; cbn; lia.
 Qed.
 
+Lemma op_interval_has rs regs o r : op_interval tensors rs o = Some r -> Forall2 has rs regs ->
+  has r (value (entry_of tensors) regs o) /\ proper_op tensors regs o.
+Proof.
+  intros E F. destruct o; cbn [op_interval value proper_op] in *.
+  - injection E as <-. unfold has. cbn. split; [lia | auto].
+  - destruct (apply1_has _ _ _ _ E (reg_has regs rs a F)). split; auto. destruct f; auto.
+  - destruct (apply2_has _ _ _ _ _ _ E (reg_has regs rs a F) (reg_has regs rs b F)). split; auto. destruct f; auto.
+  - injection E as <-. pose proof (reg_has regs rs a F) as A. pose proof (reg_has regs rs b F) as B.
+    unfold has, hull in *. cbn. split; [destruct (_ =? _); lia | auto].
+  - pose proof (reg_has regs rs a F) as A. destruct (reg_interval rs a) as [l h]. unfold has in A. cbn in A.
+    destruct ((0 <=? l) && (h <? _)) eqn:C; [|discriminate]. injection E as <-. apply andb_prop in C as [C1 C2]. zb.
+    split; [|lia]. apply tensor_has. unfold entry_of. apply nth_In. lia.
+Qed.
+
 Theorem run_interval_has : forall code rs regs r, run_interval tensors code rs = Some r -> Forall2 has rs regs ->
   proper tensors code regs /\ has r (run (entry_of tensors) code regs).
 Proof.
   induction code as [|o code IH]; cbn; intros rs regs r H F.
   - injection H as <-. split; auto. apply reg_has. auto.
   - destruct (op_interval tensors rs o) as [r1|] eqn:E; [|discriminate]. unfold limited in H.
-    destruct (_ && _) in H; [|discriminate].
-    assert (O : has r1 (value (entry_of tensors) regs o) /\ proper_op tensors regs o).
-    { clear H. destruct o; cbn [op_interval value proper_op] in *.
-      - injection E as <-. unfold has. cbn. split; [lia | auto].
-      - destruct (apply1_has _ _ _ _ E (reg_has regs rs a F)). split; auto. destruct f; auto.
-      - destruct (apply2_has _ _ _ _ _ _ E (reg_has regs rs a F) (reg_has regs rs b F)). split; auto. destruct f; auto.
-      - injection E as <-. pose proof (reg_has regs rs a F) as A. pose proof (reg_has regs rs b F) as B.
-        unfold has, hull in *. cbn. split; [destruct (_ =? _); lia | auto].
-      - pose proof (reg_has regs rs a F) as A. destruct (reg_interval rs a) as [l h]. unfold has in A. cbn in A.
-        destruct ((0 <=? l) && (h <? _)) eqn:C; [|discriminate]. injection E as <-. apply andb_prop in C as [C1 C2]. zb.
-        split; [|lia]. apply tensor_has. unfold entry_of. apply nth_In. lia. }
-    destruct O as [O1 O2]. destruct (IH (r1 :: rs) (value (entry_of tensors) regs o :: regs) r H); auto.
+    destruct (_ && _) in H; [|discriminate]. destruct (op_interval_has rs regs o r1 E F).
+    destruct (IH (r1 :: rs) (value (entry_of tensors) regs o :: regs) r H); auto.
 Qed.
 End Has.
 

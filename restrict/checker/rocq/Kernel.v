@@ -250,9 +250,12 @@ Definition check_case (m : facts) (c : N) (v : nat) (i q : Z) (V : list Z) (D : 
 Definition settle (m : facts) (c : N) (v : nat) (i : Z) (V : list Z) (D : runs) : facts :=
   add_fact m c v i (Vals V, if single V then [] else D).
 
+(** [scan] says which rows hold: [check_row], or whatever says yes only where that does. *)
+Variable scan : row -> bool.
+
 Definition check_line (m : facts) (l : line) : option facts :=
   match l with
-  | LRow h i u s q r => if check_row (Row h i u s q (runs_of r)) then Some m else None
+  | LRow h i u s q r => if scan (Row h i u s q (runs_of r)) then Some m else None
   | LMap c v i s r =>
       match nth_error (vars p) v with
       | Some (MapVar _ args f) =>
@@ -429,9 +432,9 @@ End Bound.
 (** The outcome, with the facts that were established. *)
 Inductive outcome := Verified | Refused (line_ : N) | NotEstablished.
 
-Definition check (p : program) (out lab : nat) (allow : facts -> line -> bool) (ls : list line) (c : conclusion) : outcome :=
+Definition check (p : program) (scan : row -> bool) (out lab : nat) (allow : facts -> line -> bool) (ls : list line) (c : conclusion) : outcome :=
   let T := tables_of ls (length_ p) in
-  match check_lines p T allow no_facts ls 0 with
+  match check_lines p T scan allow no_facts ls 0 with
   | inl m => if check_conclusion p T m ls out lab c then Verified else NotEstablished
   | inr k => Refused k
   end.

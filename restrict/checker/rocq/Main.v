@@ -1,11 +1,11 @@
 (** To be read: the checker as a whole, and its theorem. *)
 From Coq Require Import ZArith NArith List Bool.
-From R Require Import Semantics Operations Claims Kernel Loops Sound Conclusions Forcing Defined Fast.
+From R Require Import Semantics Operations Claims Kernel Loops Sound Conclusions Forcing Defined Fast Scan.
 Import ListNotations.
 Open Scope Z_scope.
 
 Definition verify (s : source) (allow : facts -> line -> bool) (ls : list line) (c : conclusion) : outcome :=
-  if check_source s then check (fast_program s) (s_output s) (label_of s) allow ls c else NotEstablished.
+  if check_source s then check (fast_program s) (scan s) (s_output s) (label_of s) allow ls c else NotEstablished.
 
 Definition forcing_number (s : source) (ls : list line) (i : Z) (us : list unforced) : Z :=
   at_least (fast_program s) (tables_of ls (s_length s)) (label_of s) i us.
@@ -15,9 +15,9 @@ Lemma verify_facts s allow ls c : verify s allow ls c = Verified -> well_defined
     check_conclusion (fast_program s) (tables_of ls (s_length s)) m ls (s_output s) (label_of s) c = true.
 Proof.
   unfold verify. destruct (check_source s) eqn:S; [|discriminate]. apply check_source_sound in S. intros H. split; [auto|].
-  unfold check in H. destruct (check_lines _ _ allow no_facts ls 0) as [m|k] eqn:L; [|discriminate].
+  unfold check in H. destruct (check_lines _ _ _ allow no_facts ls 0) as [m|k] eqn:L; [|discriminate].
   exists m. split.
-  - eapply lines_sound; [apply defined_same; apply S | exact L].
+  - eapply lines_sound; [apply defined_same; apply S | apply scan_sound | exact L].
   - destruct (check_conclusion _ _ _ _ _ _ _); [auto | discriminate].
 Qed.
 

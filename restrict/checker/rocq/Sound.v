@@ -464,12 +464,15 @@ Qed.
 
 (** ** Whole proofs *)
 
-Lemma rows_checked allow : forall l m k m', check_lines p T allow m l k = inl m' ->
+Variable scan : row -> bool.
+Hypothesis scan_checks : forall r, scan r = true -> check_row p r = true.
+
+Lemma rows_checked allow : forall l m k m', check_lines p T scan allow m l k = inl m' ->
   forall h i u s q r, In (LRow h i u s q r) l -> check_row p (Row h i u s q (runs_of T r)) = true.
 Proof.
   induction l as [|a l IH]; cbn; intros m k m' H h i u s q r I; [tauto|].
-  destruct (allow m a); [|discriminate]. destruct (check_line p T m a) as [m1|] eqn:C; [|discriminate].
-  destruct I as [->|I]; [|eapply IH; eauto]. cbn in C. destruct (check_row _ _); [auto | discriminate].
+  destruct (allow m a); [|discriminate]. destruct (check_line p T scan m a) as [m1|] eqn:C; [|discriminate].
+  destruct I as [->|I]; [|eapply IH; eauto]. cbn in C. destruct (scan _) eqn:S; [auto | discriminate].
 Qed.
 
 Lemma rows_hold_of : (forall h i u s q r, In (LRow h i u s q r) ls -> check_row p (Row h i u s q (runs_of T r)) = true) ->
@@ -484,12 +487,12 @@ Proof.
 Qed.
 
 Lemma check_lines_sound allow : (forall k, row_holds (row_of T k)) -> forall l m k m', sound m ->
-  check_lines p T allow m l k = inl m' -> sound m'.
+  check_lines p T scan allow m l k = inl m' -> sound m'.
 Proof.
   intros R. induction l as [|a l IH]; cbn; intros m k m' Hm H; [injection H as <-; auto|].
-  destruct (allow m a); [|discriminate]. destruct (check_line p T m a) as [m1|] eqn:C; [|discriminate].
+  destruct (allow m a); [|discriminate]. destruct (check_line p T scan m a) as [m1|] eqn:C; [|discriminate].
   apply (IH m1 _ _) in H; auto. clear H IH. destruct a; cbn in C; try (injection C as <-; auto; fail).
-  - destruct (check_row _ _); [injection C as <-; auto | discriminate].
+  - destruct (scan _); [injection C as <-; auto | discriminate].
   - destruct (nth_error (vars p) v) as [[| |d args f|h]|] eqn:E; try discriminate.
     destruct (position p i && _) eqn:P; [|discriminate]. injection C as <-. split_and. apply position_spec in H.
     apply settle_sound; auto. eapply map_holds; eauto.
@@ -503,7 +506,7 @@ Qed.
 Lemma no_facts_sound : sound no_facts.
 Proof. intros c v i f _ H. unfold find_fact, no_facts, part in H. rewrite !PositiveMap.gempty in H. discriminate. Qed.
 
-Theorem lines_sound allow m : check_lines p T allow no_facts ls 0 = inl m -> sound m.
+Theorem lines_sound allow m : check_lines p T scan allow no_facts ls 0 = inl m -> sound m.
 Proof.
   intros H. eapply check_lines_sound; [apply rows_hold_of; eapply rows_checked; eauto | apply no_facts_sound | eauto].
 Qed.

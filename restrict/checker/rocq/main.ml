@@ -85,7 +85,7 @@ let () =
   let steps w = if String.length w >= 1 && String.length w <= 18 && String.for_all (fun c -> c >= '0' && c <= '9') w
     then Z.big_int_of_string w else fail 2 usage in
   try match List.tl (Array.to_list Sys.argv) with
-    | [ program; proof ] -> run program proof (Z.big_int_of_string "2000000000")
+    | [ program; proof ] -> run program proof (Z.big_int_of_string "10000000000")
     | [ program; proof; "--limit"; w ] | [ "--limit"; w; program; proof ] -> run program proof (steps w)
     | _ -> fail 2 usage
   with

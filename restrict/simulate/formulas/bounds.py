@@ -23,8 +23,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from restrict.simulate.errors import exp_above
 from restrict.simulate.floating import SHORT, SLACK, noise, share
+from restrict.simulate.lemmas_6_to_9 import exp_above
 
 __all__ = ["Bound", "Exists", "Lookup", "Nearest", "Neighbour", "Threshold"]
 Tie = Literal["share", "harmonic", "integer"]

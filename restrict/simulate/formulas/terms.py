@@ -5,10 +5,9 @@ from __future__ import annotations
 from restrict.errors import UsageError, quote
 from restrict.logic.counting import parsed
 from restrict.model.expr import Expr
+from restrict.model.expr_parser import COMPARED, SIGNS
 from restrict.soft.terms import MAX_TEXT
 
-_SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "//", "mod": "%"}
-_TESTS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _LOGICAL = ("and", "or", "not")
 
 
@@ -36,8 +35,8 @@ def predicate_term(text: str, argument: str) -> str:
 
 def _truth(node: Expr, x: str) -> str:
     """A term that is 1 where the expression is not 0, and 0 where it is."""
-    if node.op in _TESTS:
-        return f"({_number(node.args[0], x)}{_TESTS[node.op]}{_number(node.args[1], x)})"
+    if node.op in COMPARED:
+        return f"({_number(node.args[0], x)}{COMPARED[node.op]}{_number(node.args[1], x)})"
     if node.op == "not":
         return f"(1-{_truth(node.args[0], x)})"
     if node.op in _LOGICAL:
@@ -55,7 +54,7 @@ def _number(node: Expr, x: str) -> str:
         return str(node.value)
     if node.op == "name":
         return x if node.text == "x" else "n"
-    if node.op in _TESTS or node.op in _LOGICAL:
+    if node.op in COMPARED or node.op in _LOGICAL:
         return _truth(node, x)
     args = [_number(arg, x) for arg in node.args]
     if node.op == "select":
@@ -64,4 +63,4 @@ def _number(node: Expr, x: str) -> str:
         return f"({args[0]} if {args[0]}>=0 else -{args[0]})"
     if node.op in ("min", "max"):
         return f"({args[0]} if {args[0]}{'<' if node.op == 'min' else '>'}{args[1]} else {args[1]})"
-    return f"({args[0]}{_SIGNS[node.op]}{args[1]})"
+    return f"({args[0]}{SIGNS[node.op]}{args[1]})"

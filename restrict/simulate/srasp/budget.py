@@ -30,7 +30,7 @@ from fractions import Fraction
 from restrict.errors import UsageError
 from restrict.simulate.floating import SLACK, UNITS, longest, noise, share
 from restrict.simulate.formulas.bounds import fall, lookup_falls, moved, steps
-from restrict.simulate.uniform_tieless import Sharpness, by_softmax, least_scale
+from restrict.simulate.theorem26 import Sharpness, by_softmax, least_scale
 from restrict.soft.model import SoftModel
 
 Weights = tuple[tuple[int, float], ...]
@@ -302,9 +302,7 @@ class Budget:
         def safe(n: int) -> bool:
             return n <= found.n and self.deviation(n, found.scale, unit) < 0.25
 
-        if not self.every_length:
-            return found.n if safe(found.n) else 0
-        return longest(safe)
+        return longest(safe, None if self.every_length else found.n)
 
     def soften(self, model: SoftModel, found: Sharpness) -> SoftModel:
         """The softmax transformer of a program, with the lengths that are certified in its file.

@@ -46,7 +46,7 @@ from restrict.simulate.srasp.form import Form, below, number
 from restrict.simulate.srasp.score import holds, leaves, split
 from restrict.simulate.srasp.syntax import Attention, Mask, Node, PrefixSum, Program, Statement
 from restrict.simulate.stream import HeadRows, Stream, Unit
-from restrict.simulate.uniform_tieless import grows
+from restrict.simulate.theorem26 import grows
 from restrict.soft.model import SoftModel, SoftOutput
 from restrict.soft.terms import Term
 
@@ -92,7 +92,7 @@ def compile_with_budget(program: Program) -> tuple[SoftModel, Budget]:
 
     Returns:
         The model, and its error budget; with ``sharp = budget.sharpness(n, epsilon)`` the softmax transformer is
-        ``restrict.simulate.uniform_tieless.by_softmax(model, sharp)``.
+        ``restrict.simulate.theorem26.by_softmax(model, sharp)``.
 
     Raises:
         NotEstablished: as :func:`compile_program`.

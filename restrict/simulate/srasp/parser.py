@@ -14,11 +14,12 @@ Lines that begin with ``#`` are comments. Masks are ``j <= i``, ``j < i`` and ``
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NoReturn
 
 from restrict.errors import ModelError, quote
-from restrict.scanner import Cursor, Token, scan
+from restrict.scanner import Operators, Token, scan
 from restrict.simulate.srasp.syntax import COMPARE, Attention, Local, Mask, Node, PrefixSum, Program, Side, Statement
 
 _TOKENS = re.compile(
@@ -76,25 +77,30 @@ def _boolean(statement: Statement) -> bool:
     return not isinstance(statement, PrefixSum) and statement.value.boolean
 
 
-class _Line:
-    """One statement: a recursive-descent parser with a cursor."""
+class _Line(Operators[Node]):
+    """One statement."""
+
+    levels = (
+        ("flat", ("or",)), ("flat", ("and",)), ("prefix", ("not",)), ("once", tuple(COMPARE)), ("left", ("+", "-")),
+        ("left", ("*",)),
+    )  # fmt: skip
 
     def __init__(self, line: str, place: str, alphabet: tuple[str, ...], known: dict[str, bool]) -> None:
         self.place, self.alphabet, self.known = place, alphabet, known
-        tokens = scan(line, _TOKENS, lambda token: self.fail(token, "this is no part of a program"))
-        self.cursor = Cursor(tokens, self.fail, DEEPEST, f"nested more than {DEEPEST} levels deep")
+        tokens = scan(line, _TOKENS, lambda token: self.refuse(token, "this is no part of a program"))
+        super().__init__(tokens, self.refuse, DEEPEST, f"nested more than {DEEPEST} levels deep")
 
-    def fail(self, token: Token, reason: str) -> NoReturn:
+    def refuse(self, token: Token, reason: str) -> NoReturn:
         shown = quote(token.text, 20) if token.text else "the end of the line"
         raise ModelError(f"{self.place}:{token.start + 1}: {reason}, at {shown}")
 
     def need(self, *texts: str) -> str:
         """The next token must be one of these."""
-        found = self.cursor.take(*texts)
-        return found or self.fail(self.cursor.token, f"expected {' or '.join(texts)}")
+        found = self.take(*texts)
+        return found or self.fail(self.token, f"expected {' or '.join(texts)}")
 
     def statement(self) -> Statement:
-        token = self.cursor.step()
+        token = self.step()
         if token.kind != "name" or token.text in _WORDS:
             self.fail(token, "expected the name of a new vector")
         if token.text in self.known:
@@ -102,23 +108,23 @@ class _Line:
         for text in ("(", "i", ")", "="):
             self.need(text)
         found = self.right_side(token.text)
-        if self.cursor.token.kind != "end":
-            self.fail(self.cursor.token, "expected the end of the statement")
+        if self.token.kind != "end":
+            self.fail(self.token, "expected the end of the statement")
         return found
 
     def right_side(self, name: str) -> Statement:
-        if self.cursor.take("psum"):
-            start = self.cursor.token
+        if self.take("psum"):
+            start = self.token
             if self.mask(start) != "past":
                 self.fail(start, "a prefix sum is over [j <= i]")
             self.need("]")
             return PrefixSum(name, self.truth(self.expression(), "j"))
-        word = self.cursor.take("leftmost", "rightmost")
+        word = self.take("leftmost", "rightmost")
         if not word:
             value = self.expression()
             self.only(value, "i")
             return Local(name, value)
-        mask = self.mask(self.cursor.token)
+        mask = self.mask(self.token)
         self.need(",")
         score = self.truth(self.expression())
         self.need("]")
@@ -135,17 +141,17 @@ class _Line:
     def mask(self, token: Token) -> Mask:
         """``[`` and the mask."""
         self.need("[")
-        if self.cursor.take("1"):
+        if self.take("1"):
             return "none"
         for text in ("j", "<=", "<", ">=", ">"):
             if text == "j":
                 self.need("j")
-            elif self.cursor.take(text):
+            elif self.take(text):
                 self.need("i")
                 if text in (">", ">="):
                     self.fail(token, "only the masks 1, j <= i and j < i are known; the start marker must be visible")
                 return "past" if text == "<=" else "strict_past"
-        return self.fail(self.cursor.token, "expected <= or <")
+        return self.fail(self.token, "expected <= or <")
 
     def truth(self, node: Node, side: Side | None = None) -> Node:
         """The expression as a truth value."""
@@ -162,51 +168,25 @@ class _Line:
             self.fail(self._token(node), f"expected an expression of {side} only")
 
     def _token(self, node: Node) -> Token:
-        return next((t for t in self.cursor.tokens if t.start >= node.column), self.cursor.tokens[-1])
+        return next((t for t in self.tokens if t.start >= node.column), self.tokens[-1])
 
     def expression(self) -> Node:
-        return self.cursor.nested(lambda: self.chain("or"))
+        return self.nested(self.operators)
 
-    def chain(self, op: str) -> Node:
-        """A chain of ``or``, or of ``and``."""
-        parts = [self.chain("and") if op == "or" else self.negation()]
-        while self.cursor.take(op):
-            parts.append(self.chain("and") if op == "or" else self.negation())
-        if len(parts) == 1:
-            return parts[0]
-        return Node(op, tuple(self.truth(p) for p in parts), boolean=True, column=parts[0].column)
-
-    def negation(self) -> Node:
-        column = self.cursor.token.start
-        if self.cursor.take("not"):
-            inner = self.cursor.nested(self.negation)
-            return Node("not", (self.truth(inner),), boolean=True, column=column)
-        return self.comparison()
-
-    def comparison(self) -> Node:
-        left = self.total()
-        op = self.cursor.take(*COMPARE)
-        if not op:
-            return left
-        return Node(op, (left, self.total()), boolean=True, column=left.column)
-
-    def total(self) -> Node:
-        found = self.product()
-        while op := self.cursor.take("+", "-"):
-            found = Node(op, (found, self.product()), column=found.column)
-        return found
-
-    def product(self) -> Node:
-        found = self.atom()
-        while self.cursor.take("*"):
-            other = self.atom()
-            if "const" not in (found.op, other.op):
-                self.fail(self._token(other), "one factor must be a number")
-            found = Node("*", (found, other) if found.op == "const" else (other, found), column=found.column)
-        return found
+    def join(self, signs: Sequence[Token], parts: list[Node]) -> Node:
+        op, column = signs[0].text, parts[0].column
+        if op == "not":
+            return Node(op, (self.truth(parts[0]),), boolean=True, column=signs[0].start)
+        if op in ("or", "and"):
+            return Node(op, tuple(self.truth(p) for p in parts), boolean=True, column=column)
+        if op == "*":
+            if "const" not in (parts[0].op, parts[1].op):
+                self.fail(self._token(parts[1]), "one factor must be a number")
+            parts = parts if parts[0].op == "const" else parts[::-1]
+        return Node(op, tuple(parts), boolean=op in COMPARE, column=column)
 
     def atom(self) -> Node:
-        token = self.cursor.step()
+        token = self.step()
         if token.kind == "number":
             return Node("const", value=int(token.text), column=token.start)
         if token.text == "(":

@@ -15,9 +15,6 @@ exp(-(g - 2 eta) / tau)``, and what is read errs by at most ``|V| E + 2 p (|V| X
 E``. Networks with ReLU multiply errors by the absolute values of their weights. The error of the output falls with
 ``1/tau``, so the least ``1/tau`` that these bounds allow is found by bisection. In floating point every sum and product
 adds its rounding to ``E``; a tieless head forgets the errors of its scores, so they do not add up along the layers.
-
-Lemma 27: a piecewise affine function that rounds ``p``-bit numbers to ``r`` bits has at least ``2^r`` pieces, and a
-ReLU network with ``L`` layers of width ``w`` has at most ``(2w)^L`` (Telgarsky 2015).
 """
 
 from __future__ import annotations
@@ -32,9 +29,9 @@ from fractions import Fraction
 import numpy as np
 
 from restrict.errors import NotEstablished, UsageError
-from restrict.simulate.errors import exp_above, low_float
-from restrict.simulate.floating import share
+from restrict.simulate.floating import longest, share
 from restrict.simulate.laws import exact_embedding, exact_scores, run_layer_exactly
+from restrict.simulate.lemmas_6_to_9 import exp_above, low_float
 from restrict.simulate.propagate import SLACK, Bounds, linear, logits_error, refuse
 from restrict.soft.model import SoftHead, SoftModel, visible
 from restrict.soft.terms import Term, down, up
@@ -255,39 +252,6 @@ def safe_length(model: SoftModel, found: Sharpness, unit: float, margin: Fractio
     """
 
     def safe(n: int) -> bool:
-        return softmax_error(model, n, found.gap, found.scale, unit) < margin
+        return n <= found.n and softmax_error(model, n, found.gap, found.scale, unit) < margin
 
-    if not grows(model):
-        return found.n if safe(found.n) else 0
-    low, high = 0, found.n + 1
-    while high - low > 1:
-        middle = found.n if high > found.n and low == 0 else (low + high) // 2
-        low, high = (middle, high) if safe(middle) else (low, middle)
-    return low
-
-
-# ------------------------------------------------------------ Lemma 27
-
-
-def rounding_width(bits: int, layers: int) -> int:
-    """The least width that a ReLU network needs to round longer numbers to ``bits`` bits (Lemma 27).
-
-    Args:
-        bits: ``r``: how many bits are left, at least 1.
-        layers: its depth, at least 1.
-
-    Returns:
-        The least ``w`` with ``(2w)^layers >= 2^bits`` (exact): a certified lower bound on the width, about
-        ``2^(bits/layers) / 2``.
-
-    Raises:
-        UsageError: an argument below 1.
-    """
-    if bits < 1 or layers < 1:
-        raise UsageError("bits and layers must be at least 1")
-    most: int = 2**bits
-    low, high = 0, most
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if (2 * middle) ** layers >= most else (middle, high)
-    return high
+    return longest(safe, None if grows(model) else found.n)

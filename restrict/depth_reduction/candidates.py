@@ -6,9 +6,12 @@ layer's search makes small. They try candidates on the same model at a length at
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from restrict.arrays import I64
+from restrict.blocks import each
 from restrict.deadline import Deadline
 from restrict.errors import RestrictError
 from restrict.model.program import Instance
@@ -19,10 +22,11 @@ MEASURE_AT = 1200
 """Candidates are measured at this length, where n is longer."""
 Worth = tuple[int, float]
 """The worth of a candidate: the greatest and the mean number of inputs that a label depends on."""
+Candidate = TypeVar("Candidate")
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
+class Setup:
     """What all candidates are measured with: the program at the length for measuring, the inputs that may be fixed, the
     seed, and the deadline."""
 
@@ -67,3 +71,41 @@ def worth(depends: I64) -> Worth:
         The greatest and the mean of them; less is better, in this order.
     """
     return int(depends.max(initial=0)), float(depends.mean())
+
+
+def least(
+    task: Task,
+    measure: Callable[[Setup, Candidate], Worth | None],
+    trial: Setup,
+    candidates: Sequence[Candidate],
+    what: str,
+    *,
+    falling: bool = False,
+) -> Candidate | None:
+    """The candidate with the least worth among those that are measured in the time.
+
+    Args:
+        task: its deadline ends the measuring, and progress is reported to it.
+        measure: the worth of a candidate, ``None`` where it does not succeed; it is called in other processes, too.
+        trial: what all of them are measured with.
+        candidates: in the order in which they are measured.
+        what: what they are, in one word.
+        falling: end at the first that is worse than the one before, and take the last of equal ones; else the first.
+
+    Returns:
+        The candidate; ``None`` where none succeeded.
+
+    Raises:
+        ResourceLimit: as for ``measure``.
+    """
+    best: tuple[Worth, Candidate] | None = None
+    results = each(measure, trial, candidates, here=not trial.instance.portable)
+    for index, (candidate, found) in enumerate(zip(candidates, results, strict=True), 1):
+        task.tell(f"measured {what} {index} of {len(candidates)}")
+        if found is not None:
+            if best is not None and falling and found > best[0]:
+                break
+            best = (found, candidate) if best is None or falling or found < best[0] else best
+        if task.deadline.passed:
+            break
+    return None if best is None else best[1]

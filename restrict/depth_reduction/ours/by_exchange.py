@@ -12,11 +12,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from restrict.arguments import least_free
-from restrict.blocks import each
+from restrict.depth_reduction.candidates import MEASURE_AT, Setup, Worth, least, shortened, worth
 from restrict.depth_reduction.capture import LayerObjective, capture
 from restrict.depth_reduction.ctransformer import CTransformer
 from restrict.depth_reduction.layers import collapsed
-from restrict.depth_reduction.trial import MEASURE_AT, Trial, Worth, shortened, worth
 from restrict.model.shipped import Shipped
 from restrict.restriction import Restriction
 from restrict.task import Task
@@ -133,17 +132,11 @@ def choose_schedule(task: Task, free: float) -> LayerSchedule:
     if short.n > 2 * MEASURE_AT:  # measuring would cost more than it gains
         return candidates[DEFAULT]
     positions = short.n - len(short.pinned)
-    trial = Trial(Shipped(short), positions - least_free(positions, free), task.seed, task.deadline)
-    measured = list[tuple[Worth, int]]()
-    for index, found in enumerate(each(measured_schedule, trial, candidates, here=not trial.instance.portable)):
-        task.tell(f"measured schedule {index + 1} of {len(candidates)}")
-        measured.append((found, index))
-        if task.deadline.passed:
-            break
-    return candidates[min(measured)[1]]
+    trial = Setup(Shipped(short), positions - least_free(positions, free), task.seed, task.deadline)
+    return least(task, measured_schedule, trial, candidates, "schedule") or candidates[DEFAULT]
 
 
-def measured_schedule(trial: Trial, schedule: LayerSchedule) -> Worth:
+def measured_schedule(trial: Setup, schedule: LayerSchedule) -> Worth:
     """The worth of a schedule, measured here or in another process.
 
     Args:

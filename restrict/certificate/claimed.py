@@ -1,0 +1,50 @@
+"""What can be checked at one length, read from its file: a certificate, a refutation or a lower bound."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from restrict.certificate.certificate import Certificate, read_certificate
+from restrict.certificate.lower_bound import FORMAT as LOWER_BOUND
+from restrict.certificate.lower_bound import LowerBound, read_lower_bound
+from restrict.certificate.refutation import FORMAT as REFUTATION
+from restrict.certificate.refutation import Refutation, read_refutation
+from restrict.strictjson import Node, read_document
+
+Claimed = Certificate | Refutation | LowerBound
+
+
+def load_any(path: Path) -> Claimed:
+    """The certificate, refutation or lower bound in a file; it is not checked here.
+
+    Args:
+        path: the file; its field ``format`` says which it is.
+
+    Returns:
+        The object that the file describes.
+
+    Raises:
+        ModelError: the file is malformed; the message is file: place: reason.
+        UsageError: it cannot be read.
+        ResourceLimit: it is too large, or has more positions than can be held one by one.
+    """
+    return read_document(path, read_any)
+
+
+def read_any(root: Node) -> Claimed:
+    """A certificate, a refutation or a lower bound from its JSON form.
+
+    Args:
+        root: the JSON value, with its place for messages; its field ``format`` says which it is.
+
+    Returns:
+        The object that it describes; it is not checked here.
+
+    Raises:
+        ModelError: it is malformed, with the place.
+        ResourceLimit: it has more positions than can be held one by one.
+    """
+    kind = root.value.get("format") if isinstance(root.value, dict) else None
+    if kind == REFUTATION:
+        return read_refutation(root)
+    return read_lower_bound(root) if kind == LOWER_BOUND else read_certificate(root)

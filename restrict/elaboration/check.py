@@ -1,0 +1,117 @@
+"""Checking from Python and from the command line: elaborate the proof in memory, and let the kernel decide.
+
+The user's file is read by the checker's own reader; the elaborator writes the proof down, and the kernel checks every
+line of it (docs/kernel.md). What comes to no proof, for want of one or because the elaborator does not cover it, is
+decided by the abstract run of the checker (docs/trusted-base.md). This is the only place that knows of both.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from restrict.arguments import the_model
+from restrict.certificate.claimed import Claimed
+from restrict.certificate.refutation import Refutation
+from restrict.checker.account import Reject
+from restrict.checker.main import DEFAULT_LIMIT, uncollected, verify
+from restrict.elaboration.make import Elaboration
+from restrict.elaboration.tabulated import tabulated
+from restrict.errors import ModelError, NotEstablished, ResourceLimit, RestrictError, UsageError, quote
+from restrict.model.program import Model
+
+FAST_LIMIT = 10**12
+"""Steps of ``fast``: no limit that matters."""
+OTHER = (b'"restrict-automaton/1"', b'"restrict-soft-certificate/1"')
+"""Formats of proofs that the kernel does not know; the checker has modules of their own for them."""
+
+
+def check(model: Model, certificate: Claimed, *, fast: bool = False, limit: int | None = None) -> str:
+    """Verify a certificate, a refutation or a lower bound.
+
+    The trusted checker (restrict/checker) reads the bytes of both, and its kernel decides. A model built from Python
+    callables has no file: it is tabulated at the certificate's length, and the line ends in ``unsigned`` in place of a
+    digest.
+
+    Cost: docs/checker.md.
+
+    Args:
+        model: the program.
+        certificate: what is to be verified.
+        fast: no limit that matters, where none is given.
+        limit: the most steps, by default those of docs/checker.md.
+
+    Returns:
+        The line ``s VERIFIED ...``.
+
+    Raises:
+        NotEstablished: the claim does not follow.
+        ModelError: the certificate is malformed or for another model; or it is a refutation of a model without a file.
+        ResourceLimit: more than ``limit`` steps, not enough memory, or callables with too many values to tabulate.
+        UsageError: something else than a model and one of these was given.
+    """
+    the_model(model)
+    if not isinstance(certificate, Claimed):
+        raise UsageError(
+            f"expected a Certificate, a Refutation or a LowerBound, not {quote(certificate)}; "
+            "restrict.load_certificate reads a certificate's file"
+        )
+    limit = FAST_LIMIT if fast and limit is None else limit
+    if model.content is not None:
+        return trusted_check(model.content, certificate.to_bytes(), model.source, "certificate", limit)
+    if isinstance(certificate, Refutation):
+        raise ModelError(
+            "model: a refutation of a model without a file cannot be checked again; it was when it was made"
+        )
+    if certificate.sha256 is not None:
+        raise ModelError(f"model.sha256: the certificate is for another model ({certificate.sha256})")
+    made = tabulated(model, certificate.n)
+    assert made.content is not None
+    named = dataclasses.replace(certificate, sha256=made.digest)
+    line = trusted_check(made.content, named.to_bytes(), None, "certificate", limit)
+    return line.rsplit(" ", 1)[0] + " unsigned"
+
+
+@uncollected()
+def trusted_check(model: bytes, certificate: bytes, source: Path | None, name: str, limit: int | None) -> str:
+    """The trusted checker on bytes in memory, its rejections as the package's errors.
+
+    Args:
+        model: the bytes of the model file.
+        certificate: the bytes of what is to be verified, in any format that the checker knows.
+        source: the model file, whose folder has the tensor files; ``None``: the current folder.
+        name: what messages call the certificate.
+        limit: the most steps; ``None``: those of docs/checker.md.
+
+    Returns:
+        The line ``s VERIFIED ...``.
+
+    Raises:
+        ResourceLimit: the checker ran out of steps, memory or stack.
+        NotEstablished: the claim does not follow.
+        ModelError: one of the two is malformed, or the certificate is for another model.
+        UsageError: a file cannot be read.
+    """
+    folder, model_name = source.parent if source else Path(), str(source or "model")
+    if not any(word in certificate for word in OTHER):
+        with suppress(RestrictError):
+            return Elaboration(
+                model, certificate, folder=folder, model_name=model_name, certificate_name=name, limit=limit
+            ).check()
+    try:
+        return verify(
+            model, certificate, folder=folder, model_name=model_name, certificate_name=name,
+            limit=DEFAULT_LIMIT if limit is None else limit,
+        )  # fmt: skip
+    except (MemoryError, RecursionError):
+        raise ResourceLimit(f"{name}: out of memory or stack") from None
+    except Reject as reject:
+        kinds: dict[int, Callable[[str], Exception]] = {
+            2: UsageError,
+            3: NotEstablished,
+            4: ModelError,
+            5: ResourceLimit,
+        }
+        raise kinds[reject.code](str(reject)) from None

@@ -1,0 +1,117 @@
+"""The symbols that are allowed at every position of a context, as arrays: a context may fix millions of positions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from restrict.abstract.rows import Values
+from restrict.arrays import I64
+
+Numbers = npt.NDArray[np.int32]
+Cell = tuple[int, int, tuple[int, ...]]
+"""A start, a stop, and the symbols that are allowed between them."""
+
+
+class Tokens:
+    """``sets[which[j]]`` are the symbols at position ``j``; set number 0 are all of them. Markers are symbols, too.
+    ``answers`` are positions with another set: the cases of a tree share ``which``."""
+
+    def __init__(self, symbols: int, which: Numbers, sets: list[Sequence[int]], answers: dict[int, int]) -> None:
+        self.symbols, self.which, self.sets, self.answers = symbols, which, sets, answers
+
+    @staticmethod
+    def make(n: int, symbols: int, cells: Iterable[Cell], pinned: Mapping[int, int]) -> Tokens:
+        """The tokens of a context.
+
+        Args:
+            n: the length.
+            symbols: the size of the alphabet.
+            cells: where symbols are allowed; runs do not overlap.
+            pinned: markers and their values.
+
+        Returns:
+            The tokens. Cost: n, and the number of runs.
+        """
+        found = Tokens(symbols, np.zeros(n, dtype=np.int32), [range(symbols)], {})
+        numbers: dict[tuple[int, ...], int] = {}
+        for start, stop, allowed in [*cells, *((at, at + 1, (value,)) for at, value in pinned.items())]:
+            if allowed not in numbers:
+                numbers[allowed] = len(found.sets)
+                found.sets.append(allowed)
+            found.which[start:stop] = numbers[allowed]
+        return found
+
+    def answered(self, path: Mapping[int, int]) -> Tokens:
+        """The tokens where some positions have one symbol each.
+
+        Args:
+            path: positions and their symbols.
+
+        Returns:
+            Other tokens.
+        """
+        sets = [*self.sets, *((symbol,) for symbol in path.values())]
+        answers = {at: number for number, at in enumerate(path, len(self.sets))}
+        return Tokens(self.symbols, self.which, sets, {**self.answers, **answers})
+
+    def at(self, j: int) -> Sequence[int]:
+        """The symbols at a position.
+
+        Args:
+            j: the position.
+
+        Returns:
+            Values of ``token``, ascending.
+        """
+        return self.sets[self.answers.get(j, self.which[j])]
+
+    def numbers(self, places: I64) -> Numbers:
+        """The numbers of the sets at some positions.
+
+        Args:
+            places: positions, int64.
+
+        Returns:
+            A number for each.
+        """
+        found = self.which[places]
+        for at, number in self.answers.items():
+            found[places == at] = number
+        return found
+
+    @cached_property
+    def _sizes(self) -> I64:
+        """The sizes of the sets, and 2 for all symbols: of one symbol alone the kernel says that it is free."""
+        return np.array([2, *(len(allowed) for allowed in self.sets[1:])], dtype=np.int64)
+
+    def free(self, places: I64) -> I64:
+        """Those of some positions that are not fixed.
+
+        Args:
+            places: positions, int64.
+
+        Returns:
+            Those with more than one symbol.
+        """
+        found: I64 = places[self._sizes[self.numbers(places)] != 1]
+        return found
+
+    def values(self) -> Values:
+        """The same, as a row scan takes it.
+
+        Returns:
+            The values. Cost: n, and the number of positions that have a set of their own.
+        """
+        positions = np.union1d(np.flatnonzero(self.which), np.fromiter(self.answers, dtype=np.int64))
+        which = self.numbers(positions)
+        sizes = np.array([0, *(len(allowed) for allowed in self.sets[1:])], dtype=np.int64)
+        flat = np.array([value for allowed in self.sets[1:] for value in allowed], dtype=np.int64)
+        starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+        ptr = np.zeros(len(positions) + 1, dtype=np.int64)
+        np.cumsum(sizes[which], out=ptr[1:])
+        inner = np.arange(ptr[-1]) - np.repeat(ptr[:-1], sizes[which])
+        return Values(self.symbols, positions, ptr, flat[np.repeat(starts[which], sizes[which]) + inner])

@@ -1,0 +1,105 @@
+"""Implicit hitting sets (Reiter 1987; Chandrasekaran et al., SODA 2011): one loop, and solvers that propose.
+
+Sets that must be hit are known only through an oracle, which finds one that a proposal misses. A proposal that misses
+none is an answer; where proposals come in order of cost, so do the answers. The parts are given as functions: how a
+proposal is made (:class:`Cheapest`, :class:`Priced`, or :class:`restrict.optimum.hitting.Problem` within a bound), and
+what is learnt from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import count, product
+from typing import Generic, TypeVar
+
+Proposal = TypeVar("Proposal")
+Symbol = TypeVar("Symbol")
+
+
+def unmissed(
+    propose: Callable[[], Proposal | None], learn: Callable[[Proposal], bool], rounds: int | None = None
+) -> Iterator[Proposal]:
+    """The proposals that miss nothing, in the order in which they are made.
+
+    Args:
+        propose: the next proposal; ``None`` where there is none. One that was an answer must be blocked to go on.
+        learn: finds sets that a proposal misses and makes them known to the proposer; whether there are any.
+        rounds: proposals at most; ``None``: any number.
+
+    Yields:
+        The answers. Cost: one call of each function for every proposal.
+    """
+    for _ in count() if rounds is None else range(rounds):
+        proposal = propose()
+        if proposal is None:
+            return
+        if not learn(proposal):
+            yield proposal
+
+
+class Cheapest(Generic[Symbol]):
+    """Restrictions of the fewest positions that conflict with every known cube, by RC2.
+
+    Args:
+        places: the positions that may be fixed.
+        symbols: the symbols that each of them may get, at least one.
+    """
+
+    def __init__(self, places: Iterable[int], symbols: Sequence[Symbol]) -> None:
+        from pysat.examples.rc2 import RC2
+        from pysat.formula import WCNF
+
+        self.symbols = symbols
+        self.element = {pair: x for x, pair in enumerate(product(places, symbols), 1)}
+        formula = WCNF()
+        for (i, a), x in self.element.items():
+            formula.append([-x], weight=1)
+            formula.extend([[-x, -self.element[i, b]] for b in symbols[: symbols.index(a)]])
+        self.solver = RC2(formula)
+
+    def add(self, cube: Mapping[int, Symbol]) -> None:
+        """A restriction must fix a position of this cube to another symbol.
+
+        Args:
+            cube: symbols by position.
+        """
+        self.solver.add_clause([self.element[i, b] for i, a in cube.items() for b in self.symbols if b != a])
+
+    def get(self) -> dict[int, Symbol] | None:
+        """A restriction that conflicts with every cube; ``None`` where there is none.
+
+        Returns:
+            Symbols by position. No other has fewer positions.
+        """
+        model = self.solver.compute()
+        return None if model is None else {i: a for (i, a), x in self.element.items() if x in set(model)}
+
+
+class Priced:
+    """Sets of positions of the least price that hit every known set, by MaxSAT.
+
+    Args:
+        prices: the price of a position, at least 1, where it is not 1.
+    """
+
+    def __init__(self, prices: Mapping[int, int]) -> None:
+        from pysat.examples.hitman import Hitman
+
+        self.prices, self.solver = prices, Hitman(solver="glucose4", htype="rc2")
+
+    def add(self, positions: Iterable[int]) -> None:
+        """One of these must be in the set."""
+        self.solver.hit(list(positions), weights={i: self.prices.get(i, 1) for i in positions})
+
+    def block(self, positions: Iterable[int]) -> None:
+        """Propose this set no more."""
+        self.solver.block(list(positions))
+
+    def get(self) -> list[int] | None:
+        """The next proposal, ascending; ``None`` where there is none any more."""
+        found = self.solver.get()
+        return None if found is None else sorted(found)
+
+    def weight(self, positions: Iterable[int]) -> int:
+        """The price of some positions together."""
+        return sum(self.prices.get(i, 1) for i in positions)

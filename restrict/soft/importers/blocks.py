@@ -1,0 +1,217 @@
+"""Parts that all layouts share: heads from stacked projections, norms, position tables, read-outs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from restrict.errors import ModelError, UsageError, quote
+from restrict.soft.importers.named import Named
+from restrict.soft.importers.settings import Choices, Origin
+from restrict.soft.importers.vocabulary import Vocabulary
+from restrict.soft.model import (
+    Activation,
+    Floats,
+    LayerNorm,
+    Mask,
+    Place,
+    Positions,
+    SoftFeedForward,
+    SoftHead,
+    SoftOutput,
+)
+from restrict.soft.terms import Term
+
+Kind = Literal["softmax", "sign", "signs"]
+PLACES: tuple[Place, ...] = ("last", "first", "every")
+
+
+def heads_of(qkv: Floats, bias: Floats, out: Floats, heads: int, mask: Mask, scale: Term) -> tuple[SoftHead, ...]:
+    """Heads from stacked projections.
+
+    Args:
+        qkv: query, key and value one below the other, (3d, d), the heads of each one below the other.
+        bias: (3d,).
+        out: (d, d).
+        heads: how many.
+        mask, scale: of each head.
+
+    Returns:
+        The heads.
+    """
+    d = qkv.shape[1]
+    size = d // heads
+    made = []
+    for h in range(heads):
+        rows = slice(h * size, (h + 1) * size)
+        q, k, v = (np.ascontiguousarray(qkv[part * d : (part + 1) * d][rows]) for part in range(3))
+        bq, bk, bv = (bias[part * d : (part + 1) * d][rows] for part in range(3))
+        made.append(SoftHead(q, k, v, np.ascontiguousarray(out[:, rows]), bq, bk, bv, mask, scale))
+    return tuple(made)
+
+
+def network(inner: Floats, inner_bias: Floats, outer: Floats, outer_bias: Floats, kind: Activation) -> SoftFeedForward:
+    """A network from matrices (outputs, inputs).
+
+    Args:
+        inner, inner_bias, outer, outer_bias, kind: as in :class:`SoftFeedForward`.
+
+    Returns:
+        The network, its arrays in C order.
+    """
+    return SoftFeedForward(np.ascontiguousarray(inner), inner_bias, np.ascontiguousarray(outer), outer_bias, kind)
+
+
+def norm_of(tensors: Named, name: str, d: int, eps: str) -> LayerNorm:
+    """The LayerNorm of this name.
+
+    Args:
+        tensors: the weights.
+        name: without ``.weight``.
+        d: the width.
+        eps: the constant.
+
+    Returns:
+        The norm.
+    """
+    return LayerNorm(tensors.take(f"{name}.weight", (d,)), tensors.bias(f"{name}.bias", d), Term(eps))
+
+
+def final_norm(tensors: Named, choices: Choices, name: str, d: int, eps: str) -> LayerNorm | None:
+    """The LayerNorm before the read-out, where there is one.
+
+    Args:
+        tensors, name, d, eps: as in :func:`norm_of`.
+        choices: where the decision is noted.
+
+    Returns:
+        The norm, or ``None``.
+    """
+    there = f"{name}.weight" in tensors.arrays
+    choices.note("final LayerNorm", name if there else "none", "weights")
+    return norm_of(tensors, name, d, eps) if there else None
+
+
+def learned(tensors: Named, choices: Choices, name: str, d: int) -> Floats | None:
+    """The position table of a layout that has one, or nothing where somebody says that the model has none.
+
+    Args:
+        tensors: the weights.
+        choices: what is given and configured.
+        name: of the tensor.
+        d: the width.
+
+    Returns:
+        The table (positions, d), or ``None``.
+
+    Raises:
+        ModelError: it is missing, and nobody says so.
+    """
+    if name in tensors.arrays:
+        return tensors.take(name, (None, d))
+    if "none" not in (choices.options.positions, choices.config.get("position_embeddings")):
+        raise ModelError(f"{tensors.source}: the tensor {name!r} is missing; give --positions none for a model without")
+    return None
+
+
+def position_table(choices: Choices, table: Floats | None) -> Positions:
+    """Learned positions, or none; noted, and compared with the configuration.
+
+    Args:
+        choices: what is given and configured.
+        table: (positions, d), or nothing.
+
+    Returns:
+        The position embeddings.
+
+    Raises:
+        ModelError: the configuration says something else, or a kind of positions that is not read.
+        UsageError: an offset beyond the table.
+    """
+    key, kind = choices.key("position_embeddings", "positional_embedding_type", "position_embedding_type")
+    known = {"learned": True, "standard": True, "absolute": True, "none": False}
+    if key and kind not in known:
+        raise ModelError(f"{choices.source}: config {key}: {quote(str(kind))} is not one of {', '.join(known)}")
+    if key and known[kind] != (table is not None):
+        have = "a table of positions" if table is not None else "none"
+        raise ModelError(f"{choices.source}: config {key} is {kind!r}; the weights have {have}")
+    count, size = choices.key("n_positions", "n_ctx", "max_position_embeddings")
+    offset = choices.options.offset or 0
+    if table is not None and choices.options.positions == "none":
+        raise UsageError(f"{choices.source}: the weights have a table of positions")
+    if table is None:
+        if offset:
+            raise UsageError(f"{choices.source}: an offset of {offset} without position embeddings")
+        if choices.options.positions == "none":
+            choices.note("positions", "none", "given")
+        else:
+            why = key or "no tensor of positions; what the code adds is not seen"
+            choices.note("positions", "none", "config" if key else "assumed", why)
+        return Positions()
+    if count and (type(size) is not int or size != len(table)):
+        raise ModelError(f"{choices.source}: config {count} is {quote(str(size))}; the table has {len(table)} rows")
+    choices.note("positions", f"a table of {len(table)}", "weights")
+    choices.note("offset", offset, "assumed" if choices.options.offset is None else "given")
+    if offset >= len(table):
+        raise UsageError(f"{choices.source}: an offset of {offset} is beyond the {len(table)} positions")
+    return Positions("table", "add", (), np.ascontiguousarray(table[offset:]))
+
+
+def read_out(choices: Choices, words: Vocabulary, unembed: Floats, bias: Floats, place: Place) -> SoftOutput:
+    """The read-out: where it is read, its labels, and what they mean together.
+
+    Args:
+        choices: what is given and configured.
+        words: the roles of tokens.
+        unembed, bias: the read-out's matrix (rows, d) and bias.
+        place: where it is read, if nobody says it.
+
+    Returns:
+        The read-out. A set of next symbols has no row for the start marker and for tokens such as PAD.
+
+    Raises:
+        UsageError: labels or a place that do not fit.
+        ModelError: a configuration that does not fit.
+    """
+    options = choices.options
+    where = choices.pick("read at", options.place, ("place",), place, "")
+    if where not in PLACES:
+        raise UsageError(f"the output's place {quote(str(where))} is not one of {', '.join(PLACES)}")
+    labels, names = options.labels, len(unembed) == len(words.tokens)
+    choices.rows = tuple(range(len(unembed)))
+    task = choices.key("task")[1]
+    configured = task.get("kind") if isinstance(task, dict) else None
+    if configured not in (None, "next-set"):
+        raise ModelError(f"{choices.source}: config task: {quote(str(configured))} is not 'next-set'")
+    by_set = options.read_out == "set" or (options.read_out is None and configured == "next-set")
+    origin: Origin = "given" if options.read_out else "config" if configured else "assumed"
+    choices.note("read-out", "the set of labels with positive logits" if by_set else "the label of the greatest logit",
+                 origin, "task" if origin == "config" else "")  # fmt: skip
+    if by_set and labels is None and names:
+        kept = [row for row, token in enumerate(words.tokens) if token in words.next]
+        choices.rows, labels = tuple(kept), tuple(words.tokens[row] for row in kept)
+        choices.note("labels", short(labels), "weights")
+        return SoftOutput(unembed[kept], bias[kept], labels, where, "signs", ())
+    single = len(unembed) == 1 and not by_set
+    if labels is None:
+        labels = ("0", "1") if single else words.tokens if names else tuple(f"label{k}" for k in range(len(unembed)))
+        choices.note("labels", short(labels), "weights" if names else "assumed")
+    if len(labels) != (2 if single else len(unembed)):
+        raise UsageError(f"{choices.source}: {len(labels)} labels for {len(unembed)} rows of the read-out")
+    accept = (1,) if len(labels) == 2 and not by_set else ()
+    kind: Kind = "signs" if by_set else "sign" if single else "softmax"
+    return SoftOutput(unembed, bias, tuple(labels), where, kind, accept)
+
+
+def short(names: Sequence[str]) -> str:
+    """The first few of many names.
+
+    Args:
+        names: to be shown.
+
+    Returns:
+        Up to eight of them, separated by spaces.
+    """
+    return " ".join(names[:8]) + (" ..." if len(names) > 8 else "")

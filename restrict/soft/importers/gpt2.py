@@ -1,0 +1,117 @@
+"""Weights with GPT-2's names (``wte``, ``wpe``, ``h.0.attn.c_attn``, ``ln_f``, ``lm_head``)."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from restrict.errors import ModelError
+from restrict.soft.importers.blocks import final_norm, heads_of, learned, network, norm_of, position_table, read_out
+from restrict.soft.importers.named import Named
+from restrict.soft.importers.settings import Choices
+from restrict.soft.importers.vocabulary import vocabulary
+from restrict.soft.model import Activation, Floats, SoftLayer, SoftModel
+from restrict.soft.terms import Term
+
+NAME = re.compile(r"(?P<prefix>(?:.*\.)?)h\.(?P<layer>\d{1,4})\.attn\.c_attn\.weight")
+BUFFER = re.compile(r".*\.attn\.(bias|masked_bias)|blocks\.\d+\.attn\.(mask|IGNORE)")
+"""Masks, which libraries store beside weights."""
+INNER = ("n_inner", "intermediate_size")
+
+
+def gpt2(tensors: Named, choices: Choices, name: str) -> SoftModel:
+    """The model of weights with GPT-2's names.
+
+    Args:
+        tensors: the weights.
+        choices: what is given and configured; decisions are noted there.
+        name: for people.
+
+    Returns:
+        The model.
+
+    Raises:
+        ModelError: a tensor that is missing, has another shape or is not understood, or a configuration that says
+            something else than the weights.
+    """
+    matches = [m for m in map(NAME.fullmatch, sorted(tensors.arrays)) if m]
+    if not matches:
+        raise ModelError(f"{tensors.source}: no tensor 'h.0.attn.c_attn.weight': not a GPT-2 model")
+    stem, count = matches[0]["prefix"], 1 + max(int(m["layer"]) for m in matches)
+    embed = tensors.take(f"{stem}wte.weight", (None, None))
+    rows, d = embed.shape
+    choices.demand(n_embd=d, hidden_size=d, n_layer=count, vocab_size=rows)
+    choices.only(model_type="gpt2", attention="softmax", add_cross_attention=False)
+    count_of_heads = choices.heads(d, "n_head", "num_attention_heads")
+    activation = choices.activation(("activation_function",), "gelu_new", "GPT-2's")
+    eps = choices.eps("layer_norm_epsilon")
+    fixed = choices.options
+    if fixed.norm_first is False or fixed.causal is False:
+        raise ModelError(f"{tensors.source}: GPT-2's layers are causal, with LayerNorm first")
+    choices.note("layers", f"{count}, LayerNorm first, causal", "weights", "GPT-2's names")
+    scales = _scales(choices, d // count_of_heads, count)
+    table = learned(tensors, choices, f"{stem}wpe.weight", d)
+    layers = tuple(
+        _layer(tensors, f"{stem}h.{at}", d, count_of_heads, activation, eps, scales[at]) for at in range(count)
+    )
+    if layers and layers[0].ffn is not None:
+        choices.demand(**dict.fromkeys(INNER, len(layers[0].ffn.inner)))
+    final = final_norm(tensors, choices, f"{stem}ln_f", d, eps)
+    words = vocabulary(choices, rows)
+    unembed = _unembed(tensors, choices, embed)
+    tensors.finish()
+    return SoftModel(
+        name=name,
+        alphabet=words.free,
+        embed=embed[words.rows],
+        positions=position_table(choices, table),
+        layers=layers,
+        output=read_out(choices, words, unembed, np.zeros(len(unembed)), "every"),
+        start_marker=words.start,
+        end_marker=words.end,
+        final_norm=final,
+    )
+
+
+def _scales(choices: Choices, dk: int, layers: int) -> list[Term]:
+    """The factor of the scores in each layer."""
+    plain = not choices.flag("scores / sqrt(dk)", None, ("scale_attn_weights",), True, "GPT-2's")
+    by_layer = choices.flag("scores / layer", None, ("scale_attn_by_inverse_layer_idx",), False, "GPT-2's")
+    base = "1" if plain else f"1/sqrt({dk})"
+    return [Term(f"{base}/{at + 1}" if by_layer else base) for at in range(layers)]
+
+
+def _unembed(tensors: Named, choices: Choices, embed: Floats) -> Floats:
+    """The read-out's matrix: ``lm_head``, or the embedding again."""
+    key, tied = choices.key("tie_word_embeddings")
+    if key and type(tied) is not bool:
+        raise ModelError(f"{tensors.source}: config {key}: {tied!r} is neither true nor false")
+    there = "lm_head.weight" in tensors.arrays
+    if key and not tied and not there:
+        raise ModelError(f"{tensors.source}: the tensor 'lm_head.weight' is missing, and config {key} is false")
+    found = tensors.take("lm_head.weight", (None, embed.shape[1])) if there else embed
+    same = not there or np.array_equal(found, embed)
+    if key and tied and not same:
+        raise ModelError(f"{tensors.source}: lm_head.weight differs from wte.weight, and config {key} is true")
+    choices.note("unembedding", "the embedding (tied)" if same else "lm_head", "weights")
+    return found
+
+
+def _layer(
+    tensors: Named, stem: str, d: int, heads: int, activation: Activation, eps: str, scale: Term
+) -> SoftLayer:  # fmt: skip
+    # GPT-2 stores (inputs, outputs); everything here is (outputs, inputs).
+    qkv = tensors.take(f"{stem}.attn.c_attn.weight", (d, 3 * d)).T
+    out = tensors.take(f"{stem}.attn.c_proj.weight", (d, d)).T
+    inner = tensors.take(f"{stem}.mlp.c_fc.weight", (d, None)).T
+    outer = tensors.take(f"{stem}.mlp.c_proj.weight", (len(inner), d)).T
+    biases = (tensors.bias(f"{stem}.mlp.c_fc.bias", len(inner)), tensors.bias(f"{stem}.mlp.c_proj.bias", d))
+    return SoftLayer(
+        heads_of(qkv, tensors.bias(f"{stem}.attn.c_attn.bias", 3 * d), out, heads, "past", scale),
+        tensors.bias(f"{stem}.attn.c_proj.bias", d),
+        network(inner, biases[0], outer, biases[1], activation),
+        "pre",
+        norm_of(tensors, f"{stem}.ln_1", d, eps),
+        norm_of(tensors, f"{stem}.ln_2", d, eps),
+    )

@@ -1,0 +1,66 @@
+"""What a module of Python says about itself beside its weights; torch is not imported, attributes are only read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from restrict.errors import ModelError
+
+CONFIGS = ("config", "cfg")
+"""Where libraries keep a configuration: transformers, TransformerLens."""
+
+
+def facts_of(module: Any) -> dict[str, Any]:
+    """The configuration of a module: its own, and what the encoder layers in it have as attributes.
+
+    Args:
+        module: an object with ``state_dict()``.
+
+    Returns:
+        Values by the keys of a configuration file; decimals as texts.
+
+    Raises:
+        ModelError: layers that differ from each other, or an activation without a known name.
+    """
+    found: dict[str, Any] = {}
+    for key in CONFIGS:
+        config: Any = getattr(module, key, None)
+        if callable(getattr(config, "to_dict", None)):
+            config = config.to_dict()
+        if isinstance(config, Mapping):
+            found |= {str(k): _plain(v) for k, v in config.items()}
+    layers = [m for m in module.modules() if hasattr(m, "self_attn")] if hasattr(module, "modules") else []
+    facts = [_layer_facts(layer) for layer in layers]
+    if any(other != facts[0] for other in facts):
+        raise ModelError("the layers of the module differ in heads, norms, activation or eps")
+    return found | (facts[0] if facts else {})
+
+
+def _layer_facts(layer: Any) -> dict[str, Any]:
+    """What an ``nn.TransformerEncoderLayer`` says about itself."""
+    found: dict[str, Any] = {}
+    if type(getattr(layer.self_attn, "num_heads", None)) is int:
+        found["nhead"] = layer.self_attn.num_heads
+    if type(getattr(layer, "norm_first", None)) is bool:
+        found["norm_first"] = layer.norm_first
+    if isinstance(getattr(getattr(layer, "norm1", None), "eps", None), float):
+        found["layer_norm_eps"] = repr(layer.norm1.eps)
+    if hasattr(layer, "activation"):
+        found["activation"] = _activation(layer.activation)
+    return found
+
+
+def _activation(function: Any) -> str:
+    """The name of an activation: of a function, or of a module such as ``nn.GELU(approximate="tanh")``."""
+    name = getattr(function, "__name__", type(function).__name__).lower()
+    if name == "gelu" and getattr(function, "approximate", "none") == "tanh":
+        return "gelu_tanh"
+    if name not in ("relu", "gelu"):
+        raise ModelError(f"the activation {name!r} of a layer is not relu or gelu")
+    return str(name)
+
+
+def _plain(value: Any) -> Any:
+    """A value as a configuration file would have it: decimals as texts."""
+    return repr(value) if isinstance(value, float) else value

@@ -1,0 +1,142 @@
+"""Arrays by name: each is taken once and every one must be used, so a layer that is not understood is an error."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from restrict.errors import ModelError, quote
+from restrict.files import read_bytes
+from restrict.soft.format import Tensors
+from restrict.soft.model import Floats
+
+Arrays = Mapping[str, Any]
+
+
+class Named:
+    """Arrays by name, each taken once and all of them needed.
+
+    ``finish`` refuses what was not taken, and biases of which a file has some and lacks others.
+    """
+
+    def __init__(self, arrays: Arrays, source: str) -> None:
+        self.source = source
+        self.arrays = {name: as_array(name, a, source) for name, a in arrays.items()}
+        self.unused = set(self.arrays)
+        self.biases: dict[str, bool] = {}
+
+    def take(self, name: str, shape: tuple[int | None, ...]) -> Floats:
+        """An array of this shape.
+
+        Args:
+            name: the tensor.
+            shape: its shape; ``None`` where any size fits.
+
+        Returns:
+            The array, in float64.
+
+        Raises:
+            ModelError: it is missing, or has another shape.
+        """
+        if name not in self.arrays:
+            raise ModelError(f"{self.source}: the tensor {name!r} is missing")
+        found = self.arrays[name]
+        self.unused.discard(name)
+        fits = found.ndim == len(shape) and all(w in (None, h) for h, w in zip(found.shape, shape, strict=True))
+        if not fits or not found.size:
+            want = ", ".join("any" if w is None else str(w) for w in shape)
+            raise ModelError(f"{self.source}: tensor {name!r} has shape {found.shape}, not ({want})")
+        return found
+
+    def maybe(self, name: str, size: int) -> Floats:
+        """A vector, zero where there is none.
+
+        Args:
+            name: the tensor.
+            size: its length.
+
+        Returns:
+            The vector, in float64.
+        """
+        return self.take(name, (size,)) if name in self.arrays else np.zeros(size)
+
+    def bias(self, name: str, size: int) -> Floats:
+        """A bias of a layer; a file has all of them or none (``bias=False``).
+
+        Args:
+            name: the tensor.
+            size: its length.
+
+        Returns:
+            The vector, in float64; zero where there is none.
+        """
+        self.biases[name] = name in self.arrays
+        return self.maybe(name, size)
+
+    def finish(self) -> None:
+        """The end of reading.
+
+        Raises:
+            ModelError: something was not understood, or only some biases are there.
+        """
+        if self.unused:
+            raise ModelError(f"{self.source}: tensor {quote(min(self.unused))} is not part of this kind of model")
+        missing = [name for name, there in self.biases.items() if not there]
+        if missing and len(missing) < len(self.biases):
+            raise ModelError(f"{self.source}: the tensor {missing[0]!r} is missing, and other biases are there")
+
+
+def as_array(name: str, a: Any, source: str) -> Floats:
+    """A tensor as float64.
+
+    Args:
+        name: of the tensor, for messages.
+        a: an array, or a tensor of torch.
+        source: where it comes from, for messages.
+
+    Returns:
+        The numbers that the tensor's floats denote.
+
+    Raises:
+        ModelError: no array of finite numbers.
+    """
+    for step in ("detach", "cpu"):
+        a = getattr(a, step)() if hasattr(a, step) else a
+    try:
+        found = np.asarray(a, dtype=np.float64)
+    except (TypeError, ValueError, RuntimeError):
+        raise ModelError(f"{source}: tensor {quote(name)} is no array of numbers") from None
+    if not np.isfinite(found).all():
+        raise ModelError(f"{source}: tensor {quote(name)} has an entry that is infinite or not a number")
+    return found
+
+
+def read_arrays(path: str | Path, skip: re.Pattern[str] | None = None) -> dict[str, Floats]:
+    """The tensors of a safetensors file.
+
+    Args:
+        path: the file.
+        skip: a compiled pattern; tensors whose whole names match it (buffers of masks) are not read.
+
+    Returns:
+        The arrays by name.
+
+    Raises:
+        UsageError: the file cannot be read.
+        ModelError: not a safetensors file, or a pickle file.
+        ResourceLimit: the file is over the size limit of the package.
+    """
+    content = read_bytes(Path(path))
+    if content[:2] == b"PK" or content[:1] == b"\x80":
+        raise ModelError(
+            f"{path}: a pickle file, and loading it would run code of its author; save the state dict with "
+            "safetensors.torch.save_file instead"
+        )
+    try:
+        return Tensors(content, skip).found
+    except ModelError as error:
+        raise ModelError(f"{path}: {error}") from None

@@ -1,0 +1,222 @@
+"""An import from its source to a model: weights, layout, configuration, decisions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from restrict.errors import ModelError, UsageError
+from restrict.soft.importers.config import SUFFIX, beside, read_config
+from restrict.soft.importers.gpt2 import BUFFER, gpt2
+from restrict.soft.importers.module import facts_of
+from restrict.soft.importers.named import Arrays, Named, read_arrays
+from restrict.soft.importers.settings import Choices, Options, Setting
+from restrict.soft.importers.torch_encoder import torch_encoder
+from restrict.soft.importers.transformer_lens import transformer_lens
+from restrict.soft.model import Activation, Place, SoftModel
+
+LAYOUTS: dict[str, tuple[Callable[[Named, Choices, str], SoftModel], str, str]] = {
+    "gpt2": (gpt2, r"(?:.*\.)?h\.\d+\.attn\.c_attn\.weight", "GPT-2's names"),
+    "transformer-lens": (transformer_lens, r"(?:.*\.)?blocks\.\d+\.attn\.W_Q", "TransformerLens' names"),
+    "torch": (torch_encoder, r"(?:.*\.)?layers\.\d+\.self_attn\.in_proj_weight", "an nn.TransformerEncoder"),
+}
+"""Each layout's reader, the name of a tensor that it always has, and its name in words."""
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A model with every decision that the weights alone do not make."""
+
+    model: SoftModel
+    layout: str
+    settings: tuple[Setting, ...]
+    tokens: tuple[str, ...]
+    """What the rows of the embedding stood for in the source: recorded words have these numbers."""
+    rows: tuple[int, ...]
+    """For each row of the model's read-out, its row in the source."""
+
+    @property
+    def assumed(self) -> tuple[Setting, ...]:
+        """The decisions that nobody confirmed."""
+        return tuple(s for s in self.settings if s.origin == "assumed")
+
+
+def import_weights(
+    source: Any, options: Options | None = None, *,
+    config: Mapping[str, Any] | str | Path | None = None, name: str | None = None,
+) -> Imported:  # fmt: skip
+    """A softmax model from weights as other libraries store them; nothing of a file is executed.
+
+    Args:
+        source: a safetensors file, a state dict (arrays or tensors by name), or a module with ``state_dict()``, whose
+            configuration and attributes are read then.
+        options: what the caller says; see :class:`Options`.
+        config: the configuration, or its file; by default ``NAME.config.json`` or ``config.json`` beside the file.
+        name: for people; the file's name by default.
+
+    Returns:
+        The model and all decisions. Linear in the size of the weights.
+
+    Raises:
+        UsageError: a file cannot be read, arguments do not fit, or something must be said that nobody says (heads).
+        ModelError: malformed weights or configuration, weights that are not understood, or the two disagree.
+        ResourceLimit: a file over the size limit of the package.
+    """
+    options = options or Options()
+    path = Path(source) if isinstance(source, str | Path) else None
+    facts: Mapping[str, Any] = {}
+    if path is not None:
+        arrays: Arrays = read_arrays(path, BUFFER)
+    elif callable(getattr(source, "state_dict", None)):
+        arrays, facts = source.state_dict(), facts_of(source)
+    elif isinstance(source, Mapping):
+        arrays = source
+    else:
+        raise UsageError(f"a file, a state dict or a module is needed, not {type(source).__name__}")
+    if path is not None and config is None:
+        config = beside(path)
+    where = str(config) if isinstance(config, str | Path) else "given"
+    found = read_config(Path(config)) if isinstance(config, str | Path) else {**facts, **(config or {})}
+    told = "none" if config is None and not facts else f"{where}" if config is not None else "the module"
+    label = str(path) if path is not None else "state dict"
+    tensors = Named({key: a for key, a in arrays.items() if not BUFFER.fullmatch(key)}, label)
+    layout = options.layout or seen_layout(tensors.arrays, label)
+    if layout not in LAYOUTS:
+        raise UsageError(f"the layout {layout!r} is not one of {', '.join(LAYOUTS)}")
+    choices = Choices(options, found, label, path)
+    choices.note("layout", LAYOUTS[layout][2], "weights" if options.layout is None else "given")
+    choices.note("configuration", told, "given" if config is not None or facts else "assumed")
+    title = name if name is not None else path.name.removesuffix(SUFFIX) if path is not None else layout
+    made = LAYOUTS[layout][0](tensors, choices, title)
+    check_task(choices, made)
+    extra = choices.unused()
+    if extra:
+        choices.note("not used", ", ".join(extra[:12]) + (", ..." if len(extra) > 12 else ""), "config")
+    made = replace(made, description=_description(choices))
+    return Imported(made, layout, tuple(choices.made), choices.tokens, choices.rows)
+
+
+def seen_layout(names: Sequence[str] | Mapping[str, Any], source: str) -> str:
+    """The layout that names of tensors show.
+
+    Args:
+        names: the names.
+        source: for messages.
+
+    Returns:
+        A key of ``LAYOUTS``.
+
+    Raises:
+        ModelError: no layout, or more than one.
+    """
+    seen = [key for key, (_, name, _) in LAYOUTS.items() if any(re.fullmatch(name, n) for n in names)]
+    if len(seen) != 1:
+        known = ", ".join(words for _, _, words in LAYOUTS.values())
+        what = "more than one" if seen else "none"
+        raise ModelError(f"{source}: the names of the tensors show {what} of the known layouts ({known})")
+    return seen[0]
+
+
+def check_task(choices: Choices, model: SoftModel) -> None:
+    """The automaton in a configuration (``task.dfa``), if there is one, must fit the alphabet.
+
+    Args:
+        choices: the configuration.
+        model: the model.
+
+    Raises:
+        ModelError: it does not.
+    """
+    task = choices.config.get("task")
+    dfa = task.get("dfa") if isinstance(task, dict) else None
+    if dfa is None:
+        return
+    source, size = choices.source, len(model.alphabet)
+    delta, accepting = (dfa.get(key) for key in ("delta", "accepting")) if isinstance(dfa, dict) else (None, None)
+    if not isinstance(delta, list) or not isinstance(accepting, list) or not len(delta) == len(accepting) > 0:
+        raise ModelError(f"{source}: config task.dfa: expected the lists delta and accepting of one length")
+    for state, row in enumerate(delta):
+        if not isinstance(row, list) or len(row) != size:
+            have = len(row) if isinstance(row, list) else "no"
+            raise ModelError(f"{source}: config task.dfa: state {state} has {have} transitions for {size} symbols")
+        if any(to is not None and (type(to) is not int or not 0 <= to < len(delta)) for to in row):
+            raise ModelError(f"{source}: config task.dfa: state {state} has a transition to no state")
+    start = dfa.get("start", 0)
+    if type(start) is not int or not 0 <= start < len(delta) or not all(type(a) is bool for a in accepting):
+        raise ModelError(f"{source}: config task.dfa: expected a start state, and true or false for each state")
+
+
+def _description(choices: Choices) -> str:
+    """What a model's file says about its origin: the decisions that were assumed."""
+    assumed = [f"{s.name} {s.value}" for s in choices.made if s.origin == "assumed"]
+    layout = next(s.value for s in choices.made if s.name == "layout")
+    return f"imported from {layout}" + (f"; assumed: {', '.join(assumed)}" if assumed else "")
+
+
+def from_torch(
+    state: Arrays | str | Path, *, heads: int, alphabet: Sequence[str], labels: Sequence[str] | None = None,
+    start_marker: str | None = None, end_marker: str | None = None, norm_first: bool = False,
+    activation: Activation = "relu", causal: bool = False, place: Place = "last", eps: str = "0.00001",
+    names: Mapping[str, str] | None = None, name: str = "torch",
+) -> SoftModel:  # fmt: skip
+    """A model around an ``nn.TransformerEncoder``: :func:`import_weights` with everything said.
+
+    Args:
+        state: the state dict, or a safetensors file with it.
+        heads: the encoder's ``nhead``, which a state dict does not say.
+        alphabet, start_marker, end_marker: what the rows of the embedding stand for, in this order.
+        labels: names of the read-out's rows.
+        norm_first, activation: as given to ``nn.TransformerEncoderLayer``.
+        causal: whether the encoder is called with a causal mask.
+        place: where the output is read: ``last``, ``first`` or ``every``.
+        eps: ``layer_norm_eps``.
+        names: the names of the ``embedding``, ``position`` (optional) and ``unembedding`` modules or parameters; found
+            by their shapes where not given.
+        name: for people.
+
+    Returns:
+        The model.
+
+    Raises:
+        ModelError: for a tensor that is missing, has another shape, or is not understood.
+        UsageError: for arguments that do not fit, or a file that cannot be read.
+        ResourceLimit: for a file over the size limit of the package.
+    """
+    options = Options(
+        "torch", heads, tuple(alphabet), tuple(labels) if labels else None, start_marker or "", end_marker or "", (),
+        norm_first, activation, causal, place, None, eps, names=dict(names or {}),
+    )  # fmt: skip
+    return import_weights(state, options, config={}, name=name).model
+
+
+def from_gpt2(
+    path: Arrays | str | Path, *, heads: int, alphabet: Sequence[str] | None = None,
+    activation: str = "gelu_tanh", eps: str = "0.00001", place: Place = "every", name: str = "gpt2",
+) -> SoftModel:  # fmt: skip
+    """A language model with GPT-2's names: :func:`import_weights` with everything said, no token pinned or left out.
+
+    Args:
+        path: the file or state dict; with or without the prefix ``transformer.``.
+        heads: ``n_head``.
+        alphabet: one symbol per row of ``wte``; ``t0``, ``t1``, ... by default.
+        activation: ``activation_function`` of the configuration.
+        eps: ``layer_norm_epsilon``.
+        place: where the output is read.
+        name: for people.
+
+    Returns:
+        The model; the read-out is ``lm_head`` or, where there is none, ``wte``.
+
+    Raises:
+        ModelError: for a tensor that is missing, has another shape, or is not understood.
+        UsageError: heads or symbols that do not fit the tensors, or a file that cannot be read.
+        ResourceLimit: for a file over the size limit of the package.
+    """
+    options = Options(
+        "gpt2", heads, tuple(alphabet) if alphabet else None, None, "", "", (),
+        activation=activation, place=place, eps=eps,
+    )  # fmt: skip
+    return import_weights(path, options, config={}, name=name).model

@@ -1,0 +1,157 @@
+"""The state dict of an ``nn.TransformerEncoder`` with an embedding and a read-out.
+
+A state dict says neither how many heads there are, nor the activation, nor where the norms stand, nor the mask: those
+come from the caller, a configuration (``nhead``, ``norm_first``, ``activation``, ``layer_norm_eps``) or the module, or
+are PyTorch's defaults, and then noted as assumed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from restrict.errors import ModelError
+from restrict.soft.importers.blocks import heads_of, network, norm_of, position_table, read_out
+from restrict.soft.importers.named import Named
+from restrict.soft.importers.settings import Choices
+from restrict.soft.importers.vocabulary import vocabulary
+from restrict.soft.model import Activation, Floats, Mask, SoftLayer, SoftModel
+from restrict.soft.terms import Term
+
+NAME = re.compile(r"(?:(?P<prefix>.*)\.)?layers\.(?P<layer>\d{1,4})\.self_attn\.in_proj_weight")
+ROLES = {
+    "embedding": ("embed", "emb", "wte"),
+    "unembedding": ("head", "out", "classifier", "fc", "unembed", "linear"),
+}
+
+
+def torch_encoder(tensors: Named, choices: Choices, name: str) -> SoftModel:
+    """The model around an ``nn.TransformerEncoder``.
+
+    Args:
+        tensors: the state dict.
+        choices: what is given and configured; decisions are noted there.
+        name: for people.
+
+    Returns:
+        The model.
+
+    Raises:
+        ModelError: a tensor that is missing, has another shape or is not understood.
+        UsageError: arguments that do not fit, or too few.
+    """
+    stem, d, count = _encoder(tensors)
+    choices.demand(d_model=d, num_layers=count, n_layer=count)
+    heads = choices.heads(d, "nhead", "num_heads", "n_head")
+    first = choices.flag("LayerNorm first", choices.options.norm_first, ("norm_first",), False, "PyTorch's default")
+    activation = choices.activation(("activation",), "relu", "PyTorch's default")
+    eps = choices.eps("layer_norm_eps")
+    causal = choices.flag("causal mask", choices.options.causal, ("causal", "is_causal"), False, "the call decides it")
+    mask: Mask = "past" if causal else "none"
+    layers = tuple(_layer(tensors, f"{stem}layers.{at}", d, heads, mask, activation, first, eps) for at in range(count))
+    there = f"{stem}norm.weight" in tensors.arrays
+    final = norm_of(tensors, f"{stem}norm", d, eps) if there else None
+    choices.note("final LayerNorm", f"{stem}norm" if there else "none", "weights")
+    names = choices.options.names
+    embedding = _find(tensors, names, "embedding", (_rows(choices), d))
+    embed = tensors.take(embedding, (None, d))
+    out = _find(tensors, names, "unembedding", (None, d))
+    unembed = tensors.take(out, (None, d))
+    bias = tensors.maybe(f"{out.removesuffix('weight')}bias", len(unembed))
+    table = _position_table(tensors, names, d)
+    choices.note("embedding", f"{embedding}, used as it is", "assumed" if "embedding" not in names else "given")
+    choices.note("unembedding", out, "assumed" if "unembedding" not in names else "given")
+    words = vocabulary(choices, len(embed))
+    tensors.finish()
+    return SoftModel(
+        name=name,
+        alphabet=words.free,
+        embed=embed[words.rows],
+        positions=position_table(choices, table),
+        layers=layers,
+        output=read_out(choices, words, unembed, bias, "last"),
+        start_marker=words.start,
+        end_marker=words.end,
+        final_norm=final,
+    )
+
+
+def _rows(choices: Choices) -> int | None:
+    """How many rows the embedding has, as far as the caller says it."""
+    options = choices.options
+    if options.alphabet is None:
+        names = choices.config.get("vocab")
+        return len(names) if isinstance(names, list | dict) else None
+    markers = {m for m in (options.start_marker, options.end_marker) if m}
+    return len(options.alphabet) + len(markers - set(options.alphabet))
+
+
+def _encoder(tensors: Named) -> tuple[str, int, int]:
+    """The prefix of the encoder's names, its width and its layers."""
+    matches = [m for m in map(NAME.fullmatch, sorted(tensors.arrays)) if m]
+    if not matches:
+        raise ModelError(
+            f"{tensors.source}: no tensor '...layers.0.self_attn.in_proj_weight': not an nn.TransformerEncoder"
+        )
+    stem = f"{matches[0]['prefix']}." if matches[0]["prefix"] else ""
+    first = f"{stem}layers.0.self_attn.in_proj_weight"
+    if first not in tensors.arrays or tensors.arrays[first].ndim != 2:
+        raise ModelError(f"{tensors.source}: the tensor {first!r} is missing or no matrix")
+    return stem, int(tensors.arrays[first].shape[1]), 1 + max(int(m["layer"]) for m in matches)
+
+
+def _position_table(tensors: Named, names: Mapping[str, str], d: int) -> Floats | None:
+    """The table of positions: the tensor so named, or the only one left."""
+    given = names.get("position")
+    if given is None and len(tensors.unused) != 1:
+        return None
+    name = given if given is not None else min(tensors.unused)
+    if name in tensors.arrays:
+        tensors.arrays[name] = np.squeeze(tensors.arrays[name])
+    return tensors.take(name, (None, d))
+
+
+def _find(tensors: Named, names: Mapping[str, str], role: str, shape: tuple[int | None, int]) -> str:
+    """The name of a tensor by its role: as given, or the only unused one of this shape (or so named)."""
+    if role in names:
+        return names[role] if names[role] in tensors.arrays else f"{names[role]}.weight"
+    fits = [key for key in sorted(tensors.unused) if _has_shape(tensors.arrays[key], shape)]
+    hints: Sequence[str] = ROLES[role]
+    hinted = [key for key in fits if any(hint in key.lower() for hint in hints) and "pos" not in key.lower()]
+    if len(hinted) > 1:  # 'embed' is part of 'unembed'
+        hinted = [key for key in hinted if ("unembed" in key.lower()) == (role == "unembedding")]
+    found = hinted if len(hinted) == 1 else fits
+    if len(found) != 1:
+        raise ModelError(
+            f"{tensors.source}: {len(found)} tensors could be the {role} ({', '.join(found) or 'none'}); name it with "
+            f"--names {role}=..."
+        )
+    return found[0]
+
+
+def _has_shape(array: Floats, shape: tuple[int | None, int]) -> bool:
+    """Whether an array has this shape; ``None`` stands for any size."""
+    return array.ndim == 2 and all(w in (None, h) for h, w in zip(array.shape, shape, strict=True))
+
+
+def _layer(
+    tensors: Named, stem: str, d: int, heads: int, mask: Mask, activation: Activation, first: bool, eps: str
+) -> SoftLayer:  # fmt: skip
+    attention = f"{stem}.self_attn"
+    qkv = tensors.take(f"{attention}.in_proj_weight", (3 * d, d))
+    out = tensors.take(f"{attention}.out_proj.weight", (d, d))
+    inner = tensors.take(f"{stem}.linear1.weight", (None, d))
+    outer = tensors.take(f"{stem}.linear2.weight", (d, len(inner)))
+    biases = (tensors.bias(f"{stem}.linear1.bias", len(inner)), tensors.bias(f"{stem}.linear2.bias", d))
+    return SoftLayer(
+        heads_of(
+            qkv, tensors.bias(f"{attention}.in_proj_bias", 3 * d), out, heads, mask, Term(f"1/sqrt({d // heads})")
+        ),
+        tensors.bias(f"{attention}.out_proj.bias", d),
+        network(inner, biases[0], outer, biases[1], activation),
+        "pre" if first else "post",
+        norm_of(tensors, f"{stem}.norm1", d, eps),
+        norm_of(tensors, f"{stem}.norm2", d, eps),
+    )

@@ -1,0 +1,176 @@
+"""Weights with the names of TransformerLens (``embed.W_E``, ``blocks.0.attn.W_Q``, ``unembed.W_U``).
+
+Heads and widths are in the shapes. Without ``ln1.w`` a model is either folded (``LNPre``: LayerNorm without weight and
+bias) or has no LayerNorm at all; the configuration's ``normalization_type`` tells, and nothing is assumed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+import numpy as np
+
+from restrict.errors import ModelError, UsageError, quote
+from restrict.soft.importers.blocks import learned, network, position_table, read_out
+from restrict.soft.importers.named import Named
+from restrict.soft.importers.settings import Choices
+from restrict.soft.importers.vocabulary import vocabulary
+from restrict.soft.model import Activation, Floats, LayerNorm, Mask, SoftHead, SoftLayer, SoftModel
+from restrict.soft.terms import Term
+
+NAME = re.compile(r"(?P<prefix>(?:.*\.)?)blocks\.(?P<layer>\d{1,4})\.attn\.W_Q")
+Kind = Literal["LN", "LNPre", "none"]
+
+
+class _Reader:
+    """The blocks of one model, its settings known."""
+
+    def __init__(self, tensors: Named, stem: str, d: int, kind: Kind, eps: str) -> None:
+        self.tensors, self.stem, self.d, self.kind, self.eps = tensors, stem, d, kind, eps
+
+    def norm(self, name: str) -> LayerNorm | None:
+        """A LayerNorm; one without weight and bias where they were folded into what follows."""
+        d, full = self.d, f"{self.stem}{name}"
+        if self.kind == "none":
+            return None
+        if self.kind == "LNPre":
+            return LayerNorm(np.ones(d), np.zeros(d), Term(self.eps))
+        return LayerNorm(self.tensors.take(f"{full}.w", (d,)), self.tensors.bias(f"{full}.b", d), Term(self.eps))
+
+    def heads(self, block: str, mask: Mask, scale: Term) -> tuple[SoftHead, ...]:
+        """The heads of a block: projections are (heads, d, dk), the output (heads, dk, d)."""
+        take, d, at = self.tensors.take, self.d, f"{self.stem}{block}.attn"
+        query = take(f"{at}.W_Q", (None, d, None))
+        count, _, dk = query.shape
+        key, value = take(f"{at}.W_K", (count, d, dk)), take(f"{at}.W_V", (count, d, dk))
+        out = take(f"{at}.W_O", (count, dk, d))
+        bias = [self.matrix_bias(f"{at}.b_{part}", count, dk) for part in "QKV"]
+        made = []
+        for h in range(count):
+            q, k, v, o = (np.ascontiguousarray(part[h].T) for part in (query, key, value, out))
+            made.append(SoftHead(q, k, v, o, bias[0][h], bias[1][h], bias[2][h], mask, scale))
+        return tuple(made)
+
+    def matrix_bias(self, name: str, count: int, dk: int) -> Floats:
+        """The biases of all heads, (heads, dk)."""
+        self.tensors.biases[name] = name in self.tensors.arrays
+        return self.tensors.take(name, (count, dk)) if name in self.tensors.arrays else np.zeros((count, dk))
+
+    def block(self, at: int, mask: Mask, scale: Term, activation: Activation) -> SoftLayer:
+        """One block; without a network where there is no ``mlp.W_in``."""
+        tensors, d, name = self.tensors, self.d, f"{self.stem}blocks.{at}"
+        ffn = None
+        if f"{name}.mlp.W_in" in tensors.arrays:
+            inner = tensors.take(f"{name}.mlp.W_in", (d, None)).T
+            outer = tensors.take(f"{name}.mlp.W_out", (len(inner), d)).T
+            biases = (tensors.bias(f"{name}.mlp.b_in", len(inner)), tensors.bias(f"{name}.mlp.b_out", d))
+            ffn = network(inner, biases[0], outer, biases[1], activation)
+        return SoftLayer(
+            self.heads(f"blocks.{at}", mask, scale),
+            tensors.bias(f"{name}.attn.b_O", d),
+            ffn,
+            "none" if self.kind == "none" else "pre",
+            self.norm(f"blocks.{at}.ln1"),
+            self.norm(f"blocks.{at}.ln2") if ffn is not None else None,
+        )
+
+
+def transformer_lens(tensors: Named, choices: Choices, name: str) -> SoftModel:
+    """The model of weights with TransformerLens' names.
+
+    Args:
+        tensors: the weights.
+        choices: what is given and configured; decisions are noted there.
+        name: for people.
+
+    Returns:
+        The model.
+
+    Raises:
+        ModelError: a tensor that is missing, has another shape or is not understood, or a configuration that says
+            something else than the weights.
+        UsageError: arguments that do not fit, or too few.
+    """
+    matches = [m for m in map(NAME.fullmatch, sorted(tensors.arrays)) if m]
+    if not matches:
+        raise ModelError(f"{tensors.source}: no tensor 'blocks.0.attn.W_Q': not weights of TransformerLens")
+    stem, count = matches[0]["prefix"], 1 + max(int(m["layer"]) for m in matches)
+    embed = tensors.take(f"{stem}embed.W_E", (None, None))
+    rows, d = embed.shape
+    query = tensors.arrays[matches[0].group()]
+    if query.ndim != 3:
+        raise ModelError(f"{tensors.source}: tensor {matches[0].group()!r} has shape {query.shape}, not (heads, d, dk)")
+    heads, _, dk = query.shape
+    choices.demand(d_model=d, d_vocab=rows, n_layers=count, n_heads=heads, d_head=dk)
+    choices.only(parallel_attn_mlp=False, gated_mlp=False, final_rms=False, use_local_attn=False)
+    if choices.options.heads not in (None, heads):
+        raise UsageError(f"{tensors.source}: the weights have {heads} heads, not {choices.options.heads}")
+    choices.note("heads", heads, "weights", "W_Q")
+    kind = _normalization(tensors, choices, stem)
+    reader = _Reader(tensors, stem, d, kind, choices.eps("eps") if kind != "none" else "0")
+    activation: Activation = "relu"
+    if f"{stem}blocks.0.mlp.W_in" in tensors.arrays:
+        activation = choices.activation(("act_fn",), "relu", "TransformerLens' default")
+    mask, scale = _attention(choices, dk)
+    layers = tuple(reader.block(at, mask, scale, activation) for at in range(count))
+    final = reader.norm("ln_final")
+    unembed = tensors.take(f"{stem}unembed.W_U", (d, None)).T
+    bias = tensors.maybe(f"{stem}unembed.b_U", len(unembed))
+    table = learned(tensors, choices, f"{stem}pos_embed.W_pos", d)
+    words = vocabulary(choices, rows)
+    tensors.finish()
+    return SoftModel(
+        name=name,
+        alphabet=words.free,
+        embed=embed[words.rows],
+        positions=position_table(choices, table),
+        layers=layers,
+        output=read_out(choices, words, np.ascontiguousarray(unembed), bias, "every"),
+        start_marker=words.start,
+        end_marker=words.end,
+        final_norm=final,
+    )
+
+
+def _normalization(tensors: Named, choices: Choices, stem: str) -> Kind:
+    """Which LayerNorm the blocks have."""
+    there = f"{stem}blocks.0.ln1.w" in tensors.arrays
+    choices.used.add("normalization_type")
+    found = choices.config.get("normalization_type", "unsaid")
+    if there and found in ("LN", "unsaid"):
+        choices.note("LayerNorm", "first", "weights", "ln1.w")
+        return "LN"
+    kinds: dict[object, Kind] = {"LNPre": "LNPre", None: "none"}
+    if there or found not in kinds:
+        message = f"config normalization_type {quote(found)} does not go with " + ("ln1.w" if there else "no ln1.w")
+        if found == "unsaid":
+            message = "no ln1.w, so LayerNorm is folded or absent; a configuration with normalization_type says which"
+        raise ModelError(f"{tensors.source}: {message}")
+    choices.note("LayerNorm", "first, folded" if found else "none", "config", "normalization_type")
+    return kinds[found]
+
+
+def _attention(choices: Choices, dk: int) -> tuple[Mask, Term]:
+    """The mask of every head, and the factor of its scores: ``1/sqrt(dk)``, or as configured."""
+    choices.only(scale_attn_by_inverse_layer_idx=False)
+    scaled = choices.flag("scores / sqrt(dk)", None, ("use_attn_scale",), True, "TransformerLens' default")
+    given = choices.options.causal
+    said = None if given is None else "causal" if given else "bidirectional"
+    found = choices.pick("attention", said, ("attention_dir",), "causal", "TransformerLens' default")
+    if found not in ("causal", "bidirectional"):
+        raise ModelError(f"{choices.source}: config attention_dir: {quote(str(found))} is not causal or bidirectional")
+    key, divisor = choices.key("attn_scale")
+    usual = not key or str(divisor) in ("-1", "-1.0") or _near(divisor, dk**0.5)
+    if not usual:
+        choices.note("scores divided by", divisor, "config", key)
+    scale = "1" if not scaled else f"1/sqrt({dk})" if usual else f"1/{divisor}"
+    return ("past" if found == "causal" else "none"), Term(scale)
+
+
+def _near(text: object, number: float) -> bool:
+    """Whether a configured decimal is a number up to its rounding."""
+    try:
+        return abs(float(str(text)) - number) <= 1e-6 * number
+    except ValueError:
+        return False

@@ -1,0 +1,32 @@
+"""Expressions with their values, worked out by hand: for the package, the checker and the naive evaluation alike."""
+
+from __future__ import annotations
+
+ENV = {"n": 10, "i": 3, "j": 4, "q": 1, "k": 2}
+TABLE = """
+1 + 2 * 3: 7 | (1 + 2) * 3: 9 | 10 - 3 - 2: 5 | 100 // 7 // 2: 7 | 100 // 7 % 4 * 5: 10 | -7 // 2: -4 | -7 % 2: 1
+7 % -2: -1 | -(7 // 2): -3 | - - 3: 3 | 2*-k: -4 | k == 2: 1 | k != 2: 0 | 1 < k < 3: 1 | 3 > k > 2: 0
+1 == 1 == 1 != 0: 1 | 2 == 2 == 2: 1 | (2 == 2) == 2: 0 | not k == 2: 0 | not not 7: 1 | 1 or 0 and 0: 1
+(1 or 0) and 0: 0 | not 0 and 5: 1 | 5 and 7: 1 | 0 or 7: 1 | 1 + 1 == 2 and 3: 1 | 1 if 0 else 2 if 0 else 3: 3
+(1 if 1 else 2) if 1 else 3: 1 | 1 if 1 else 2 if 0 else 3: 1 | 0 or 1 if 0 or 0 else 5 and 0: 0 | i if q else j: 3
+i if k - 2 else j: 4 | min(k, j, 1) + max(k, j): 5 | abs(k - j) * abs(-5): 10
+isqrt(n) + isqrt(0) + isqrt(15) + isqrt(16): 10 | n*n: 100 | 9223372036854775807 - 9223372036854775807: 0 | j-1: 3
+0: 0 | 2 * 7 // 3: 4 | -7 % 3: 2 | 7 % -3: -2 | 7 // -2: -4 | - - 5: 5 | --5: 5 | 3 - -2: 5 | 2 * -3: -6
+1 < 2 < 3: 1 | 1 < 3 < 2: 0 | 3 > 2 == 2 != 1: 1 | (1 < 3) < 2: 1 | not 1 == 2: 1 | 5 or 0: 1 | 0 and 1 or 1: 1
+not 0 and 0: 0 | 4 if 2 else 5: 4 | 4 if 0 else 5 if 0 else 6: 6 | (4 if 0 else 5) if 1 else 6: 5
+1 or 0 if 0 else 7: 7 | 1 + 2 if 0 else 3 + 4: 7 | min(3, 1, 2) + max(3, 1, 2): 4 | abs(-3) + isqrt(10): 6
+min (k , 1): 1 | (((k))): 2 | 1-1: 0 | not-k: 0 | k<-1: 0 | 9223372036854775807: 9223372036854775807
+-9223372036854775807 - 1: -9223372036854775808 | n * i + j - q // k: 34 | 2 + 3 * 4: 14 | 10 - 4 - 3: 3 | - - 2 * 3: 6
+100 // 10 * 10 % 7: 2 | 1 < 3 < 3: 0 | 3 > 2 == 2: 1 | (3 > 2) == 2: 0 | 1 == 1 + 0: 1 | not 0 + 1: 0 | not not 5: 1
+2 and 3: 1 | 0 and 0 or 1: 1 | 5 if 2 else 6: 5 | 5 if 0 else 6 if 0 else 7: 7 | 1 or 1 if 0 else 4: 4
+abs(-4) + abs(4): 8 | isqrt(15) * 10 + isqrt(16): 34
+"""
+VALUES = [
+    *(
+        (text, int(value))
+        for text, _, value in (cell.partition(": ") for cell in TABLE.strip().replace("\n", " | ").split(" | "))
+    ),
+    (" \t\n1 \n", 1),
+    ("\n k\t+\n1 ", 3),
+    ("\n 1 +\t2\n* 3 ", 7),
+]

@@ -1,0 +1,503 @@
+"""`soft import`: nothing is guessed silently, recorded logits exclude wrong guesses, malformed weights are refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from safetensors.numpy import save_file
+
+from restrict.cli.main import cli
+from restrict.errors import ModelError, NotEstablished, RestrictError, UsageError
+from restrict.soft import evaluate
+from restrict.soft.format import load
+from restrict.soft.importers import Options, compare, import_weights, read_record
+from restrict.soft.model import SoftModel
+from restrict.soft.restriction import certify_soft
+from tests.naive_soft import run as naive
+from tests.test_soft_cli import gpt2_arrays, gpt2_by_hand
+
+Arrays = dict[str, Any]
+TOKENS = ["a", "b", "<bos>", "<eos>", "<pad>"]
+CONFIG = {
+    "n_embd": 8, "n_layer": 2, "n_head": 2, "n_positions": 12, "vocab_size": 5, "activation_function": "gelu_new",
+    "layer_norm_epsilon": 1e-5, "bos_token_id": 2, "eos_token_id": 3, "pad_token_id": 4, "vocab": TOKENS,
+}  # fmt: skip
+
+
+def command(*words: object) -> Result:
+    return CliRunner().invoke(cli, ["soft", "import", *map(str, words)])
+
+
+def gpt2_file(folder: Path, config: Any = CONFIG, **changed: Any) -> Path:
+    """Random weights with GPT-2's names and a configuration beside them."""
+    arrays = gpt2_arrays(np.random.default_rng(8)) | {f"transformer.{k}": v for k, v in changed.items()}
+    save_file({k: v for k, v in arrays.items() if v is not None}, folder / "g.safetensors")
+    if config is not None:
+        (folder / "g.config.json").write_text(json.dumps(config))
+    return folder / "g.safetensors"
+
+
+def encoder_arrays(heads_of_labels: int = 3, layers: int = 2, d: int = 8) -> Arrays:
+    """Random weights of an nn.TransformerEncoder."""
+    rng = np.random.default_rng(5)
+    shapes: dict[str, tuple[int, ...]] = {
+        "embed.weight": (4, d),
+        "head.weight": (heads_of_labels, d),
+        "head.bias": (heads_of_labels,),
+    }
+    for at in range(layers):
+        shapes |= {f"encoder.layers.{at}.{k}": s for k, s in {
+            "self_attn.in_proj_weight": (3 * d, d), "self_attn.in_proj_bias": (3 * d,),
+            "self_attn.out_proj.weight": (d, d), "self_attn.out_proj.bias": (d,), "linear1.weight": (12, d),
+            "linear1.bias": (12,), "linear2.weight": (d, 12), "linear2.bias": (d,), "norm1.weight": (d,),
+            "norm1.bias": (d,), "norm2.weight": (d,), "norm2.bias": (d,)}.items()}  # fmt: skip
+    return {name: rng.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+
+
+def recorded(model: SoftModel, words: list[list[int]]) -> list[Any]:
+    """The logits at every position by the slow evaluation of the tests."""
+    return [naive(model, word) for word in words]
+
+
+def write_record(path: Path, tokens: Any, logits: Any) -> Path:
+    path.write_text(json.dumps({"tokens": tokens, "logits": [np.asarray(rows).tolist() for rows in logits]}))
+    return path
+
+
+# ---------------------------------------------------------------- what was accepted without a word
+
+
+def test_a_wrong_guess_about_an_encoder_is_said_and_excluded(tmp_path: Path) -> None:
+    save_file(encoder_arrays(), tmp_path / "e.safetensors")
+    usual = ("--heads", 4, "--alphabet", "abcd", "-o", tmp_path / "m.safetensors")
+    true = import_weights(
+        tmp_path / "e.safetensors",
+        Options(heads=4, alphabet=tuple("abcd"), norm_first=True, activation="gelu", place="every"),
+    ).model
+    words = [[0, 1, 2], [3, 3, 1, 0], [2]]
+    logits = [rows[-1] for rows in recorded(true, words)]
+    record = write_record(tmp_path / "r.json", words, logits)
+    plain = command(tmp_path / "e.safetensors", *usual)
+    assert plain.exit_code == 0
+    for said in ("LayerNorm first  False", "activation       relu", "causal mask      False"):
+        assert f"{said} " in plain.output
+    assert plain.output.count("assumed: PyTorch's default") == 2
+    before = (tmp_path / "m.safetensors").read_bytes()
+    wrong = command(tmp_path / "e.safetensors", *usual, "--compare", record)
+    assert isinstance(wrong.exception, NotEstablished)
+    assert "--heads 4 --activation gelu --norm-first --not-causal" in str(wrong.exception)
+    assert "\n" not in str(wrong.exception)
+    assert (tmp_path / "m.safetensors").read_bytes() == before
+    right = command(tmp_path / "e.safetensors", *usual, "--compare", record, "--norm-first", "--activation", "gelu")
+    assert right.exit_code == 0
+    assert "compared: 9 logits of 3 words differ by at most" in right.output
+    heads = command(
+        tmp_path / "e.safetensors", *usual, "--compare", record, "--norm-first", "--activation", "gelu", "--heads", 2
+    )
+    assert isinstance(heads.exception, NotEstablished)
+    assert "--heads 4 " in str(heads.exception)
+
+
+def test_every_single_wrong_setting_is_excluded_by_a_record(tmp_path: Path) -> None:
+    path = gpt2_file(tmp_path)
+    words = [[2, 0, 1, 1], [2, 1, 0, 0, 1, 0]]
+    arrays = gpt2_arrays(np.random.default_rng(8))
+    record = read_record(write_record(tmp_path / "r.json", words, [gpt2_by_hand(arrays, word, 2) for word in words]))
+    right = compare(import_weights(path), record, source=path, tolerance=1e-9)
+    assert right.difference < 1e-12
+    assert right.untold == ()
+    for options in (
+        Options(heads=1), Options(heads=4), Options(activation="relu"), Options(activation="gelu"),
+        Options(eps="0.0001"), Options(offset=1), Options(offset=2),
+    ):  # fmt: skip
+        with pytest.raises(NotEstablished, match="something given or assumed is wrong"):
+            compare(import_weights(path, options), record, tolerance=1e-9)
+
+
+def test_an_epsilon_that_the_record_cannot_tell_is_named(tmp_path: Path) -> None:
+    path = gpt2_file(tmp_path)
+    words = [[2, 0]]
+    logits = [gpt2_by_hand(gpt2_arrays(np.random.default_rng(8)), word, 2) for word in words]
+    record = write_record(tmp_path / "r.json", words, logits)
+    done = command(path, "-o", tmp_path / "m.safetensors", "--compare", record, "--tolerance", "0.01")
+    assert done.exit_code == 0
+    assert "does not tell these apart from what was taken: --eps 0.000001" in done.output
+
+
+def test_the_place_is_heeded(tmp_path: Path) -> None:
+    path = gpt2_file(tmp_path)
+    assert command(path, "--place", "last", "-o", tmp_path / "m.safetensors").exit_code == 0
+    model = load(tmp_path / "m.safetensors")
+    assert model.output.place == "last"
+    assert evaluate.logits(model, model.encode([["a", "b"]])).shape == (1, 1, 5)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "certify FILE -n 5",
+        "refute FILE -L parity -n 10",
+        "run FILE 01",
+        "import weights FILE",
+        "soft influence FILE -n 5",
+    ],
+)
+def test_commands_for_other_models_name_the_import(line: str, tmp_path: Path) -> None:
+    gpt2 = gpt2_file(tmp_path)
+    save_file(encoder_arrays(), tmp_path / "e.safetensors")
+    for path in (gpt2, tmp_path / "e.safetensors"):
+        done = CliRunner().invoke(cli, line.replace("FILE", str(path)).split())
+        assert isinstance(done.exception, ModelError)
+        assert "`restrict soft import`" in str(done.exception)
+        assert "`restrict soft verify`" in str(done.exception)
+        assert "import weights" not in str(done.exception)
+
+
+# ---------------------------------------------------------------- tokens
+
+
+def test_special_tokens_are_no_free_symbols(tmp_path: Path) -> None:
+    found = import_weights(gpt2_file(tmp_path))
+    model = found.model
+    assert (model.alphabet, model.start_marker, model.pinned(4)) == (("a", "b"), "<bos>", {0: 2})
+    assert model.output.labels == tuple(TOKENS)
+    said = {s.name: (s.value, s.origin) for s in found.settings}
+    assert said["start marker"] == ("<bos>", "config")
+    assert said["in no input"] == ("<eos> <pad>", "config")
+    arrays = gpt2_arrays(np.random.default_rng(8))
+    np.testing.assert_allclose(
+        evaluate.logits(model, model.encode([["b", "a", "b"]]))[0], gpt2_by_hand(arrays, [2, 1, 0, 1], 2), atol=1e-10
+    )
+
+
+def test_no_restriction_fixes_a_token_to_pad(tmp_path: Path) -> None:
+    arrays = {k: v * np.float32(0.2) for k, v in encoder_arrays(2, 1).items()}
+    found = import_weights(arrays, Options(heads=2, alphabet=("[PAD]", "0", "1", "[CLS]"), place="first"))
+    assert (found.model.alphabet, found.model.start_marker) == (("0", "1"), "[CLS]")
+    assert {s.name: s.text() for s in found.settings}["in no input"] == "assumed: by their names"
+    fixed = certify_soft(found.model, 6, "1/1000", seconds=2, check=False).fixed
+    assert 0 < len(fixed) <= 5
+    assert set(fixed.values()) <= {"0", "1"}
+
+
+def test_a_set_of_next_symbols_has_one_sign_per_label(tmp_path: Path) -> None:
+    config = CONFIG | {"task": {"kind": "next-set"}}
+    path = gpt2_file(tmp_path, config)
+    assert command(path, "-o", tmp_path / "m.safetensors").exit_code == 0
+    model = load(tmp_path / "m.safetensors")
+    assert (model.output.kind, model.output.labels) == ("signs", ("a", "b", "<eos>"))
+    logits = evaluate.logits(model, model.encode([["b", "a"]]))[0]
+    hand = gpt2_by_hand(gpt2_arrays(np.random.default_rng(8)), [2, 1, 0], 2)
+    np.testing.assert_allclose(logits, hand[:, [0, 1, 3]], atol=1e-10)
+    ran = CliRunner().invoke(cli, ["soft", "run", str(tmp_path / "m.safetensors"), "ba"]).output
+    sets = ["{" + ",".join(n for n, z in zip(("a", "b", "<eos>"), row, strict=True) if z > 0) + "}" for row in logits]
+    assert ran == f"ba: {' '.join(sets)}\n"
+    for words in ("soft certify FILE -n 3 --epsilon 0.5 --no-recheck", "soft cross-entropy FILE -L parity -n 4"):
+        done = CliRunner().invoke(cli, words.replace("FILE", str(tmp_path / "m.safetensors")).split())
+        assert isinstance(done.exception, UsageError)
+
+
+# ---------------------------------------------------------------- other layouts
+
+
+def lens_arrays(rng: np.random.Generator, normed: bool = True) -> Arrays:
+    heads, d, dk, width = 3, 6, 4, 10
+    shapes: dict[str, tuple[int, ...]] = {
+        "embed.W_E": (3, d), "pos_embed.W_pos": (9, d), "unembed.W_U": (d, 2), "unembed.b_U": (2,),
+    }  # fmt: skip
+    if normed:
+        shapes |= {"ln_final.w": (d,), "ln_final.b": (d,)}
+    for at in range(2):
+        parts: dict[str, tuple[int, ...]] = {f"attn.W_{p}": (heads, d, dk) for p in "QKV"}
+        parts |= {f"attn.b_{p}": (heads, dk) for p in "QKV"} | {"attn.W_O": (heads, dk, d), "attn.b_O": (d,)}
+        parts |= {"mlp.W_in": (d, width), "mlp.b_in": (width,), "mlp.W_out": (width, d), "mlp.b_out": (d,)}
+        if normed:
+            parts |= {f"ln{k}.{p}": (d,) for k in (1, 2) for p in "wb"}
+        shapes |= {f"blocks.{at}.{name}": shape for name, shape in parts.items()}
+    return {name: rng.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+
+
+def lens_by_hand(a: Arrays, tokens: list[int], kind: str) -> Any:
+    """TransformerLens' forward pass, written out from its description with einsum."""
+
+    def norm(x: Any, name: str) -> Any:
+        if kind == "none":
+            return x
+        x = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
+        return x * a[f"{name}.w"] + a[f"{name}.b"] if kind == "LN" else x
+
+    n = len(tokens)
+    x = a["embed.W_E"].astype(np.float64)[tokens] + a["pos_embed.W_pos"][:n]
+    for at in range(2):
+        b = {k.removeprefix(f"blocks.{at}."): v for k, v in a.items() if k.startswith(f"blocks.{at}.")}
+        u = norm(x, f"blocks.{at}.ln1")
+        q, k, v = (np.einsum("nd,hde->nhe", u, b[f"attn.W_{p}"]) + b[f"attn.b_{p}"] for p in "QKV")
+        scores = np.einsum("qhe,khe->hqk", q, k) / 2
+        scores[:, np.triu(np.ones((n, n), dtype=bool), 1)] = -np.inf
+        pattern = np.exp(scores - scores.max(-1, keepdims=True))
+        pattern /= pattern.sum(-1, keepdims=True)
+        x = x + np.einsum("hqk,khe,hed->qd", pattern, v, b["attn.W_O"]) + b["attn.b_O"]
+        hidden = np.maximum(norm(x, f"blocks.{at}.ln2") @ b["mlp.W_in"] + b["mlp.b_in"], 0)
+        x = x + hidden @ b["mlp.W_out"] + b["mlp.b_out"]
+    return norm(x, "ln_final") @ a["unembed.W_U"] + a["unembed.b_U"]
+
+
+@pytest.mark.parametrize("kind", ["LN", "LNPre", "none"])
+def test_transformer_lens_weights_are_the_same_function(kind: str) -> None:
+    arrays = lens_arrays(np.random.default_rng(3), kind == "LN")
+    config: Arrays = {"n_heads": 3, "d_head": 4, "act_fn": "relu", "eps": 1e-5, "n_ctx": 9,
+                      "normalization_type": None if kind == "none" else kind}  # fmt: skip
+    model = import_weights(arrays, config=config).model
+    tokens = [2, 0, 1, 1, 0]
+    np.testing.assert_allclose(
+        evaluate.logits(model, np.array([tokens]))[0], lens_by_hand(arrays, tokens, kind), atol=1e-10
+    )
+    if kind != "LN":
+        with pytest.raises(ModelError, match="LayerNorm is folded or absent"):
+            import_weights(arrays)
+
+
+def test_weights_without_positions(tmp_path: Path) -> None:
+    path = gpt2_file(tmp_path, CONFIG | {"n_positions": None, "position_embeddings": "none"}, **{"wpe.weight": None})
+    model = import_weights(path).model
+    arrays = gpt2_arrays(np.random.default_rng(8))
+    arrays["transformer.wpe.weight"] *= 0
+    np.testing.assert_allclose(
+        evaluate.logits(model, model.encode([["b", "a", "b"]]))[0], gpt2_by_hand(arrays, [2, 1, 0, 1], 2), atol=1e-10
+    )
+    with pytest.raises(ModelError, match="give --positions none"):
+        import_weights(gpt2_file(tmp_path, {"n_head": 2}, **{"wpe.weight": None}))
+    assert import_weights(gpt2_file(tmp_path, {"n_head": 2}, **{"wpe.weight": None}),
+                          Options(positions="none")).model.positions.table is None  # fmt: skip
+
+
+class Attributes:
+    """An object with these attributes, as a module of torch has them."""
+
+    def __init__(self, **found: Any) -> None:
+        self.__dict__.update(found)
+
+
+def test_a_module_says_itself_what_weights_do_not() -> None:
+    def relu(x: Any) -> Any:
+        return x
+
+    layer = Attributes(self_attn=Attributes(num_heads=4), norm_first=True, norm1=Attributes(eps=1e-4), activation=relu)
+    module = Attributes(state_dict=encoder_arrays, modules=lambda: [layer, layer])
+    found = import_weights(module, Options(alphabet=tuple("abcd")))
+    said = {s.name: s.text() for s in found.settings}
+    assert (said["heads"], said["LayerNorm first"]) == ("config nhead", "config norm_first")
+    assert len(found.model.layers[0].heads) == 4
+    assert (found.model.layers[0].norm, found.model.layers[0].norm1.eps.text) == ("pre", "0.0001")  # type: ignore[union-attr]
+    other = Attributes(**vars(layer) | {"norm_first": False})
+    module = Attributes(state_dict=encoder_arrays, modules=lambda: [layer, other])
+    with pytest.raises(ModelError, match="the layers of the module differ"):
+        import_weights(module, Options(alphabet=tuple("abcd")))
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_a_module_of_torch_is_the_same_function(norm_first: bool) -> None:
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(2)
+    layer = torch.nn.TransformerEncoderLayer(8, 4, 12, 0.0, "gelu", batch_first=True, norm_first=norm_first)
+    encoder = torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+    module = torch.nn.ModuleDict({"embed": torch.nn.Embedding(3, 8), "encoder": encoder, "head": torch.nn.Linear(8, 2)})
+    found = import_weights(module.eval(), Options(alphabet=tuple("abc"), place="every"))
+    words = np.random.default_rng(1).integers(0, 3, (5, 6))
+    with torch.no_grad():
+        true = module["head"](module["encoder"](module["embed"](torch.tensor(words)))).numpy()
+    np.testing.assert_allclose(evaluate.logits(found.model, found.model.encode(words)), true, atol=2e-5)
+    assert {s.name for s in found.assumed} <= {"causal mask", "embedding", "unembedding", "start marker", "end marker",
+                                               "in no input", "positions", "read-out", "labels"}  # fmt: skip
+
+
+# ---------------------------------------------------------------- malformed files
+
+CONFIGS: dict[str, Any] = {
+    "heads 3 do not divide": {"n_head": 3},
+    "heads true": {"n_head": True},
+    "width": {"n_embd": 16},
+    "layers": {"n_layer": 3},
+    "huge n": {"n_positions": 10**12},
+    "huge number": {"n_positions": 10**300},
+    "rows": {"vocab_size": 6},
+    "inner": {"n_inner": 17},
+    "activation": {"activation_function": "swish"},
+    "epsilon text": {"layer_norm_epsilon": "small"},
+    "epsilon negative": {"layer_norm_epsilon": -1e-5},
+    "bos beyond": {"bos_token_id": 50256},
+    "bos text": {"bos_token_id": "<bos>"},
+    "pad negative": {"pad_token_id": -1},
+    "vocab short": {"vocab": TOKENS[:4]},
+    "vocab twice": {"vocab": ["a", "a", "b", "c", "d"]},
+    "vocab numbers": {"vocab": [0, 1, 2, 3, 4]},
+    "vocab object": {"vocab": {"a": 0, "b": 1, "c": 2, "d": 3, "e": 9}},
+    "vocab text": {"vocab": "ab"},
+    "all special": {"vocab": ["<pad>", "<mask>", "<bos>", "<eos>", "<unk>"], "pad_token_id": None},
+    "tied": {"tie_word_embeddings": False},
+    "tied text": {"tie_word_embeddings": "no"},
+    "rotary": {"position_embedding_type": "rotary"},
+    "no positions": {"position_embeddings": "none"},
+    "sparsemax": {"attention": "sparsemax"},
+    "bert": {"model_type": "bert"},
+    "cross": {"add_cross_attention": True},
+    "scale": {"scale_attn_weights": "yes"},
+    "task": {"task": {"kind": "chess"}},
+    "dfa of another alphabet": {"task": {"dfa": {"start": 0, "delta": [[0, 0, 0]], "accepting": [True]}}},
+    "dfa with one symbol": {"task": {"dfa": {"start": 0, "delta": [[0]], "accepting": [True]}}},
+    "dfa to no state": {"task": {"dfa": {"start": 0, "delta": [[0, 1]], "accepting": [True]}}},
+    "dfa without states": {"task": {"dfa": {"start": 0, "delta": [], "accepting": []}}},
+    "dfa start": {"task": {"dfa": {"start": 1, "delta": [[0, 0]], "accepting": [True]}}},
+    "dfa accepting": {"task": {"dfa": {"start": 0, "delta": [[0, 0]], "accepting": [1]}}},
+    "dfa text": {"task": {"dfa": "0"}},
+}
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_configuration_that_does_not_fit_is_refused(name: str, tmp_path: Path) -> None:
+    refused(gpt2_file(tmp_path, CONFIG | CONFIGS[name]), tmp_path, ModelError)
+
+
+def refused(path: Path, folder: Path, error: type[RestrictError], *words: object) -> None:
+    """One line, the exit code of the error, nothing written."""
+    done = command(path, "-o", folder / "m.safetensors", *words)
+    assert isinstance(done.exception, error), (done.output, done.exception)
+    assert "\n" not in str(done.exception)
+    assert len(str(done.exception)) < 400
+    assert not (folder / "m.safetensors").exists()
+
+
+def nan(array: Any) -> Any:
+    changed = array.copy()
+    changed.flat[3] = np.nan
+    return changed
+
+
+TENSORS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "NaN in the embedding": ("wte.weight", nan),
+    "NaN in a norm": ("h.1.ln_2.bias", nan),
+    "infinity": ("h.0.mlp.c_fc.weight", lambda a: a / np.float32(0)),
+    "missing matrix": ("h.1.attn.c_proj.weight", lambda a: None),
+    "missing bias": ("h.0.attn.c_attn.bias", lambda a: None),
+    "missing norm": ("h.0.ln_1.weight", lambda a: None),
+    "missing layer": ("h.0.attn.c_attn.weight", lambda a: None),
+    "missing embedding": ("wte.weight", lambda a: None),
+    "missing positions": ("wpe.weight", lambda a: None),
+    "transposed": ("h.0.attn.c_attn.weight", lambda a: a.T.copy()),
+    "vector": ("wte.weight", lambda a: a[0].copy()),
+    "three axes": ("h.0.mlp.c_fc.weight", lambda a: a[None].copy()),
+    "another width": ("wpe.weight", lambda a: a[:, :7].copy()),
+    "empty": ("wpe.weight", lambda a: a[:0].copy()),
+    "unknown tensor": ("h.0.attn.rotary", lambda a: np.ones(3, dtype=np.float32)),
+    "a layer too far": ("h.7.ln_1.weight", lambda a: np.ones(8, dtype=np.float32)),
+    "integers": ("wte.weight", lambda a: np.ones(a.shape, dtype=np.int64)),
+}
+
+
+@pytest.mark.parametrize("name", TENSORS)
+def test_malformed_weights_are_refused(name: str, tmp_path: Path) -> None:
+    tensor, change = TENSORS[name]
+    arrays = gpt2_arrays(np.random.default_rng(8))
+    with np.errstate(divide="ignore"):
+        changed = change(arrays.get(f"transformer.{tensor}"))
+    refused(gpt2_file(tmp_path, **{tensor: changed}), tmp_path, ModelError)
+
+
+BYTES = {
+    "config empty": b"",
+    "config list": b"[1]",
+    "config not UTF-8": b'{"n_head": "\xff"}',
+    "config cut": b'{"n_head": 2',
+    "config NaN": b'{"n_head": NaN}',
+    "config twice": b'{"n_head": 2, "n_head": 1}',
+    "config deep": b"[" * 100_000,
+    "config digits": b'{"n_head": ' + b"9" * 5000 + b"}",
+}
+
+
+@pytest.mark.parametrize("name", BYTES)
+def test_a_malformed_configuration_is_refused(name: str, tmp_path: Path) -> None:
+    path = gpt2_file(tmp_path, None)
+    (tmp_path / "config.json").write_bytes(BYTES[name])
+    refused(path, tmp_path, ModelError)
+
+
+def test_files_that_are_no_weights_are_refused(tmp_path: Path) -> None:
+    path = gpt2_file(tmp_path)
+    whole = path.read_bytes()
+    for content in (b"", whole[:7], whole[:200], whole[:-1], b"\xff" * 100, b"PK\x03\x04", b"\x80\x04", b"{}"):
+        (tmp_path / "b.safetensors").write_bytes(content)
+        refused(tmp_path / "b.safetensors", tmp_path, ModelError)
+    save_file({"a": np.ones((2, 2))}, tmp_path / "a.safetensors")
+    refused(tmp_path / "a.safetensors", tmp_path, ModelError)
+    save_file(gpt2_arrays(np.random.default_rng(8)) | encoder_arrays(), tmp_path / "both.safetensors")
+    refused(tmp_path / "both.safetensors", tmp_path, ModelError)
+    refused(tmp_path / "none.safetensors", tmp_path, UsageError)
+    refused(path, tmp_path, UsageError, "--config", tmp_path / "none.json")
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["--heads 3", "--alphabet abc", "--alphabet aabcd", "--start-marker X", "--end-marker X", "--never X",
+     "--labels x", "--offset 12", "--positions none", "--eps x", "--eps -1"],
+)  # fmt: skip
+def test_options_that_do_not_fit_are_refused(words: str, tmp_path: Path) -> None:
+    refused(gpt2_file(tmp_path), tmp_path, RestrictError, *words.split())
+
+
+def test_heads_are_never_assumed(tmp_path: Path) -> None:
+    refused(gpt2_file(tmp_path, None), tmp_path, UsageError)
+    refused(gpt2_file(tmp_path, {}), tmp_path, UsageError)
+
+
+RECORDS: dict[str, Any] = {
+    "no tokens": {"logits": [[0.0]]},
+    "extra": {"tokens": [[2]], "logits": [[[0.0] * 5]], "x": 1},
+    "number": {"tokens": 3, "logits": [[[0.0] * 5]]},
+    "empty": {"tokens": [], "logits": []},
+    "counts": {"tokens": [[2], [2]], "logits": [[[0.0] * 5]]},
+    "rows": {"tokens": [[2, 0]], "logits": [[[0.0] * 5]]},
+    "labels": {"tokens": [[2]], "logits": [[[0.0] * 4]]},
+    "one row": {"tokens": [[2]], "logits": [[0.0] * 5]},
+    "text": {"tokens": [[2]], "logits": [[["0"] * 4 + ["x"]]]},
+    "ragged": {"tokens": [[2]], "logits": [[[0.0], [1.0, 2]]]},
+    "unknown name": {"tokens": [["z"]], "logits": [[[0.0] * 5]]},
+    "beyond": {"tokens": [[7]], "logits": [[[0.0] * 5]]},
+    "negative": {"tokens": [[-1]], "logits": [[[0.0] * 5]]},
+    "no start marker": {"tokens": [[0]], "logits": [[[0.0] * 5]]},
+    "start marker inside": {"tokens": [[2, 2]], "logits": [[[0.0] * 5] * 2]},
+    "pad": {"tokens": [[2, 4]], "logits": [[[0.0] * 5] * 2]},
+    "too long": {"tokens": [[2] + [0] * 12], "logits": [[[0.0] * 5] * 13]},
+}
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_malformed_records_are_refused(name: str, tmp_path: Path) -> None:
+    path = gpt2_file(tmp_path)
+    (tmp_path / "r.json").write_text(json.dumps(RECORDS[name]))
+    refused(path, tmp_path, ModelError, "--compare", tmp_path / "r.json")
+
+
+def test_records_of_numpy(tmp_path: Path) -> None:
+    path = gpt2_file(tmp_path)
+    words = np.array([[2, 0, 1], [2, 1, 1]])
+    arrays = gpt2_arrays(np.random.default_rng(8))
+    logits = np.array([gpt2_by_hand(arrays, list(word), 2) for word in words]).astype(np.float32)
+    np.savez(tmp_path / "r.npz", tokens=words, logits=logits)
+    done = command(path, "-o", tmp_path / "m.safetensors", "--compare", tmp_path / "r.npz", "--json")
+    told = json.loads(done.output)
+    assert told["compared"]["words"] == 2
+    assert told["compared"]["difference"] < 1e-5
+    assert {"name": "heads", "value": "2", "origin": "config", "note": "n_head"} in told["settings"]
+    (tmp_path / "m.safetensors").unlink()
+    np.savez(tmp_path / "o.npz", tokens=np.array([[None]]), logits=logits)
+    np.savez(tmp_path / "t.npz", tokens=words.astype(float), logits=logits)
+    (tmp_path / "c.npz").write_bytes((tmp_path / "r.npz").read_bytes()[:-30])
+    for name in "otc":
+        refused(path, tmp_path, ModelError, "--compare", tmp_path / f"{name}.npz")
