@@ -63,7 +63,7 @@ def main() -> int:
     chosen = parser.parse_args()
     rows, refused = [], 0
     print("| " + " | ".join(HEAD) + " |\n" + "| --- " * len(HEAD) + "|", flush=True)
-    for path in sorted(chosen.folder.glob(f"*{chosen.only}*.safetensors")):
+    for path in sorted(p for p in chosen.folder.glob("*.safetensors") if chosen.only in p.name):
         config = configuration(path.with_name(path.stem + ".config.json").read_bytes(), path.name)
         if config.get("n_layer") != 1:
             continue

@@ -65,6 +65,19 @@ def test_what_soft_certificates_need_beside_it_does_not_grow() -> None:
     assert f"six files of {MOST_SOFT} lines of code" in page
 
 
+VERDICT = ("verdict.py", "verdict_model.py", "verdict_numbers.py", "verdict_forms.py", "verdict_paths.py")
+MOST_VERDICT = 633
+
+
+def test_what_verdicts_need_beside_it_does_not_grow() -> None:
+    counts = {name: code_lines(check.FOLDER / name) for name in VERDICT}
+    print(counts)
+    assert sum(counts.values()) == MOST_VERDICT, counts
+    assert {path.name for path in check.FOLDER.glob("verdict*.py")} == set(VERDICT)
+    page = (check.FOLDER.parent.parent / "docs/soft-verdicts.md").read_text()
+    assert f"five files of {MOST_VERDICT} lines of code" in " ".join(page.split())
+
+
 def test_the_trusted_base_uses_the_standard_library_alone() -> None:
     import sys
 

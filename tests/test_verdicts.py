@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
 from decimal import Decimal, localcontext
 from pathlib import Path
@@ -362,3 +363,41 @@ def test_a_verdict_for_another_model_is_refused() -> None:
     found: Verdict = verify_trained(model, graph, 2)
     with pytest.raises(Reject, match="SHA-256"):
         verify(other.content, found.to_bytes())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"transformer.wte.weight": 3},
+        {"transformer.wte.weight": None},
+        {"transformer.wpe.weight": []},
+        {"transformer.h.0.mlp.c_fc.bias": {"dtype": "F32", "shape": [], "data_offsets": [0, 4]}},
+        {"transformer.h.0.mlp.c_fc.bias": {"dtype": "F32", "shape": [1 << 40], "data_offsets": [0, 4]}},
+        {"transformer.ln_f.bias": {"dtype": "I64", "shape": [2], "data_offsets": [0, 16]}},
+        {"another": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}},
+    ],
+)
+def test_a_malformed_checkpoint_is_refused_by_the_checker(change: dict[str, Any]) -> None:
+    model, _, graph = claim(verdict_cases.NAMES[0])
+    document = verify_trained(model, graph, 1).document()
+    size = int.from_bytes(model.content[:8], "little")
+    header = json.dumps(json.loads(model.content[8 : 8 + size]) | change).encode()
+    content = len(header).to_bytes(8, "little") + header + model.content[8 + size :]
+    document["model"]["sha256"] = hashlib.sha256(content).hexdigest()
+    with pytest.raises(Reject) as refused:
+        verify(content, json.dumps(document).encode())
+    assert refused.value.code == 4
+
+
+def test_a_weight_that_is_no_number_is_refused(tmp_path: Path) -> None:
+    name = verdict_cases.NAMES[0]
+    model, _, graph = claim(name)
+    document = verify_trained(model, graph, 1).document()
+    content = model.content[:-4] + np.float32("nan").tobytes()
+    document["model"]["sha256"] = hashlib.sha256(content).hexdigest()
+    with pytest.raises(Reject, match="NaN"):
+        verify(content, json.dumps(document).encode())
+    (tmp_path / "m.safetensors").write_bytes(content)
+    (tmp_path / "m.config.json").write_bytes((verdict_cases.FOLDER / f"{name}.config.json").read_bytes())
+    with pytest.raises(ModelError, match="NaN"):
+        load(tmp_path / "m.safetensors")

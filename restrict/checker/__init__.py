@@ -17,6 +17,8 @@ docs/format.md.
                 ``lengths``, ``machines``, ``positions``, ``program``, ``rows`` and ``window``
 ``soft``        Theorem S: what softmax models' outputs can differ by, with ``soft_terms``, ``soft_model``,
                 ``soft_sets``, ``soft_layers`` and ``soft_run``; the files are in docs/soft-format.md
+``verdict``     signs of a trained model's logits on all words of a language, with ``verdict_model``,
+                ``verdict_numbers``, ``verdict_forms`` and ``verdict_paths``: docs/soft-verdicts.md
 ``main``        which module verifies which format; from Python, ``main.verify`` on bytes
 ``__main__``    the command line
 """

@@ -82,6 +82,13 @@ class Tensors:
         flat = [units(x) for x in self.floats(code, stored)]
         return [flat[at : at + shape[-1]] for at in range(0, count, shape[-1])]
 
+    def length(self, name: str, otherwise: int, most: int) -> int:
+        """The first size of a tensor, by the header alone; ``take`` checks it."""
+        entry = self.header.get(name)
+        shape = entry.get("shape") if isinstance(entry, dict) else None
+        found = shape[0] if isinstance(shape, list) and shape else otherwise
+        return int(integer(1, most)(found, self.place.key(name)))
+
     def floats(self, code: str, stored: memoryview) -> Any:
         """The entries of a tensor, little-endian whatever the machine."""
         return (x for (x,) in struct.iter_unpack("<" + code, stored))
@@ -96,27 +103,25 @@ class Model:
         self.alphabet = [string(name, place.key("alphabet")) for name in fields["alphabet"]]
         self.rows, self.start = list(fields["rows"]), fields["start"]
         file = Tensors(task, fields["sha256"])
-        shape = file.header.get("transformer.wte.weight", {})
-        sizes = shape.get("shape") if isinstance(shape, dict) else None
-        good = isinstance(sizes, list) and len(sizes) == 2 and all(type(s) is int and 2 <= s <= SIZE for s in sizes)
-        require(good, task.model_place, "transformer.wte.weight must have a shape of two numbers in 2 .. 4096")
-        self.labels, self.d = sizes
+        shape = located(file.header.get("transformer.wte.weight"), FLOATS, file.data, task.model_place)[1]
+        require(len(shape) == 2 and 2 <= min(shape) <= max(shape) <= SIZE, task.model_place, "wte has a wrong shape")
+        self.labels, self.d = shape
         distinct = len({*self.rows, self.start}) == len(self.rows) + 1 and max([*self.rows, self.start]) < self.labels
         require(distinct and self.rows != [], place.key("rows"), "expected different rows of the embedding")
         require(len(self.alphabet) == len(self.rows), place.key("alphabet"), "expected a name for each of the rows")
         require(self.d % self.heads == 0, place.key("heads"), "the heads do not divide the width", self.heads)
         self.epsilon = (1 << 2 * BITS) // int(fields["epsilon"][2:])
-        self.read(file, fields, place)
+        self.read(file, fields)
         require(not file.left, task.model_place, "a tensor is no part of one block", sorted(file.left)[:1])
 
-    def read(self, file: Tensors, fields: dict[str, Any], place: Place) -> None:
+    def read(self, file: Tensors, fields: dict[str, Any]) -> None:
         """All tensors of the file."""
         d, h = self.d, "transformer.h.0."
         self.embed, self.offset = file.take("transformer.wte.weight", self.labels, d), fields["offset"]
         self.positions: Matrix | None = None
         if fields["positions"] == "learned":
-            count = file.header.get("transformer.wpe.weight", {}).get("shape", [0])[0]
-            self.positions = file.take("transformer.wpe.weight", integer(1, 1 << 20)(count, place), d)
+            count = file.length("transformer.wpe.weight", 1, 1 << 20)
+            self.positions = file.take("transformer.wpe.weight", count, d)
         norm = partial(self.norm, file)
         self.first, self.second, self.last = norm(h + "ln_1"), norm(h + "ln_2"), norm("transformer.ln_f")
         mixed, bias = file.take(h + "attn.c_attn.weight", d, 3 * d), file.take(h + "attn.c_attn.bias", 3 * d)[0]
@@ -125,10 +130,10 @@ class Model:
         self.attention_bias, dk = file.take(h + "attn.c_proj.bias", d)[0], d // self.heads
         self.attention = []
         for at in range(0, d, dk):
-            maps = (linear(columns[t : t + dk], bias[t : t + dk]) for t in (at, d + at, 2 * d + at))
-            self.attention.append(Head(*maps, linear([row[at : at + dk] for row in out], [0] * d)))
-        inner = file.header.get(h + "mlp.c_fc.bias", {}).get("shape", [4 * d])[0]
-        width = integer(1, 4 * SIZE)(inner, place)
+            query, key, value = (linear(columns[t : t + dk], bias[t : t + dk]) for t in (at, d + at, 2 * d + at))
+            output = linear([row[at : at + dk] for row in out], [0] * d)
+            self.attention.append(Head(query, key, value, output))
+        width = file.length(h + "mlp.c_fc.bias", 4 * d, 4 * SIZE)
         self.inner = self.linear(file, h + "mlp.c_fc", d, width)
         self.outer = self.linear(file, h + "mlp.c_proj", width, d)
         self.unembed = self.embed if fields["tied"] == "yes" else file.take("lm_head.weight", self.labels, d)

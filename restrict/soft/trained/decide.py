@@ -180,7 +180,7 @@ def memories(symbols: int) -> Iterator[Memory]:
 def _suffixes(symbols: int, most: int) -> list[list[int]]:
     """The automaton of the last ``most`` symbols."""
     words: list[tuple[int, ...]] = [()]
-    number = {(): 0}
+    number: dict[tuple[int, ...], int] = {(): 0}
     for word in words:
         for s in range(symbols):
             after = (*word, s)[-most:]

@@ -308,7 +308,10 @@ def trained(name: str, content: bytes, config: Mapping[str, Any], source: str) -
         tied=tied,
         labels=labels,
         symbols=tuple(label for token, label in enumerate(labels) if token not in special.values()),
-        **special,
+        bos=special["bos"],
+        eos=special["eos"],
+        pad=special["pad"],
+        sep=special["sep"],
         task=config.get("task"),
     )
     read.rest()
@@ -383,7 +386,8 @@ def gelu_new(x: Array) -> Array:
     Returns:
         ``x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2``.
     """
-    return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+    found: Array = 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+    return found
 
 
 def gelu(x: Array) -> Array:
@@ -425,7 +429,8 @@ def normed(x: Array, norm: Norm, epsilon: float) -> Array:
         Shape ``(..., d)``.
     """
     centred = x - x.mean(-1, keepdims=True)
-    return centred / np.sqrt((centred**2).mean(-1, keepdims=True) + epsilon) * norm.weight + norm.bias
+    found: Array = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + epsilon) * norm.weight + norm.bias
+    return found
 
 
 def forward(model: Trained, tokens: Sequence[int]) -> Array:
@@ -459,4 +464,5 @@ def forward(model: Trained, tokens: Sequence[int]) -> Array:
         x = x + ACTIVATE[model.activation](hidden) @ layer.outer.weight + layer.outer.bias
     if model.final is not None:
         x = normed(x, model.final, epsilon)
-    return x @ model.unembed.T
+    found: Array = x @ model.unembed.T
+    return found
