@@ -25,7 +25,7 @@ class Naive:
             width = entry["shape"][-1]
             rows = [flat[at : at + width] for at in range(0, len(flat), width)]
             self.tensors[name.removeprefix("transformer.")] = rows if len(entry["shape"]) == 2 else flat
-        self.config, self.d = config, config["n_embd"]
+        self.config, self.d = config, len(self.tensors["wte.weight"][0])
 
     def normed(self, x: list[float], name: str) -> list[float]:
         mean = sum(x) / self.d
@@ -47,7 +47,8 @@ class Naive:
         tokens = [self.config["bos_token_id"], *word]
         xs = [list(self.tensors["wte.weight"][t]) for t in tokens]
         if "wpe.weight" in self.tensors:
-            xs = [[a + b for a, b in zip(x, self.tensors["wpe.weight"][j], strict=True)] for j, x in enumerate(xs)]
+            rows = self.tensors["wpe.weight"][self.config.get("offset", 0) :]
+            xs = [[a + b for a, b in zip(x, row, strict=True)] for x, row in zip(xs, rows, strict=False)]
         mixed = [self.linear(self.normed(x, "h.0.ln_1"), "h.0.attn.c_attn") for x in xs]
         d, dk, out = self.d, self.d // self.config["n_head"], []
         weight = self.tensors["h.0.attn.c_proj.weight"]

@@ -439,7 +439,8 @@ def test_files_that_are_no_weights_are_refused(tmp_path: Path) -> None:
     refused(tmp_path / "a.safetensors", tmp_path, ModelError)
     save_file(gpt2_arrays(np.random.default_rng(8)) | encoder_arrays(), tmp_path / "both.safetensors")
     refused(tmp_path / "both.safetensors", tmp_path, ModelError)
-    refused(tmp_path / "none.safetensors", tmp_path, UsageError)
+    (tmp_path / "else").mkdir()  # a short message: no file is near
+    refused(tmp_path / "else" / "none.safetensors", tmp_path, UsageError)
     refused(path, tmp_path, UsageError, "--config", tmp_path / "none.json")
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import numpy as np
 
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained, configuration, load, trained
-from tests.naive_gpt2 import Naive
+from tests.naive_gpt2 import Naive, prefixes
 
 FOLDER = Path(__file__).parent / "corpus" / "trained"
 NAMES = ("tomita2-1l1h16d", "dyck1-depth2-1l1h16d-nope", "contains-aba-1l1h16d-nope")
@@ -74,3 +76,64 @@ def random_graph(rng: np.random.Generator, model: Trained, naive: Naive) -> Grap
     some = labels[: int(rng.integers(1, len(labels) + 1))]
     rows = tuple(tuple(row) for row in delta.tolist())
     return Graph(rows, accept, some, tuple(w & set(some) for w in want), tuple(range(states)))
+
+
+# ---------------------------------------------------------------- claims of certificates, and changes of them
+
+
+def as_said(content: bytes, document: dict[str, Any]) -> Naive:
+    """The model as a certificate reads its weights."""
+    said = document["model"]
+    config = {
+        "n_head": said["heads"], "layer_norm_epsilon": 1 / int(said["epsilon"][2:]), "offset": said["offset"],
+        "activation_function": said["activation"], "bos_token_id": said["start"],
+    }  # fmt: skip
+    return Naive(content, config)
+
+
+def wrong_words(naive: Naive, document: dict[str, Any], upto: int) -> Iterator[tuple[int, ...]]:
+    """Every prefix with at most ``upto`` symbols on which a sign is not the one that a certificate's claim wants,
+    shortest first. A logit that is nearly 0 has either sign."""
+    language, rows = document["language"], document["model"]["rows"]
+    for word, q in prefixes((language["delta"], language["accept"]), document["n"], upto):
+        said = naive.logits(tuple(rows[s] for s in word))
+        if any(abs(said[k]) > 1e-9 and (said[k] > 0) != (k in language["want"][q]) for k in language["labels"]):
+            yield word
+
+
+def true_of(content: bytes, document: dict[str, Any], most: int = 3000) -> bool | None:
+    """Whether the claim of a certificate holds, by all words; ``None`` where they are more than ``most``."""
+    wrong, upto = document.get("wrong"), document["upto"]
+    longest = max(upto, len(wrong["word"]) if wrong else 0)
+    if (len(document["model"]["rows"]) + 1) ** min(document["n"], longest) > most:
+        return None
+    naive = as_said(content, document)
+    if wrong is None:
+        return next(wrong_words(naive, document, upto), None) is None
+    bad = list(wrong_words(naive, document, longest))
+    return tuple(wrong["word"]) in bad and all(len(word) > upto for word in bad)
+
+
+def mutated(rng: np.random.Generator, document: Any) -> Any:
+    """The document with one number, list or key changed somewhere."""
+    made = copy.deepcopy(document)
+    made.pop("provenance", None)
+    node: Any = made
+    while True:
+        keys = list(node) if isinstance(node, dict) else list(range(len(node)))
+        if not keys:
+            return made
+        key = keys[int(rng.integers(len(keys)))]
+        child = node[key]
+        if isinstance(child, dict | list) and len(child) and rng.random() < 0.93:
+            node = child
+            continue
+        if isinstance(node, dict) and rng.random() < 0.1:
+            del node[key]
+        elif type(child) is int:
+            node[key] = child + int(rng.choice([-(2**20), -100, -1, 1, 100, 2**20]))
+        elif isinstance(node, list) and rng.random() < 0.5:
+            del node[key]
+        else:
+            node[key] = rng.choice([0, 1, 2]).item() if rng.random() < 0.5 else []
+        return made

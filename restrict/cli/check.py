@@ -16,7 +16,7 @@ LONGEST_NAME = 300
 @click.command()
 @common.MODEL
 @click.argument("certificate", type=click.Path(path_type=Path))
-@click.option("--fast", is_flag=True, help="No limit that matters, unless --limit is given: for very large n.")
+@click.option("--fast", is_flag=True, help="Compiled scans in place of the kernel's loop: for very large n.")
 @click.option("--kernel", is_flag=True, help="The kernel alone decides, and standard error has the size of the proof.")
 @click.option(
     "--verified", is_flag=True, help="The checker proved in Rocq decides; docs/proof.md says how to build it."
@@ -42,11 +42,11 @@ def check(
         _by_kernel(model, certificate, as_json, limit, verified)
         return
     try:
-        line = _verified(model, certificate, limit)
+        line = _verified(model, certificate, limit, fast)
     except RestrictError as error:  # one line, as the checker itself prints it
         say(sys.stderr, str(error))
         sys.exit(error.exit_code)
-    common.print_verdict(line, as_json)
+    common.print_verdict(line, as_json, checker="compiled" if fast else None)
 
 
 def _by_kernel(model: str, certificate: Path, as_json: bool, limit: int | None, verified: bool) -> None:
@@ -77,7 +77,7 @@ def _by_kernel(model: str, certificate: Path, as_json: bool, limit: int | None, 
     say(sys.stderr, f"checked by {who}: a proof of {len(found.made.proof)} bytes, elaborated from {certificate}")
 
 
-def _verified(model: str, certificate: Path, limit: int | None) -> str:
+def _verified(model: str, certificate: Path, limit: int | None, fast: bool) -> str:
     """The line about a model that may be built in; files are read as the checker reads them."""
     from restrict.checker.account import Place, Reject
     from restrict.checker.main import named
@@ -97,4 +97,4 @@ def _verified(model: str, certificate: Path, limit: int | None) -> str:
         content = read_file(named(str(certificate)), Place(names[1]), JSON_BYTES)
     except Reject as reject:
         raise (UsageError if reject.code == 2 else ModelError)(str(reject)) from None
-    return trusted_check(program, content, source, names[1], limit)
+    return trusted_check(program, content, source, names[1], limit, fast)

@@ -66,7 +66,7 @@ SHORT = {
     "soft import": "A safetensors file of weights to a model file.",
     "soft influence": "How far one symbol can move the output.",
     "soft run": "A softmax model on words.",
-    "soft verify": "Is a trained model right on a language?",
+    "soft verify": "Decide if a trained model is right on a language.",
     "soft write": "Write the file of a built-in softmax model.",
 }
 """The lists of commands, on terminals of 80 columns."""

@@ -17,6 +17,7 @@ from restrict.certificate.claimed import Claimed
 from restrict.certificate.refutation import Refutation
 from restrict.checker.account import Reject
 from restrict.checker.main import DEFAULT_LIMIT, uncollected, verify
+from restrict.elaboration.compiled import check_compiled
 from restrict.elaboration.make import Elaboration
 from restrict.elaboration.tabulated import tabulated
 from restrict.errors import ModelError, NotEstablished, ResourceLimit, RestrictError, UsageError, quote
@@ -40,7 +41,8 @@ def check(model: Model, certificate: Claimed, *, fast: bool = False, limit: int 
     Args:
         model: the program.
         certificate: what is to be verified.
-        fast: no limit that matters, where none is given.
+        fast: let the engine's compiled scans decide on the rows of the proof, without a limit that matters where
+            none is given.
         limit: the most steps, by default those of docs/checker.md.
 
     Returns:
@@ -60,7 +62,7 @@ def check(model: Model, certificate: Claimed, *, fast: bool = False, limit: int 
         )
     limit = FAST_LIMIT if fast and limit is None else limit
     if model.content is not None:
-        return trusted_check(model.content, certificate.to_bytes(), model.source, "certificate", limit)
+        return trusted_check(model.content, certificate.to_bytes(), model.source, "certificate", limit, fast)
     if isinstance(certificate, Refutation):
         raise ModelError(
             "model: a refutation of a model without a file cannot be checked again; it was when it was made"
@@ -70,12 +72,14 @@ def check(model: Model, certificate: Claimed, *, fast: bool = False, limit: int 
     made = tabulated(model, certificate.n)
     assert made.content is not None
     named = dataclasses.replace(certificate, sha256=made.digest)
-    line = trusted_check(made.content, named.to_bytes(), None, "certificate", limit)
+    line = trusted_check(made.content, named.to_bytes(), None, "certificate", limit, fast)
     return line.rsplit(" ", 1)[0] + " unsigned"
 
 
 @uncollected()
-def trusted_check(model: bytes, certificate: bytes, source: Path | None, name: str, limit: int | None) -> str:
+def trusted_check(
+    model: bytes, certificate: bytes, source: Path | None, name: str, limit: int | None, fast: bool = False
+) -> str:
     """The trusted checker on bytes in memory, its rejections as the package's errors.
 
     Args:
@@ -84,6 +88,7 @@ def trusted_check(model: bytes, certificate: bytes, source: Path | None, name: s
         source: the model file, whose folder has the tensor files; ``None``: the current folder.
         name: what messages call the certificate.
         limit: the most steps; ``None``: those of docs/checker.md.
+        fast: let the engine's compiled scans decide on the rows of the proof.
 
     Returns:
         The line ``s VERIFIED ...``.
@@ -97,9 +102,10 @@ def trusted_check(model: bytes, certificate: bytes, source: Path | None, name: s
     folder, model_name = source.parent if source else Path(), str(source or "model")
     if not any(word in certificate for word in OTHER):
         with suppress(RestrictError):
-            return Elaboration(
+            found = Elaboration(
                 model, certificate, folder=folder, model_name=model_name, certificate_name=name, limit=limit
-            ).check()
+            )
+            return check_compiled(found) if fast else found.check()
     try:
         return verify(
             model, certificate, folder=folder, model_name=model_name, certificate_name=name,

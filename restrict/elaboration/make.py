@@ -47,13 +47,14 @@ class Elaboration:
     ) -> None:  # fmt: skip
         with translated(certificate_name):
             most = DEFAULT_LIMIT if limit is None else limit
-            top, meter = Place(certificate_name), Meter(most)
+            top = Place(certificate_name)
+            self.meter = meter = Meter(most)
             document = read_json(certificate, top, meter)
             task = Task(document, top, model, Place(model_name), folder, meter)
             self.claim: Claim = read_claim(task)
             certified = self.claim.certificate if isinstance(self.claim, ReadRefutation) else self.claim
             self.name, program = certificate_name, program_of(self.claim)
-            instance = loads(model, model_name, folder).at(certified.n)
+            self.instance = instance = loads(model, model_name, folder).at(certified.n)
             digest = sha256(program).hexdigest()
             if isinstance(certified, Bound):
                 writer = bound_lines(certified, instance, digest, most)

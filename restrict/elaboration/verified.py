@@ -15,9 +15,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import restrict.checker
-from restrict.checker.kernel1.claims import same_bound, same_certificate
-from restrict.checker.lower_bound import Bound
-from restrict.checker.refutation import Refutation
+from restrict.checker.kernel1.claims import line_of
 from restrict.elaboration.make import Elaborated, Elaboration, translated
 from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError
 
@@ -115,16 +113,11 @@ def check_verified(found: Elaboration, limit: int | None = None) -> str:
         ResourceLimit: more steps or memory than the limit.
         ModelError: the proof is malformed, which would be a mistake of the elaborator.
     """
-    line, claim = verdict(found.made, limit), found.claim
-    certificate = claim.certificate if isinstance(claim, Refutation) else claim
+    line = verdict(found.made, limit)
     with translated(found.name):
         proof = concluded(line, found.made.proof)
-        if isinstance(certificate, Bound):
-            proof.program = SimpleNamespace(domains=[labels_of(found.made.program)])
-            same_bound(certificate, proof)
-        else:
-            same_certificate(certificate, proof)
-        return claim.certificate.line(claim.decide()) if isinstance(claim, Refutation) else claim.line()
+        proof.program = SimpleNamespace(domains=[labels_of(found.made.program)])
+        return line_of(found.claim, proof)
 
 
 def labels_of(lines: bytes) -> int:

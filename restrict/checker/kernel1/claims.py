@@ -30,13 +30,17 @@ def read_claim(task: Task) -> Claim:
 
 def program_of(claim: Claim) -> bytes:
     """The program that a proof of the claim has to be about."""
-    return lower((claim.certificate if isinstance(claim, Refutation) else claim).model)
+    return lower(claim.model)
 
 
 def established(claim: Claim, program: bytes, proof: bytes) -> str:
     """The success line of the user's file, if the proof shows what it claims; raises ``Reject`` in every other case."""
+    return line_of(claim, check(program, proof, (Place("program"), Place("proof")), claim.model.meter))
+
+
+def line_of(claim: Claim, found: Proof) -> str:
+    """The success line of the user's file, if what a proof concludes is what it claims."""
     certificate = claim.certificate if isinstance(claim, Refutation) else claim
-    found = check(program, proof, (Place("program"), Place("proof")), certificate.model.meter)
     if isinstance(certificate, Bound):
         same_bound(certificate, found)
     else:

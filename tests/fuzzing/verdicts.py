@@ -1,0 +1,86 @@
+"""Verdicts on trained models: random checkpoints of a few dozen weights, judged by all words of the language."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.random import Generator
+
+from restrict.soft.trained.decide import verify_trained
+from tests import verdict_cases
+from tests.fuzzing.changes import bytes_changed, nudge, pick, restructure
+from tests.fuzzing.kinds import Document, Kind, Trial, Verdict, sealed
+
+N = 3
+READ_AS = (
+    ("heads", (1, 2, 3)), ("activation", ("relu", "gelu_new")), ("offset", (0, 1, 2)),
+    ("epsilon", ("1/100000", "1/10", "1/1")),
+)  # fmt: skip
+
+
+def original(rng: Generator) -> Trial:
+    """A random model with a claim about a random language that the engine proves."""
+    while True:
+        model, naive = verdict_cases.random_checkpoint(rng)
+        found = verify_trained(model, verdict_cases.random_graph(rng, model, naive), N, seconds=5)
+        if found.proves:
+            return Trial(model.content, found.to_bytes())
+
+
+def mutant(rng: Generator, pool: Sequence[Trial]) -> Trial:
+    """A small change of the certificate's numbers, of its structure, of the weights, or of its bytes."""
+    base, how = pool[int(rng.integers(len(pool)))], rng.random()
+    document = json.loads(base.proof)
+    if how < 0.3:
+        claim_changed(rng, document)
+        return sealed(base.model, document)
+    if how < 0.7:
+        return sealed(base.model, verdict_cases.mutated(rng, document))
+    if how < 0.85:
+        return sealed(weights_changed(rng, base.model), document)
+    if how < 0.95:
+        (nudge if how < 0.91 else restructure)(rng, document)
+        return replace(base, proof=json.dumps(document).encode())
+    return replace(base, proof=bytes_changed(rng, base.proof))
+
+
+def claim_changed(rng: Generator, document: Document) -> None:
+    """Another claim with the same hints, in place: of the language, of what is wanted, or of how weights are read."""
+    language, said, kind = document["language"], document["model"], int(rng.integers(6))
+    state = int(rng.integers(len(language["want"])))
+    if kind <= 1:
+        label = pick(rng, language["labels"])
+        language["want"][state] = sorted({*language["want"][state]} ^ {label})
+    elif kind == 2 and language["delta"][state]:
+        row = language["delta"][state]
+        row[int(rng.integers(len(row)))] = int(rng.integers(-1, len(language["delta"])))
+    elif kind == 3:
+        language["accept"] = sorted({*language["accept"]} ^ {state})
+    elif kind == 4:
+        document["n"], document["upto"] = (int(document[key] + rng.integers(-1, 2)) for key in ("n", "upto"))
+    else:
+        key, values = pick(rng, [*READ_AS, ("rows", (said["rows"][::-1],))])
+        said[key] = pick(rng, values)
+    if "wrong" in document and rng.random() < 0.3:
+        word = document["wrong"]["word"]
+        word[-1:] = [] if rng.random() < 0.5 else [int(rng.integers(len(said["rows"])))]
+
+
+def weights_changed(rng: Generator, content: bytes) -> bytes:
+    """The file with one weight a little or much larger."""
+    start = 8 + int.from_bytes(content[:8], "little")
+    weights = np.frombuffer(content[start:], np.float32).copy()
+    weights[int(rng.integers(len(weights)))] *= np.float32(rng.choice([-1, 0, 0.99, 1.001, 1.3, 5]))
+    return content[:start] + weights.tobytes()
+
+
+def judge(trial: Trial) -> Verdict:
+    """Every prefix of every word, by a plain forward pass with the settings that the certificate names."""
+    found = verdict_cases.true_of(trial.model, json.loads(trial.proof))
+    return "undecided" if found is None else "true" if found else "false"
+
+
+KINDS = [Kind("verdict", original, mutant, judge, suffix=".safetensors", each=400)]
