@@ -76,7 +76,7 @@ def test_every_test_here_is_on_the_page_and_every_claim_has_a_section() -> None:
     on_page = {name for _, _, name in rows()}
     assert {name for name in here - on_page if "page" not in name} == set()
     text = PAGE.read_text()
-    for kind in (*CLAIMS, "certificate", "split", "cases", "errors", "lower bound", "soft"):
+    for kind in (*CLAIMS, "certificate", "split", "cases", "errors", "lower bound", "soft", "verdict"):
         assert re.search(rf"^## .*{kind}", text, re.MULTILINE | re.IGNORECASE), kind
 
 
