@@ -137,6 +137,15 @@ def test_attacks_end_within_seconds(name: str) -> None:
     assert time.process_time() - start < 20
 
 
+@pytest.mark.heavy
+def test_a_restriction_of_all_positions_is_compared_run_by_run() -> None:
+    """100 000 000 fixed positions in one run."""
+    trial = Trial((ATTACKS / "BR8.m.json").read_bytes(), (ATTACKS / "BR8.c.json").read_bytes())
+    start = time.process_time()
+    assert str(elaborated(trial, ATTACKS, 2_000_000_000)[0]).startswith("s VERIFIED n=100000000 ")
+    assert time.process_time() - start < 20
+
+
 def test_leaves_are_counted_before_one_is_examined() -> None:
     claim = {"free": 30, "c": 1, "dependencies": [[29, 1]], "values": [0, 1]}
     trial = sealed(document(), n=30, target="last", fixed=[], cone={}, split=list(range(12)), claim=claim)

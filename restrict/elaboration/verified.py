@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
@@ -34,14 +33,8 @@ ERRORS = {2: UsageError, 3: NotEstablished, 4: ModelError, 5: ResourceLimit}
 class Box(NamedTuple):
     """A context of the proof, from the words of its line."""
 
-    triples: list[int]
-    sets: list[list[int]]
-
-    def cells(self) -> Iterator[tuple[int, set[int]]]:
-        """Each position with its symbols."""
-        for start, stop, number in zip(*(self.triples[k::3] for k in range(3)), strict=True):
-            for at in range(start, stop):
-                yield at, set(self.sets[number])
+    runs: list[int]
+    sets: list[set[int]]
 
 
 def program() -> Path:
@@ -82,7 +75,10 @@ def concluded(line: str, proof: bytes) -> Any:
     kind, *numbers = next(line for line in words if line[0] in ("claim", "all", "unforced"))
     sets = [list(map(int, rest)) for name, *rest in words if name == "set"]
     runs = [(0, int(said["n"])), *(tuple(map(int, rest)) for name, *rest in words if name == "runs")]
-    boxes = [Box(list(map(int, rest)), sets) for name, _, *rest in (w for w in words if w[0] == "box")]
+    triples = [list(map(int, line[2:])) for line in words if line[0] == "box"]
+    boxes = [
+        Box([at for k, at in enumerate(t) if k % 3 < 2], [set(sets[number]) for number in t[2::3]]) for t in triples
+    ]
     found = SimpleNamespace(
         kind="refutes" if "refutes" in said else kind,
         at=-1 if said["target"] == "all" else int(said["target"]),

@@ -6,7 +6,7 @@ been made by anyone: it has to be about the program that this file makes of the 
 
 from __future__ import annotations
 
-from itertools import zip_longest
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from ..account import Place, Task, unproved
@@ -18,6 +18,8 @@ from .lower import lower
 from .proof import Proof, check
 
 Claim = Certificate | Refutation | Bound
+Piece = tuple[int, int, Collection[int]]
+"""Positions from a first one up to another one, with the symbols that are allowed there."""
 KINDS: dict[str, Any] = {"restrict-refutation/1": Refutation, "restrict-lower-bound/1": Bound}
 
 
@@ -52,15 +54,13 @@ def line_of(claim: Claim, found: Proof) -> str:
 
 def same_certificate(certificate: Certificate, proof: Proof) -> None:
     """The restriction is the same, and the proof's claim is no weaker."""
-    found, place, model = proof.found, certificate.top.key("claim"), certificate.model
+    found, place = proof.found, certificate.top.key("claim")
     assert found is not None
     if found.kind not in (("all",) if certificate.position is None else ("claim", "refutes")):
         unproved(place, "the proof concludes something else")
-    model.meter.charge(certificate.n // 8)
-    fixed = zip(runs_of(certificate.fixed.bounds), certificate.fixed.symbols, strict=True)
-    mine = ((at, {symbol}) for (start, stop), symbol in fixed for at in range(start, stop))
-    theirs = proof.kernel.contexts[found.context].cells()
-    if any(one != other for one, other in zip_longest(mine, theirs)):
+    fixed, theirs = certificate.fixed, proof.kernel.contexts[found.context]
+    mine = ((start, stop, {symbol}) for (start, stop), symbol in zip(runs_of(fixed.bounds), fixed.symbols, strict=True))
+    if joined(mine) != joined(zip(theirs.runs[::2], theirs.runs[1::2], theirs.sets, strict=True)):
         unproved(certificate.top.key("fixed"), "the proof is about another restriction")
     if certificate.claimed_free != certificate.free.bit_count():
         unproved(place.key("free"), "not the number of free positions")
@@ -71,6 +71,15 @@ def same_certificate(certificate: Certificate, proof: Proof) -> None:
     more = mask_of(proof.kernel.runs[found.where]) & ~certificate.dependencies
     if found.at != certificate.position or more or not set(found.values) <= set(certificate.values):
         unproved(place, "the proof shows another position, more values or more dependencies")
+
+
+def joined(pieces: Iterable[Piece]) -> list[Piece]:
+    """The pieces with those that touch and have the same symbols made one."""
+    found: list[Piece] = []
+    for start, stop, symbols in pieces:
+        touches = found and found[-1][1:] == (start, symbols)
+        found.append((found.pop()[0] if touches else start, stop, symbols))
+    return found
 
 
 def same_bound(bound: Bound, proof: Proof) -> None:
