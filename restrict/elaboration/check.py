@@ -8,19 +8,17 @@ decided by the abstract run of the checker (docs/trusted-base.md). This is the o
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 from restrict.arguments import the_model
 from restrict.certificate.claimed import Claimed
 from restrict.certificate.refutation import Refutation
-from restrict.checker.account import Reject
 from restrict.checker.main import DEFAULT_LIMIT, uncollected, verify
 from restrict.elaboration.compiled import check_compiled
-from restrict.elaboration.make import Elaboration
+from restrict.elaboration.make import Elaboration, translated
 from restrict.elaboration.tabulated import tabulated
-from restrict.errors import ModelError, NotEstablished, ResourceLimit, RestrictError, UsageError, quote
+from restrict.errors import ModelError, RestrictError, UsageError, quote
 from restrict.model.program import Model
 
 FAST_LIMIT = 10**12
@@ -106,18 +104,8 @@ def trusted_check(
                 model, certificate, folder=folder, model_name=model_name, certificate_name=name, limit=limit
             )
             return check_compiled(found) if fast else found.check()
-    try:
+    with translated(name):
         return verify(
             model, certificate, folder=folder, model_name=model_name, certificate_name=name,
             limit=DEFAULT_LIMIT if limit is None else limit,
         )  # fmt: skip
-    except (MemoryError, RecursionError):
-        raise ResourceLimit(f"{name}: out of memory or stack") from None
-    except Reject as reject:
-        kinds: dict[int, Callable[[str], Exception]] = {
-            2: UsageError,
-            3: NotEstablished,
-            4: ModelError,
-            5: ResourceLimit,
-        }
-        raise kinds[reject.code](str(reject)) from None
