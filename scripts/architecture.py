@@ -14,6 +14,7 @@ import argparse
 import ast
 import sys
 from collections.abc import Iterator
+from fractions import Fraction
 from html import escape
 from pathlib import Path
 
@@ -146,13 +147,16 @@ LEAVES = frozenset(
 
 
 def layers_of(arrows: nx.DiGraph[str]) -> list[list[str]]:
-    """Rooms from the top down, each just above what it uses; in a layer in an order that keeps arrows short."""
+    """Rooms from the top down, each just above what it uses; in a layer in an order that keeps arrows short.
+
+    Places are fractions: a sum of floats depends on the order of its terms, and that of a set is not fixed.
+    """
     layers: list[list[str]] = []
-    spot: dict[str, float] = {}
+    spot: dict[str, Fraction] = {}
     for layer in nx.topological_generations(arrows.reverse()):
-        below = {room: [spot[b] for b in arrows.successors(room)] or [0.5] for room in layer}
+        below = {room: [spot[b] for b in arrows.successors(room)] or [Fraction(1, 2)] for room in layer}
         layers.append(sorted(layer, key=lambda room: (sum(below[room]) / len(below[room]), room)))
-        spot |= {room: (k + 1) / (len(layer) + 1) for k, room in enumerate(layers[-1])}
+        spot |= {room: Fraction(k + 1, len(layer) + 1) for k, room in enumerate(layers[-1])}
     return layers[::-1]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import itertools
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -11,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import networkx as nx
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -83,6 +85,16 @@ def test_the_checker_imports_the_standard_library_only(graph: Any) -> None:
 def test_the_drawing_is_the_one_that_the_script_makes(graph: Any) -> None:
     drawn = (ROOT / "docs" / "architecture.svg").read_text(encoding="utf-8")
     assert drawn == architecture.drawing(graph), "run: python scripts/architecture.py --draw"
+
+
+def test_the_layers_do_not_depend_on_the_order_in_which_arrows_are_read() -> None:
+    """Three places add up to exactly the same mean as three others, in floats only for some orders of the terms."""
+    arrows = [(a, b) for a in ("left", "right") for b in "abcde"]
+    found = set()
+    for order in itertools.permutations(arrows[:5]):
+        graph = nx.DiGraph([*order, *arrows[5:]])
+        found.add(str(architecture.layers_of(graph)))
+    assert len(found) == 1
 
 
 def statements(node: ast.AST) -> Iterator[ast.AST]:
