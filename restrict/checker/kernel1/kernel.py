@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from math import prod
 from typing import NamedTuple
 
@@ -50,6 +50,11 @@ class Context(NamedTuple):
 def size(runs: Sequence[int]) -> int:
     """How many positions runs have."""
     return sum(runs[1::2]) - sum(runs[::2])
+
+
+def positions(runs: Sequence[int]) -> Iterator[int]:
+    """The positions of runs."""
+    return (at for run in zip(runs[::2], runs[1::2], strict=True) for at in range(*run))
 
 
 def part_of(values: Values, larger: Values) -> bool:
@@ -114,9 +119,11 @@ class Kernel:
         """The only loop over all positions: every pair that is not listed is below the bar."""
         head = self.head_of(h)
         (low, high), keys = self.program.visible(head, i), 1 if head.key == POSITION else len(self.domain(head.key))
-        places = max(0, high - low)
-        self.meter.charge(head.code.work(places * keys) + (places // BLOCK + len(self.runs[runs])) * 20 * keys)
-        code, ends = head.code.given({0: i, 1: u}), [low, *self.listed(runs, low, high), max(low, high)]
+        listed = self.listed(runs, low, high)
+        places = max(0, high - low) - size(listed)
+        calls = places // BLOCK + len(listed) if places else 0
+        self.meter.charge(len(self.runs[runs]) + head.code.work(places * keys) + 20 * keys * calls)
+        code, ends = head.code.given({0: i, 1: u}), [low, *listed, max(low, high)]
         for start, stop in zip(ends[::2], ends[1::2], strict=True):
             for block in blocks(start, stop, self.program.markers):
                 placed = code.given({2: block})
@@ -166,10 +173,12 @@ class Kernel:
         if low >= high:
             return head.default in values and not groups
         asked, depends = self.known(c, head.query, i) if head.query >= 0 else (range(1), NONE)
-        keys = 1 if head.key == POSITION else len(self.domain(head.key))
-        self.charge(c, 1 + len(groups) * (1 + keys), len(groups) * self.longest)
-        places = sum(size(self.listed(self.rows[row][-1], low, high)) for _, row, *_ in groups)
-        self.charge(c, 4 * places, (4 + head.code.work(4)) * places * keys, places * len(values))
+        listed = [self.rows[row][-1] for _, row, *_ in groups]
+        places = sum(1 + size(self.listed(runs, low, high)) for runs in listed)
+        self.charge(c, 1 + 5 * places, len(groups) * self.longest, places * len(values))
+        seen = chain((group[2] for group in groups), *(positions(self.listed(runs, low, high)) for runs in listed))
+        pairs = sum(len(self.keys(c, head, j)[0]) for j in seen)
+        self.charge(c, 0, 4 * pairs + head.code.work(4 * pairs))
         right = len(groups) == len(asked) and [group[0] for group in groups] == sorted(asked)
         right = right and (len(values) == 1 or self.inside(depends, where))
         return right and all(self.group(c, v, i, values, where, *group) for group in groups)
@@ -191,9 +200,7 @@ class Kernel:
             return False
         free = len(values) == 1 or only >= 0
         allowed = values if only < 0 else frozenset((only,) if only in values else ())
-        ends = iter(self.listed(runs, low, high))
-        listed = (j for run in zip(ends, ends, strict=True) for j in range(*run))
-        for j, w, score in scored(code, ((j, keys(j)[0]) for j in listed)):
+        for j, w, score in scored(code, ((j, keys(j)[0]) for j in positions(self.listed(runs, low, high)))):
             if below(head.left, score, j, least, witness):
                 continue
             shown: Fact = range(w, w + 1), NONE
