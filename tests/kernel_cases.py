@@ -13,7 +13,7 @@ from numpy.random import Generator
 from restrict.certificate.refutation import Refutation
 from restrict.certification import certify
 from restrict.checker.account import Meter, Place
-from restrict.checker.kernel1.proof import check
+from restrict.checker.proof import check
 from restrict.corollary2.refute import refute
 from restrict.elaboration.make import Elaborated, Elaboration
 from restrict.errors import RestrictError

@@ -21,7 +21,7 @@ from types import FrameType
 from typing import Any
 
 from restrict.checker.account import Meter, Place, Reject
-from restrict.checker.kernel1.proof import check
+from restrict.checker.proof import check
 from restrict.elaboration.make import Elaborated, Elaboration
 from restrict.errors import RestrictError
 from tests.fuzzing.kinds import Trial

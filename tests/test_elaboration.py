@@ -13,7 +13,7 @@ import pytest
 
 import restrict
 from restrict.checker.account import Meter, Place, Reject
-from restrict.checker.kernel1.proof import check
+from restrict.checker.proof import check
 from restrict.elaboration.conflicts import Tree, least_tree, named, renumbered
 from restrict.elaboration.make import Elaboration
 from restrict.elaboration.tokens import Tokens

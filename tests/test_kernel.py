@@ -23,9 +23,9 @@ import restrict
 from restrict.certificate.certificate import Certificate
 from restrict.checker.account import LARGEST, Meter, Place, Task
 from restrict.checker.formats import Model
-from restrict.checker.kernel1 import claims, kernel, program, proof
-from restrict.checker.kernel1.lower import lower
-from restrict.checker.kernel1.program import Head, Program
+from restrict.checker import claims, kernel, program, proof
+from restrict.checker.lower import lower
+from restrict.checker.normal_form import Head, Program
 from restrict.cli.main import cli
 from restrict.elaboration.make import Elaboration
 from restrict.errors import ModelError, NotEstablished

@@ -1,4 +1,4 @@
-"""The trusted checker as the tests use it: its parts under one name, and what a run knows of every node."""
+"""The trusted checker as the tests use it: its parts under one name, with proofs from the elaborator."""
 
 from __future__ import annotations
 
@@ -15,11 +15,15 @@ from restrict.checker import (
     kernel,
     labelling,
     lengths,
+    lower,
     lower_bound,
     machines,
     main,
+    normal_form,
+    one_length,
     positions,
     program,
+    proof,
     read,
     refutation,
     rows,
@@ -31,18 +35,21 @@ from restrict.checker import (
     soft_sets,
     soft_terms,
     tensors,
+    tree,
     window,
 )
 from restrict.checker.account import Meter, Place, Reject, Task
 from restrict.checker.formats import Certificate
-from restrict.checker.kernel import Run
-from restrict.checker.main import DEFAULT_LIMIT, check_files, verify
+from restrict.checker.main import DEFAULT_LIMIT, check_files
 from restrict.checker.read import JSON_BYTES, read_json
 from restrict.checker.rules import compiled, interval
+from restrict.elaboration.check import proof_in_memory
+from restrict.errors import RestrictError
 
 FOLDER = Path(str(main.__file__)).parent
 MODULES = (
-    account, read, tensors, rules, formats, kernel, refutation, lower_bound, main,
+    account, read, tensors, rules, formats, lower, normal_form, kernel, tree, proof, one_length, refutation,
+    lower_bound, main,
     rows, positions, program, machines, window, labelling, costs, equations, lengths, claims, all_lengths,
     soft_terms, soft_sets, soft_model, soft_layers, soft_run, soft,
 )  # fmt: skip
@@ -58,7 +65,15 @@ __all__ = [
     "bind",
     "check_files",
 ]
-__all__ += ["interval", "main", "nodes", "parse", "prepare", "read", "verify"]
+__all__ += ["interval", "main", "parse", "prepare", "read", "verify"]
+
+
+def verify(model: bytes, certificate: bytes, *, limit: int = DEFAULT_LIMIT, **names: Any) -> str:
+    """The checker's line, by a proof that is elaborated in memory; every failure is a ``Reject``."""
+    try:
+        return main.verify(model, certificate, limit=limit, proof=proof_in_memory(limit), **names)
+    except RestrictError as error:
+        raise Reject(error.exit_code, str(error)) from None
 
 
 def parse(text: str, place: Place, names: Any) -> rules.Tree:
@@ -76,16 +91,3 @@ def prepare(model: bytes, certificate: bytes, folder: str | Path = ".") -> Certi
     meter, top = Meter(DEFAULT_LIMIT), Place("certificate")
     document = read_json(certificate, top, meter)
     return Certificate(Task(document, top, model, Place("model"), Path(folder), meter), document, top)
-
-
-def nodes(
-    model: bytes, certificate: bytes, folder: str | Path = "."
-) -> dict[tuple[str, int], tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Values and dependencies of every node of the cone, both sorted."""
-    found = prepare(model, certificate, folder)
-    run = Run(found.model, found.fixed, found.free, found.cone)
-    return {
-        (variable.name, at): (tuple(sorted(values)), tuple(p for p in range(found.n) if mask >> p & 1))
-        for variable in found.model.variables
-        for at, (values, mask) in zip(run.states[variable.name].starts, run.states[variable.name].nodes, strict=True)
-    }

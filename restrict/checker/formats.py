@@ -9,12 +9,11 @@ from __future__ import annotations
 import hashlib
 import math
 from array import array
-from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
 from itertools import pairwise, product
 from typing import Any, NamedTuple
 
-from .account import LARGEST, LEAST, Place, Task, exhausted, malformed, require, short, shown
+from .account import LARGEST, LEAST, Place, Task, exhausted, malformed, require, short
 from .read import (
     Bounds,
     Maybe,
@@ -40,15 +39,11 @@ from .tensors import Files
 
 MAX_N = 100_000_000
 COMBINATIONS = 1 << 24
-SPLIT = 12
 VARIABLES = 4096
 MASKS = ("none", "past", "strict_past", "future", "strict_future")
 
 Values = frozenset[int] | range
 """A set of values; a range has step 1 and is never spelt out."""
-Cone = dict[str, Bounds]
-Asked = tuple[Any, Place, dict[int, int]]
-"""A case as the file has it, where it stands, and what was asked and answered on the way to it."""
 
 
 def symbols(value: Any, place: Place) -> dict[str, int]:
@@ -99,14 +94,12 @@ CERTIFICATE = {
     "fixed": anything,
     "cone": anything,
     "claim": thing,
-    "split": Maybe(integers(0, MAX_N)),
-    "cases": Maybe(thing),
+    "split": Maybe(anything),
+    "cases": Maybe(anything),
     "provenance": Maybe(thing),
 }
 CLAIM_ALL = {"free": integer(0, LARGEST), "c": integer(0, LARGEST)}
 CLAIM = {**CLAIM_ALL, "dependencies": anything, "values": integers(0, LARGEST)}
-LEAF = {"cone": Maybe(anything)}
-CASE = {"position": integer(0, MAX_N), "children": listing}
 
 
 # ---------------------------------------------------------------- the model at one length
@@ -261,22 +254,14 @@ class Model:
             require(len(labels) == domain, place.key("labels"), f"expected one label for each of the {domain} values")
             names = self.label_names
             self.labels = array("q", (names.setdefault(label, len(names)) for label in labels))
-        self.single: dict[Values, int | None] = {}
 
     def label(self, values: Values) -> int | None:
         """The number of the label that all of these values have; ``None`` where they have more than one."""
         if self.accept is None and self.labels is None:
             return next(iter(values)) if len(values) == 1 else None
-        if values not in self.single:
-            small, large = sorted((values, values if self.accept is None else self.accept), key=len)
-            self.meter.charge(len(small))
-            if self.labels is not None:
-                met = {self.labels[value] for value in values}
-            else:
-                accepted = sum(value in large for value in small)
-                met = {accepted > 0, accepted == len(values)}
-            self.single[values] = met.pop() if len(met) == 1 else None
-        return self.single[values]
+        labels, accept = self.labels, self.accept or ()
+        met = {labels[value] if labels is not None else +(value in accept) for value in values}
+        return met.pop() if len(met) == 1 else None
 
     def read_fixed(self, value: Any, place: Place) -> Fixed:
         """Runs of positions with a symbol each."""
@@ -289,25 +274,6 @@ class Model:
             outside = not bounds or (bounds[0] if at == 0 else bounds[-1] - 1) != at
             require(outside, place, f"position {at} has a marker and cannot be fixed")
         return Fixed(bounds, found)
-
-    def read_cone(self, cone: Any, place: Place) -> Cone:
-        """The nodes to examine, as runs of positions by variable."""
-        if cone == "all":
-            return self.every_node
-        require(isinstance(cone, dict), place, 'expected "all" or an object', cone)
-        self.meter.charge(8 * len(cone) + sum(len(runs) for runs in cone.values() if isinstance(runs, list)))
-        found: Cone = {}
-        for name, value in cone.items():
-            if name not in self.domains or name in ("token", "position"):
-                malformed(place, "no such map or head: " + shown(name))
-            found[name] = read_runs(value, inside := place.key(name), self.n)
-            require(len(found[name]) > 0, inside, "a run list in the cone is not empty")
-        return found
-
-    @cached_property
-    def every_node(self) -> Cone:
-        """The cone ``"all"``, made once, since every leaf of a tree may have it."""
-        return {variable.name: (0, self.n) for variable in self.variables}
 
     def read_target(self, target: Any, place: Place) -> int:
         """The position of a claim."""
@@ -352,52 +318,7 @@ class Certificate:
         self.free = ((1 << self.n) - 1) ^ mask_of(self.fixed.bounds)
         for at, _ in model.markers:
             self.free ^= 1 << at
-        self.read_split()
-        self.cone = model.read_cone(self.fields["cone"], top.key("cone"))
         self.read_claim()
-        model.meter.place = top.key("cone")
-
-    def is_free(self, at: int) -> bool:
-        """Whether a position has neither a marker nor a fixed symbol."""
-        self.model.meter.charge(self.n // 64)
-        return at < self.n and self.free >> at & 1 == 1
-
-    def read_split(self) -> None:
-        """Free positions; every way to fill them is a branch of its own. Or a tree of cases, which is read in time."""
-        place, self.split, cases = self.top.key("split"), self.fields.get("split", array("q")), "cases" in self.fields
-        increasing = len(self.split) <= SPLIT and all(a < b for a, b in pairwise(self.split))
-        require(increasing, place, f"expected at most {SPLIT} positions, strictly increasing")
-        require(self.position is not None or not (self.split or cases), self.top, "cases are for one position alone")
-        require(not (self.split and cases), self.top, "at most one of split and cases")
-        for at in self.split:
-            require(self.is_free(at), place, f"position {at} is not free")
-
-    def leaves(self) -> Iterator[tuple[dict[int, int], Cone]]:
-        """The ways to fill positions, by the split or the tree of cases, each with the cone to examine."""
-        alphabet, charge = range(len(self.model.alphabet)), self.model.meter.charge
-        if "cases" not in self.fields:
-            for letters in product(alphabet, repeat=len(self.split)):
-                yield dict(zip(self.split, letters, strict=True)), self.cone
-            return
-        todo: list[Iterator[Asked]] = [iter([(self.fields["cases"], self.top.key("cases"), {})])]
-        while todo:
-            if (case := next(todo[-1], None)) is None:
-                todo.pop()
-                continue
-            value, place, path = case
-            charge(4 + len(path))
-            if "position" not in thing(value, place):
-                fields = record(value, LEAF, place)
-                yield path, self.model.read_cone(fields["cone"], place.key("cone")) if fields else self.cone
-                continue
-            fields = record(value, CASE, place)
-            at, children = fields["position"], fields["children"]
-            new = at not in path and self.is_free(at)
-            require(new, place.key("position"), "not a free position, or asked before", at)
-            inside = place.key("children")
-            require(len(children) == len(alphabet), inside, f"expected one for each of the {len(alphabet)} symbols")
-            charge(len(children) * (4 + len(path)))
-            todo.append(answered(children, inside, path, at))
 
     def read_claim(self) -> None:
         """The free positions, c, and for one position its dependencies and values."""
@@ -418,17 +339,3 @@ class Certificate:
         values = "" if self.position is None else " values=" + ",".join(map(str, self.values))
         claim = f"n={self.n} target={self.target} free={self.claimed_free} c={self.c}{values}{more}"
         return f"s VERIFIED {claim} {self.fields['model']['sha256']}"
-
-
-def answered(children: Sequence[Any], inside: Place, path: dict[int, int], at: int) -> Iterator[Asked]:
-    """The cases below a question, each made when it is needed."""
-    return ((child, inside.item(a), {**path, at: a}) for a, child in enumerate(children))
-
-
-def branch_of(fixed: Fixed, path: dict[int, int]) -> Fixed:
-    """The restriction with some free positions filled."""
-    if not path:
-        return fixed
-    filled = (((at, at + 1), a) for at, a in path.items())
-    runs = sorted([*zip(runs_of(fixed.bounds), fixed.symbols, strict=True), *filled])
-    return Fixed(array("q", [end for run, _ in runs for end in run]), array("i", [a for _, a in runs]))

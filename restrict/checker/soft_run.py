@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from .account import exhausted, unproved
-from .kernel import visible
+from .normal_form import visible
 from .soft_layers import averaged, coupled, network, normed, scaled, score
 from .soft_model import Head, Layer, Model, Norm
 from .soft_sets import Linear, Matrix, Set, Vector, add, dot, exact, hull, image, linear, size, units, up

@@ -12,10 +12,10 @@ import numpy as np
 
 from restrict.abstract.rows import Row
 from restrict.checker.account import Meter, Place
-from restrict.checker.kernel1.claims import line_of
-from restrict.checker.kernel1.kernel import POSITION, below, size
-from restrict.checker.kernel1.program import Program
-from restrict.checker.kernel1.proof import Proof
+from restrict.checker.kernel import POSITION, below, size
+from restrict.checker.normal_form import Program
+from restrict.checker.one_length import line_of
+from restrict.checker.proof import Proof
 from restrict.elaboration.make import Elaboration, translated
 from restrict.elaboration.rows import PAIRS_A_STEP, unrestricted
 from restrict.model.program import Head, Instance

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from restrict.checker.account import Meter
-from restrict.checker.lower_bound import Symbols
+from restrict.elaboration.hints import Symbols
 from restrict.errors import NotEstablished
 
 FEW, MOST_TRIES = 8, 4000
@@ -45,7 +45,7 @@ class Tree:
             NotEstablished: so few positions conflict with every box.
         """
         if not self.boxes:
-            raise NotEstablished("lower bound: claim: every box has the label")
+            raise NotEstablished("every box has the label")
         return self._closed(frozenset(), {}, range(len(self.boxes)))
 
     def _unmet(self, chosen: frozenset[int], has: Symbols, candidates: Sequence[int]) -> list[Unmet]:

@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from restrict.arrays import I64
 from restrict.checker.account import Meter
-from restrict.checker.formats import Cone
 from restrict.checker.read import runs_of
 from restrict.elaboration.context import Known
+from restrict.elaboration.hints import Cone
 from restrict.elaboration.rows import reaching
 from restrict.elaboration.statements import NODE, Group, Statement
 from restrict.model.program import Head, Instance

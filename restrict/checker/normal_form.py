@@ -15,7 +15,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from itertools import islice, pairwise, product, repeat
 from typing import NamedTuple
 
-from ..account import Meter, Place, exhausted, malformed, require
+from .account import Meter, Place, exhausted, malformed, require
 
 LONGEST = 100_000_000
 """The greatest length."""
@@ -212,6 +212,11 @@ class Head(NamedTuple):
     code: Code
 
 
+def visible(mask: int, i: int, n: int) -> tuple[int, int]:
+    """The visible positions as start and stop."""
+    return {FUTURE: i, STRICT_FUTURE: i + 1}.get(mask, 0), {PAST: i + 1, STRICT_PAST: i}.get(mask, n)
+
+
 class Program:
     """Variables are numbers: 0 is the token, 1 the position; ``markers`` are tokens that no word decides."""
 
@@ -232,9 +237,8 @@ class Program:
         require(isinstance(last, Map) and last.args == (self.output,), self.place, "the last line is no label map")
 
     def visible(self, head: Head, i: int) -> tuple[int, int]:
-        """The visible positions as start and stop."""
-        low = {FUTURE: i, STRICT_FUTURE: i + 1}.get(head.mask, 0)
-        return low, {PAST: i + 1, STRICT_PAST: i}.get(head.mask, self.n)
+        """The visible positions of a head as start and stop."""
+        return visible(head.mask, i, self.n)
 
     def line(self, name: str, words: list[str]) -> None:
         """A tensor, a map or a head."""

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..account import Place, exhausted
-from ..formats import Head, Map, Model
-from ..rules import SEED, Tree
-from ..tensors import Tensor
-from .program import FILE_BYTES
+from .account import Place, exhausted
+from .formats import MASKS, Head, Map, Model
+from .normal_form import FILE_BYTES
+from .rules import SEED, Tree
+from .tensors import Tensor
 
-MASKS = {"none": 0, "past": 1, "strict_past": 2, "future": 3, "strict_future": 4}
 SAME = {"+": "+", "-": "-", "*": "*", "//": "/", "%": "%"}
 FOLDED = {"min": "&", "max": "|"}
 
@@ -147,7 +146,7 @@ def variable_line(variable: Map | Head, numbers: dict[str, int], n: int, tensors
         return f"map {variable.domain} {len(variable.args)}{args}{code}"
     code = Emitter({"i": 0, "q": 1, "j": 2, "k": 3}, 4, n, tensors).finish(variable.rule.tree)
     roles = [numbers[role] if role is not None else -1 for role in (variable.query, variable.key)]
-    rest = f"{numbers[variable.value]} {MASKS[variable.mask]} {+variable.left} {variable.default}"
+    rest = f"{numbers[variable.value]} {MASKS.index(variable.mask)} {+variable.left} {variable.default}"
     return f"head {variable.domain} {roles[0]} {roles[1]} {rest}{code}"
 
 
