@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,13 @@ from restrict.checker.main import DEFAULT_LIMIT, check_files
 from restrict.checker.read import JSON_BYTES, read_json
 from restrict.checker.rules import compiled, interval
 from restrict.elaboration.check import proof_in_memory
+from restrict.elaboration.context import Known
+from restrict.elaboration.hints import Hints
+from restrict.elaboration.rows import Rows
+from restrict.elaboration.tokens import Tokens
+from restrict.elaboration.writer import Writer
 from restrict.errors import RestrictError
+from restrict.model.fileformat import loads
 
 FOLDER = Path(str(main.__file__)).parent
 MODULES = (
@@ -65,7 +72,7 @@ __all__ = [
     "bind",
     "check_files",
 ]
-__all__ += ["interval", "main", "parse", "prepare", "read", "verify"]
+__all__ += ["interval", "main", "nodes", "parse", "prepare", "read", "verify"]
 
 
 def verify(model: bytes, certificate: bytes, *, limit: int = DEFAULT_LIMIT, **names: Any) -> str:
@@ -91,3 +98,39 @@ def prepare(model: bytes, certificate: bytes, folder: str | Path = ".") -> Certi
     meter, top = Meter(DEFAULT_LIMIT), Place("certificate")
     document = read_json(certificate, top, meter)
     return Certificate(Task(document, top, model, Place("model"), Path(folder), meter), document, top)
+
+
+def nodes(
+    model: bytes, certificate: bytes, folder: str | Path = "."
+) -> dict[tuple[str, int], tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Values and dependencies of every node of the cone, both sorted: the kernel's facts, by a proof of them all."""
+    found, meter = prepare(model, certificate, folder), Meter(DEFAULT_LIMIT)
+    instance, written = loads(model, "model", Path(folder)).at(found.n), lower.lower(found.model)
+    digest, known_rows = sha256(written).hexdigest(), Rows(instance, meter)
+    writer = Writer(instance, digest, meter)
+    runs = read.runs_of(found.fixed.bounds)
+    fixed = [(*run, (symbol,)) for run, symbol in zip(runs, found.fixed.symbols, strict=True)]
+    tokens = Tokens.make(found.n, len(instance.model.alphabet), fixed, instance.pinned)
+    known, cone = Known(instance, tokens, known_rows), Hints(found).cone
+    names = [variable.name for variable in instance.model.variables if variable.name in cone]
+    listed = [(name, at) for name in names for run in read.runs_of(cone[name]) for at in range(*run)]
+    for node in listed:
+        known.examine(*node)
+    for said in known.statements:
+        known_rows.keep(said)
+    writer.write_rows(known_rows)
+    context = writer.box(-1, fixed)
+    for said in known.statements:
+        writer.statement(context, said)
+    writer.add(f"all {context} {found.free.bit_count()} {found.n}")
+    checked = proof.check(written, writer.to_bytes(), (Place("program"), Place("proof")), Meter(DEFAULT_LIMIT)).kernel
+    free = {at for at in range(found.n) if found.free >> at & 1}
+    facts = {node: checked.known(context, writer.numbers[node[0]], node[1]) for node in listed}
+    return {node: (tuple(sorted(values)), where(checked, runs, free)) for node, (values, runs) in facts.items()}
+
+
+def where(checked: kernel.Kernel, runs: int, free: set[int]) -> tuple[int, ...]:
+    """The free positions among those that a fact depends on."""
+    if runs < 0:
+        return () if runs == kernel.NONE else (kernel.NONE - 1 - runs,)
+    return tuple(sorted(free.intersection(kernel.positions(checked.runs[runs]))))
