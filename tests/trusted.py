@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,6 @@ from restrict.checker.account import Meter, Place, Reject, Task
 from restrict.checker.formats import Certificate
 from restrict.checker.main import DEFAULT_LIMIT, check_files
 from restrict.checker.read import JSON_BYTES, read_json
-from restrict.checker.rules import compiled, interval
 from restrict.elaboration.check import proof_in_memory
 from restrict.elaboration.context import Known
 from restrict.elaboration.hints import Hints
@@ -88,9 +88,37 @@ def parse(text: str, place: Place, names: Any) -> rules.Tree:
     return rules.Parser(text, place, names, Meter(DEFAULT_LIMIT)).tree
 
 
+def emitted(tree: rules.Tree, spans: Mapping[str, tuple[int, int]], place: Place) -> rules.Emitter:
+    """The code of a tree over registers with these intervals; ``n`` is a register like all others."""
+    names = {"size" if name == "n" else name: at for at, name in enumerate(spans)}
+    emitter = rules.Emitter(names, [1] * len(spans), 1, [], place, Meter(DEFAULT_LIMIT))
+    emitter.spans = list(spans.values())
+    emitter.finish(renamed(tree))
+    return emitter
+
+
+def renamed(tree: rules.Tree) -> rules.Tree:
+    """The tree without the name ``n``, which would be a number."""
+    value = "size" if tree.op == "name" and tree.value == "n" else tree.value
+    return tree._replace(value=value, args=tuple(map(renamed, tree.args)))
+
+
+def interval(tree: rules.Tree, spans: Mapping[str, tuple[int, int]], place: Place) -> tuple[int, int]:
+    """The interval of a tree."""
+    return emitted(tree, spans, place).spans[-1]
+
+
 def bind(tree: rules.Tree, known: dict[str, int], others: list[str]) -> Any:
-    """The tree with the known names folded in: a function of a tuple with the others."""
-    return compiled(tree, rules.mentioned(tree), others)(known)
+    """The code of the tree with the known names folded in: a function of a tuple with the others."""
+
+    def value(given: Sequence[int]) -> Any:
+        point = {**known, **dict(zip(others, given, strict=True))}
+        at = {name: register for register, name in enumerate(point)}
+        code = emitted(tree, {name: (value, value) for name, value in point.items()}, Place("test")).code()
+        code = code.given({at[name]: number for name, number in known.items()})
+        return +code.value({at[name]: point[name] for name in others})
+
+    return value
 
 
 def prepare(model: bytes, certificate: bytes, folder: str | Path = ".") -> Certificate:

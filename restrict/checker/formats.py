@@ -7,13 +7,13 @@ order of things, or on the other file.
 from __future__ import annotations
 
 import hashlib
-import math
 from array import array
 from collections.abc import Callable, Sequence
-from itertools import pairwise, product
+from itertools import pairwise
 from typing import Any, NamedTuple
 
-from .account import LARGEST, LEAST, Place, Task, exhausted, malformed, require, short
+from .account import LARGEST, LEAST, Place, Task, malformed, require
+from .normal_form import Code, Table
 from .read import (
     Bounds,
     Maybe,
@@ -34,11 +34,10 @@ from .read import (
     symbol,
     thing,
 )
-from .rules import RESERVED, Rule, expression, read_rule
+from .rules import RESERVED, Emitter, Rule, expression, read_rule
 from .tensors import Files
 
 MAX_N = 100_000_000
-COMBINATIONS = 1 << 24
 VARIABLES = 4096
 MASKS = ("none", "past", "strict_past", "future", "strict_future")
 
@@ -106,18 +105,17 @@ CLAIM = {**CLAIM_ALL, "dependencies": anything, "values": integers(0, LARGEST)}
 
 
 class Map(NamedTuple):
-    """``price`` is that of one value once ``n`` and ``i`` are known."""
+    """A variable by a rule of others at its position."""
 
     name: str
     place: Place
     domain: int
     args: tuple[str, ...]
     rule: Rule
-    price: int
 
 
 class Head(NamedTuple):
-    """``query`` and ``key`` are None where the score does not mention them; ``moving``: it mentions ``j``."""
+    """``query`` and ``key`` are None where the score does not mention them."""
 
     name: str
     place: Place
@@ -129,8 +127,6 @@ class Head(NamedTuple):
     mask: str
     left: bool
     default: int
-    moving: bool
-    price: int
 
 
 class Fixed(NamedTuple):
@@ -155,6 +151,7 @@ class Model:
                 self.markers.append((at, marker))
         require(len(self.markers) <= n, top, "a model with both markers needs n of at least 2")
         self.domains = {"token": len(self.alphabet) + len(self.markers), "position": n}
+        self.numbers, self.lines, self.tables = {"token": 0, "position": 1}, list[str](), list[Table]()
         self.when: str | None = fields.get("when")
         if "when" in fields and not self.number(fields["when"], top.key("when"), LEAST):
             malformed(top.key("when"), f"the model is not defined at n = {n}")
@@ -169,9 +166,9 @@ class Model:
     def number(self, value: Any, place: Place, least: int) -> int:
         """An integer or the value of an expression over ``n``."""
         if isinstance(value, str):
-            rule = expression(value, place, ("n",), self.meter)
-            rule.fit({"n": self.n})
-            value = rule.bind({"n": self.n}, ())(())
+            found = self.code(expression(value, place, ("n",), self.meter), {}, [])[0].value({})
+            assert isinstance(found, int)
+            value = int(found)  # no truth value
         return int(integer(least, LARGEST)(value, place))
 
     def known(self, name: str, place: Place) -> str:
@@ -186,7 +183,7 @@ class Model:
         taken = fields["name"] in self.domains or fields["name"] in RESERVED
         require(not taken, place.key("name"), "the name is taken", fields["name"])
         self.variables.append((self.read_map if mapped else self.read_head)(fields, place))
-        self.domains[fields["name"]] = self.variables[-1].domain
+        self.domains[fields["name"]], self.numbers[fields["name"]] = self.variables[-1].domain, len(self.numbers)
 
     def read_map(self, fields: dict[str, Any], place: Place) -> Map:
         """A map; where its interval leaves the domain, every combination of what it mentions is tried."""
@@ -194,22 +191,17 @@ class Model:
         sizes = {"n": self.n, "i": self.n} | {arg: self.domains[self.known(arg, place.key("args"))] for arg in args}
         require(len(sizes) == 2 + len(args), place.key("args"), "an argument occurs twice")
         domain = self.number(fields["domain"], place.key("domain"), 1)
-        rule = read_rule(fields["map"], inside, sizes.keys() - {"n"}, self.files)
-        low, high = rule.fit(sizes)
-        if low < 0 or high >= domain:
-            self.try_all(rule, inside, domain, {other: sizes[other] for other in sorted(rule.names - {"n"})})
-        return Map(fields["name"], place, domain, tuple(args), rule, rule.price(args))
+        rule, registers = read_rule(fields["map"], inside, sizes.keys() - {"n"}, self.files), [*sizes.values()][1:]
+        code, words = self.code(rule, {name: at for at, name in enumerate([*sizes][1:])}, registers)
+        code.stays(domain, registers, inside, self.meter)
+        numbers = "".join(f" {self.numbers[arg]}" for arg in args)
+        self.lines.append(f"map {domain} {len(args)}{numbers}{words}")
+        return Map(fields["name"], place, domain, tuple(args), rule)
 
-    def try_all(self, rule: Rule, place: Place, domain: int, sizes: dict[str, int]) -> None:
-        """Refuse a map that has a value outside its domain, for whatever values below these sizes."""
-        if (count := math.prod(sizes.values())) > COMBINATIONS:
-            exhausted(place, "more than 2^24 combinations to try for the domain")
-        self.meter.charge(count * (1 + rule.price(tuple(sizes))))
-        value = rule.bind({"n": self.n}, tuple(sizes))
-        for combination in product(*map(range, sizes.values())):
-            if not 0 <= value(combination) < domain:
-                where = ", ".join(f"{name} = {at}" for name, at in zip(sizes, combination, strict=True))
-                malformed(place, "a value is outside the domain" + (" at " + short(where) if where else ""))
+    def code(self, rule: Rule, names: dict[str, int], sizes: Sequence[int]) -> tuple[Code, str]:
+        """The code of a rule over registers of these sizes, and its words."""
+        emitter = Emitter(names, sizes, self.n, self.tables, rule.place, self.meter)
+        return emitter.finish(rule.tree), "".join(f" {word}" for word in emitter.words)
 
     def read_head(self, fields: dict[str, Any], place: Place) -> Head:
         """A head; what its score does not mention is neither query nor key."""
@@ -221,21 +213,15 @@ class Model:
         score = read_rule(fields["score"], place.key("score"), {"q", "k", "i", "j"}, self.files)
         for unread in score.names & {"q", "k"} - set(roles):
             malformed(place.key("score"), f"the score mentions {unread}, which the head does not define")
-        score.fit({"n": self.n, "i": self.n, "j": self.n, **{r: self.domains[v] for r, v in roles.items()}})
-        return Head(
-            name=fields["name"],
-            place=place,
-            domain=domain,
-            query=roles["q"] if "q" in score.names else None,
-            key=roles["k"] if "k" in score.names else None,
-            value=value,
-            rule=score,
-            mask=fields.get("mask", "none"),
-            left=fields.get("ties", "left") == "left",
-            default=integer(0, domain - 1)(fields.get("default", 0), place.key("default")),
-            moving="j" in score.names,
-            price=score.price(("j", "k")),
-        )
+        query, key = (roles[r] if r in score.names else None for r in ("q", "k"))
+        asked, offered = (1 if role is None else self.domains[role] for role in (query, key))
+        _, words = self.code(score, {"i": 0, "q": 1, "j": 2, "k": 3}, [self.n, asked, self.n, offered])
+        mask, left = fields.get("mask", "none"), fields.get("ties", "left") == "left"
+        default = integer(0, domain - 1)(fields.get("default", 0), place.key("default"))
+        numbers = " ".join(str(-1 if role is None else self.numbers[role]) for role in (query, key))
+        rest = f"{self.numbers[value]} {MASKS.index(mask)} {+left} {default}"
+        self.lines.append(f"head {domain} {numbers} {rest}{words}")
+        return Head(fields["name"], place, domain, query, key, value, score, mask, left, default)
 
     def read_output(self, fields: dict[str, Any], place: Place) -> None:
         """The output variable, where it is read, and what its values mean."""

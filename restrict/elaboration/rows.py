@@ -188,7 +188,7 @@ def count(keys: Values, start: int, stop: int) -> int:
     """
     if start >= stop:
         return 0
-    low, high = np.searchsorted(keys.positions, [start, stop]).tolist()
+    low, high = (int(at) for at in np.searchsorted(keys.positions, [start, stop]))
     return (stop - start - (high - low)) * keys.domain + int(keys.ptr[high]) - int(keys.ptr[low])
 
 
