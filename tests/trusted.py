@@ -44,6 +44,7 @@ from restrict.checker.account import Meter, Place, Reject, Task
 from restrict.checker.formats import Certificate
 from restrict.checker.main import DEFAULT_LIMIT, check_files
 from restrict.checker.read import JSON_BYTES, read_json
+from restrict.elaboration import hints
 from restrict.elaboration.check import proof_in_memory
 from restrict.elaboration.context import Known
 from restrict.elaboration.hints import Hints
@@ -60,7 +61,8 @@ MODULES = (
     rows, positions, program, machines, window, labelling, costs, equations, lengths, claims, all_lengths,
     soft_terms, soft_sets, soft_model, soft_layers, soft_run, soft,
 )  # fmt: skip
-FILES = tuple(Path(str(module.__file__)) for module in MODULES)
+FILES = tuple(Path(str(module.__file__)) for module in (*MODULES, hints))
+"""What refuses a file of a user: the checker, and the reader of hints for the elaborator."""
 __all__ = [
     "DEFAULT_LIMIT",
     "FILES",
@@ -72,7 +74,7 @@ __all__ = [
     "bind",
     "check_files",
 ]
-__all__ += ["interval", "main", "nodes", "parse", "prepare", "read", "verify"]
+__all__ += ["hints", "interval", "main", "nodes", "parse", "prepare", "read", "verify"]
 
 
 def verify(model: bytes, certificate: bytes, *, limit: int = DEFAULT_LIMIT, **names: Any) -> str:
