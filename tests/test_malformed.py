@@ -90,6 +90,12 @@ def entries() -> set[Entry]:
     }
 
 
+@pytest.fixture(autouse=True)
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The elaborator's own process takes seconds to start; tests/test_check.py has one."""
+    monkeypatch.setattr(check.main, "elaborated", check.elaborated_here)
+
+
 def reached_by(case: str) -> tuple[Site, set[Entry]]:
     """The call that refuses the case, and the table entries that it concerns."""
     model, certificate = files(case)
@@ -152,7 +158,7 @@ def test_the_good_soft_certificate_is_verified(capsys: pytest.CaptureFixture[str
 
 def test_every_rejection_site_and_every_table_entry_is_reached_by_a_case() -> None:
     reached = [reached_by(case) for case in CASES]
-    sites, found = rejection_sites(), {site for site, _ in reached}
+    sites, found = rejection_sites(), {site for site, _ in reached if site[0] not in OTHERS}
     assert sorted(sites - found) == [], "calls that no case of the corpus reaches"
     assert found <= sites
     concerned = {entry for _, more in reached for entry in more}

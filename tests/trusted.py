@@ -48,6 +48,7 @@ from restrict.elaboration import hints
 from restrict.elaboration.check import proof_in_memory
 from restrict.elaboration.context import Known
 from restrict.elaboration.hints import Hints
+from restrict.elaboration.make import Elaboration
 from restrict.elaboration.rows import Rows
 from restrict.elaboration.tokens import Tokens
 from restrict.elaboration.writer import Writer
@@ -74,7 +75,7 @@ __all__ = [
     "bind",
     "check_files",
 ]
-__all__ += ["hints", "interval", "main", "nodes", "parse", "prepare", "read", "verify"]
+__all__ += ["elaborated_here", "hints", "interval", "main", "nodes", "parse", "prepare", "read", "verify"]
 
 
 def verify(model: bytes, certificate: bytes, *, limit: int = DEFAULT_LIMIT, **names: Any) -> str:
@@ -164,3 +165,13 @@ def where(checked: kernel.Kernel, runs: int, free: set[int]) -> tuple[int, ...]:
     if runs < 0:
         return () if runs == kernel.NONE else (kernel.NONE - 1 - runs,)
     return tuple(sorted(free.intersection(kernel.positions(checked.runs[runs]))))
+
+
+def elaborated_here(model: bytes, certificate: bytes, folder: Path, names: Sequence[str], limit: int) -> bytes:
+    """What `main.elaborated` has from another process, without one."""
+    try:
+        return Elaboration(
+            model, certificate, folder=folder, model_name=names[0], certificate_name=names[1], limit=limit
+        ).made.proof
+    except RestrictError as error:
+        raise Reject(error.exit_code, str(error)) from None
