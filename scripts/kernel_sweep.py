@@ -1,4 +1,4 @@
-"""The kernel, `restrict-verified` and the present checker on random programs, certificates, proofs, and on mutants.
+"""The kernel, `restrict-verified` and another checker on random programs, certificates, proofs, and on mutants.
 
     python scripts/kernel_sweep.py files [FOLDER ...]       # pairs of files: those of tests/corpus, or of these folders
     python scripts/kernel_sweep.py models --count 1000      # certificates of every kind, also of larger programs
@@ -8,10 +8,10 @@
 
 `--seed`, `--from` (the first chunk) and `--jobs` say which part of the work is done; the same seed gives the same
 trials. With `-o FILE` the counts of each chunk are kept there, and chunks that the file has are not done again: so a
-sweep can be ended at any time, and goes on where it was. `--present FOLDER` asks the present checker of another
-checkout. A user's file has to get one line, or one exit code, from the present checker and from the kernel by its
-elaborated proof; a pair of the kernel's files has to be accepted by both kernels, with one line, or by none. What is
-accepted is judged by enumeration where that is possible (docs/kernel.md). A limit that only one of them meets is
+sweep can be ended at any time, and goes on where it was. `--other FOLDER` asks the checker of another checkout, one
+that decides without a proof: then a user's file has to get one line, or one exit code, from it and from the kernel by
+its elaborated proof. A pair of the kernel's files has to be accepted by both kernels, with one line, or by none. What
+is accepted is judged by enumeration where that is possible (docs/kernel.md). A limit that only one of them meets is
 counted, and is no failure. Exit code 1 if there is a failure; failures are printed, and written to `--folder`.
 """
 
@@ -41,7 +41,7 @@ from tests import kernel_cases as cases  # noqa: E402 # after the path is set
 from tests.fuzzing.kinds import Kind, Trial, kinds, write  # noqa: E402
 from tests.kernel_judges import (  # noqa: E402
     SCRATCH,
-    Present,
+    Other,
     Verdict,
     Verified,
     accepted,
@@ -58,14 +58,14 @@ MOST_WORDS, MOST_RESTRICTIONS, LARGEST_DOMAIN = 700, 5000, 100_000
 
 
 class Work(NamedTuple):
-    """A chunk: its part, kind, seed, number and size; and where the present checker is."""
+    """A chunk: its part, kind, seed, number and size; and where another checker is."""
 
     part: str
     kind: str
     seed: int
     number: int
     size: int
-    present: Path
+    other: Path | None
     folder: Path
 
 
@@ -75,13 +75,14 @@ class Judges:
     def __init__(self, work: Work) -> None:
         self.work, self.counts = work, Counter[str]()
         self.scratch = tempfile.TemporaryDirectory(dir=SCRATCH)
-        self.present = Present(work.present)
+        self.other = Other(work.other) if work.other is not None else None
         program = executable()
         self.verified = None if program is None else Verified(program)
 
     def close(self) -> None:
         """Processes and folders go."""
-        self.present.close()
+        if self.other is not None:
+            self.other.close()
         self.scratch.cleanup()
         if self.verified is not None:
             self.verified.close()
@@ -100,17 +101,17 @@ class Judges:
             (folder / name).write_bytes(content)
 
     def users_file(self, kind: Kind, trial: Trial) -> None:
-        """One verdict of the present checker and of the kernel; what is accepted is true."""
+        """One verdict of the kernel, and of the other checker; what is accepted is true."""
         folder = Path(self.scratch.name)
         for name, content in trial.files:
             (folder / name).write_bytes(content)
-        old = self.present.verdict(trial, folder)
         new, made = elaborated(trial, folder)
+        old = self.other.verdict(trial, folder) if self.other is not None else new
         self.counts[column(new)] += 1
         if 5 in (old, new) and old != new and not accepted(old):
             self.counts["limit of one"] += 1
         elif old != new:
-            self.fail(f"{old} by the present checker, {new} by the kernel", *(made or ()), trial=trial)
+            self.fail(f"{old} by the other checker, {new} by the kernel", *(made or ()), trial=trial)
         if made is None or not accepted(new):
             return
         if kind.judge(trial) == "false":
@@ -195,10 +196,11 @@ def models(judges: Judges, rng: np.random.Generator) -> None:
     """Larger programs: certificates of the engine's searches, at lengths where nothing is enumerated."""
     for _ in range(judges.work.size):
         trial = cases.large_trial(rng, judges.work.kind)
-        old, (new, made) = judges.present.verdict(trial, Path()), elaborated(trial, Path())
+        new, made = elaborated(trial, Path())
+        old = judges.other.verdict(trial, Path()) if judges.other is not None else new
         judges.counts[column(new)] += 1
         if old != new:
-            judges.fail(f"{old} by the present checker, {new} by the kernel", *(made or ()), trial=trial)
+            judges.fail(f"{old} by the other checker, {new} by the kernel", *(made or ()), trial=trial)
         elif made is not None:
             judges.pair(*made, trial=trial)
 
@@ -239,23 +241,26 @@ def pairs(folders: list[Path]) -> Iterator[tuple[Path, Path]]:
 def files(options: argparse.Namespace) -> int:
     """The verdicts on pairs of files, with processor seconds and memory of the elaboration; how many differ."""
     found = [ROOT / "tests" / "corpus" / name for name in ("attacks", "false", "malformed")]
-    present, failures, counts = Present(options.present), 0, Counter[str]()
+    other = Other(options.other) if options.other is not None else None
+    failures, counts = 0, Counter[str]()
     for model, proof in pairs(options.folders or found):
         if not model.exists():
             continue
         trial = Trial(model.read_bytes(), proof.read_bytes())
         if not any(name in trial.proof for name in (b"-certificate/1", b"-refutation/1", b"-lower-bound/1")):
             continue
-        old, start = present.verdict(trial, model.parent, options.limit), time.process_time()
+        start = time.process_time()
         new, made = elaborated(trial, model.parent, options.limit)
         after, memory = time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+        old = other.verdict(trial, model.parent, options.limit) if other is not None else new
         counts["same" if old == new else "different"] += 1
         failures += old != new
         if old != new or after > 5 or options.verbose:
             sizes = f"{len(made.proof)} bytes" if made else "no proof"
             print(f"{proof.name}: {old}; {new}, {after:.1f} s, {memory} MiB, {sizes}", flush=True)
     print(f"files: {dict(counts)}; at most {memory} MiB")
-    present.close()
+    if other is not None:
+        other.close()
     return failures
 
 
@@ -269,7 +274,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--from", dest="start", type=int, default=0, help="the first chunk of each kind")
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--present", type=Path, default=ROOT, help="a checkout with the present checker")
+    parser.add_argument("--other", type=Path, help="a checkout whose checker decides without a proof")
     parser.add_argument("--folder", type=Path, default=Path("failures"), help="where failures are written")
     parser.add_argument("-o", "--output", type=Path, help="a file of chunks that are done, to go on with")
     parser.add_argument("--limit", type=int, default=200_000_000, help="for files: steps")
@@ -310,7 +315,7 @@ def main() -> int:
     names = options.kind or PARTS[options.part][1]
     each = -(-options.count // len(names))
     work = [
-        Work(options.part, name, options.seed, number, min(CHUNK, each - done), options.present, options.folder)
+        Work(options.part, name, options.seed, number, min(CHUNK, each - done), options.other, options.folder)
         for number, done in enumerate(range(0, each, CHUNK), options.start)
         for name in names
     ]

@@ -708,7 +708,7 @@ def evaluate(model: dict[str, Any], n: int, word: tuple[int, ...]) -> dict[str, 
 def transcribed(
     model: dict[str, Any], n: int, fixed: list[list[Any]], cone: dict[str, list[list[int]]]
 ) -> dict[Any, Any]:
-    """docs/trusted-base.md, rules 1 to 5, word by word."""
+    """docs/kernel.md, rules 1 to 5, word by word."""
     pinned = {i: int(s) for i, _, s in fixed}
     free = frozenset(range(n)) - set(pinned)
     V: dict[Any, set[int]] = {("token", i): {pinned[i]} if i in pinned else {0, 1} for i in range(n)}

@@ -2,7 +2,7 @@
 
 A row (head, position, query value) does not depend on the restriction: its pairs, best first, are computed once. Under
 a restriction the candidates are then the feasible pairs of that list down to the first position all of whose feasible
-pairs have been passed: that pair *is* the floor (docs/trusted-base.md, rule 4), since the list descends. So examining a
+pairs have been passed: that pair *is* the floor (docs/kernel.md, rule 4), since the list descends. So examining a
 head again costs a short walk, not a row scan.
 """
 
