@@ -13,16 +13,16 @@ from typing import Literal
 
 import numpy as np
 
-from restrict.abstract.rows import Values
 from restrict.arrays import F64, I64, offsets
 from restrict.deadline import Deadline
 from restrict.depth_reduction.activations import possible_values
 from restrict.depth_reduction.ctransformer import CTransformer
 from restrict.depth_reduction.forcing import Cubes, forcing_cubes
-from restrict.depth_reduction.lists import Lists, candidate_lists
 from restrict.depth_reduction.ours.exchange import Exchange, Rows, exponential, walled
 from restrict.kernels import force_keys as kernels
 from restrict.restriction import Restriction
+from restrict.rows.lists import Lists, candidate_lists
+from restrict.rows.values import Values
 from restrict.task import Task
 
 LONGEST_LIST, MOST_PAIRS = 512, 24_000_000

@@ -85,7 +85,7 @@ class Looking:
             except TooMuch:
                 self.compiled = None
         self.state = OnDemandState(self.instance)
-        self.state.rows_of(self.shared)
+        self.state.rows = self.shared.rows
         self.state.tokens = {i: (a,) for i, a in enumerate(word.tolist())}
         (value,) = self.state.values(*self.node)
         self.spent += SLOWER * self.examined

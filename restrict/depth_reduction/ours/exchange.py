@@ -20,10 +20,10 @@ import numpy as np
 
 from restrict.arrays import F64, FREE_INPUT, I32, I64, offsets
 from restrict.deadline import NEVER, Deadline
-from restrict.depth_reduction.lists import Lists
 from restrict.kernels import exchange as kernels
 from restrict.kernels.cover_literals import greedy_literals
 from restrict.kernels.cover_state import Literals
+from restrict.rows.lists import Lists
 
 TRY_PUT, TRY_DROP, TABU = 48, 128, 10
 """Literals and set inputs sampled in a step, and the steps for which an exchanged input rests (fewer for small

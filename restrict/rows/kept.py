@@ -4,7 +4,7 @@ A row of a large alphabet has a score for every position and symbol: a thousand 
 thousand symbols, and one scan of all takes from a tenth of a second to seconds. Which pairs reach a given score does
 not depend on the restriction. So a scan that found *all* pairs of score at least ``bar`` is kept, and the candidates of
 the same row under a restriction are those of them at positions with the whole domain, together with the pairs of the
-restricted positions, which are scored anew (:meth:`restrict.abstract.rows.Row.candidates`).
+restricted positions, which are scored anew (:meth:`restrict.rows.row.Row.candidates`).
 
 Invariant: among ``pairs`` are all pairs (j, w) of score at least ``bar`` with ``first <= j < stop``, ``j`` not in
 ``apart`` and ``0 <= w < domain``; they are what the scan of the row found, not what a search believes. The check of a

@@ -1,7 +1,7 @@
 """Candidate lists of all rows of a head at once: what a collapsed head is computed from, and what the stages rank.
 
-The batch twin of :mod:`restrict.abstract.rows`: hashed scores run in one kernel for all rows, every other score
-goes through :class:`restrict.abstract.rows.Row`, and rows that cannot differ are computed once.
+The batch twin of :mod:`restrict.rows.row`: hashed scores run in one kernel for all rows, every other score
+goes through :class:`restrict.rows.row.Row`, and rows that cannot differ are computed once.
 """
 
 from __future__ import annotations
@@ -12,15 +12,17 @@ from itertools import pairwise
 
 import numpy as np
 
-from restrict.abstract.rows import Row, Values, pool, threads
 from restrict.arrays import I64, offsets
 from restrict.blocks import cuts, each, width
 from restrict.errors import ResourceLimit
-from restrict.kernels import rowlists as kernels
+from restrict.kernels import collapse as kernels
+from restrict.kernels.scan_lists import scan_rows
 from restrict.model.expr import Expr, bind
 from restrict.model.program import Head, Instance, mentions
 from restrict.model.rules import Formula, evaluate
 from restrict.model.shipped import Shipped
+from restrict.rows.row import Row, pool, threads
+from restrict.rows.values import Values
 
 LEAST_SPREAD, LEAST_ROWS = 1 << 22, 64
 """Pairs of positions from which rows are shared among other processes, and the fewest rows of a block."""
@@ -225,7 +227,7 @@ def _rows(instance: Instance, head: Head, row_i: I64, row_u: I64, keys: Values, 
         return _each(instance, head, row_i, row_u, keys, limit, False)[1]
     visible = np.array([instance.visible(head, i) for i in range(instance.n)], dtype=np.int64)
     bounds, same = np.ascontiguousarray(visible[row_i].T), _asks_for_itself(instance, head)
-    return _hashed(seeds, row_i, row_u, bounds, same, head.ties == "right", limit, keys)
+    return _hashed(seeds, row_i, row_u, bounds, same, head.ties == "right", limit, keys.sparse())
 
 
 def hash_states(instance: Instance, head: Head, row_i: I64, row_u: I64) -> I64 | None:
@@ -273,9 +275,9 @@ def _chunks(arrays: tuple[I64, I64, I64, I64], same: int, right: int, limit: int
         out = np.empty((2, size), np.int64)
         rest = slice(start, None)
         with np.errstate(over="ignore"):
-            done = kernels.scan_rows(
+            done = scan_rows(
                 seeds[rest], row_i[rest], row_u[rest], np.ascontiguousarray(bounds[:, rest]), same, right, limit,
-                keys.ptr, keys.flat, out, ends, complete,
+                keys.arrays, out, ends, complete,
             )  # fmt: skip
         if done == 0:
             size *= 4
@@ -326,6 +328,5 @@ def _each(
 
 def _ranked(row: Row, keys: Values, limit: int) -> tuple[I64, bool]:
     """The pairs of one row at or above the floor, best first, and whether they reach it."""
-    pairs, _ = row._stream(keys, None)
-    pairs = pairs[:2, row._order(*pairs)]
+    pairs = row.ranked(keys)[:2]
     return (pairs[:, :limit], False) if 0 < limit < pairs.shape[1] else (pairs, True)

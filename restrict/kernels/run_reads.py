@@ -1,6 +1,6 @@
 """What a run on demand depends on: the nodes of its certificate, and the tokens that leave most open.
 
-After :func:`restrict.kernels.on_demand.run_on_demand` has finished, walks are repeated with everything known. The
+After :func:`restrict.kernels.run.run_on_demand` has finished, walks are repeated with everything known. The
 values that a walk has found so far are kept at ``offset[TOKEN]``, where no V is.
 """
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from restrict.arrays import F64, FREE_INPUT, I64
 from restrict.kernels.jit import inline_kernel, kernel
-from restrict.kernels.on_demand import (
+from restrict.kernels.run import (
     EPOCH,
     FINISHED,
     MAP,
