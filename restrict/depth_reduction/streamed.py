@@ -36,13 +36,7 @@ PILOTS = 32
 def keeps_lists(instance: Instance, head: Head, base: Mapping[str, Activation]) -> bool:
     """Whether the complete lists of a head are few enough to be kept, by an estimate from a sample of its rows.
 
-    Args:
-        instance: the program at its length n.
-        head: a head of layer 1.
-        base: the activations by name, those of the head's query and key among them.
-
-    Returns:
-        Whether there are at most about :data:`KEPT` pairs. Cost: the scores of at most :data:`PILOTS` rows.
+    Cost: the scores of at most :data:`PILOTS` rows.
     """
     query, key = instance.query(head), instance.key(head)
     rows, keys = rows_of(instance, head, possible_values(instance, query, base)), possible_values(instance, key, base)
@@ -58,14 +52,7 @@ def keeps_lists(instance: Instance, head: Head, base: Mapping[str, Activation]) 
 def streamed_activation(instance: Instance, head: Head, base: Mapping[str, Activation]) -> Activation:
     """V and D of a collapsed head, its lists not kept.
 
-    Args:
-        instance: the program at its length n.
-        head: a head of layer 1.
-        base: the activations by name, those of the head's query, key and value among them.
-
-    Returns:
-        The activation; its source has no lists. Cost: one score per row and possible pair, of fewer rows where V and D
-        are full before; memory n^2 bits.
+    Cost: one score per row and possible pair, of fewer rows where V and D are full before; memory n^2 bits.
     """
     query, key = instance.query(head), instance.key(head)
     rows = rows_of(instance, head, possible_values(instance, query, base))

@@ -83,11 +83,7 @@ class CompiledRun:
     # ------------------------------------------------------------ asking
 
     def look(self, fixed: Mapping[int, int]) -> tuple[int, ...]:
-        """V of the output under a restriction, by symbol indices.
-
-        Raises:
-            TooMuch: rows or tables are too large to be kept.
-        """
+        """V of the output under a restriction, by symbol indices."""
         tokens = self.run.tokens
         tokens[:] = self.free
         for i, a in fixed.items():

@@ -119,16 +119,7 @@ def row_reads(
 def needed_nodes(program: ProgramArrays, rows: RowArrays, run: RunArrays, target: int, out: I64, reads: I64) -> int:
     """The nodes on which V of the target rests: those that it reads, and they read, that say more than their domain.
 
-    Args:
-        program: the program.
-        rows: its rows.
-        run: a run in which the target is finished.
-        target: a node.
-        out: int64, as long as there are nodes; the nodes, the target first.
-        reads: the same length, scratch.
-
-    Returns:
-        How many nodes ``out`` has then.
+    ``out``: int64, as long as there are nodes; the nodes, the target first.
     """
     n = program.n
     out[0], size, done = target, 1, 0

@@ -119,13 +119,7 @@ class RowsOfHead:
 def rows_of(instance: Instance, head: Head, queries: Values) -> RowsOfHead:
     """The rows of a head.
 
-    Args:
-        instance: the model at one length.
-        head: the head.
-        queries: possible values of its query at all n positions (one value 0 where it reads none).
-
-    Returns:
-        The rows; a position that sees nothing has none. Cost linear in them.
+    ``queries``: possible values of its query at all n positions (one value 0 where it reads none). Cost linear in them.
     """
     n = instance.n
     visible = np.array([instance.visible(head, i) for i in range(n)]).reshape(n, 2)
@@ -141,17 +135,9 @@ def rows_of(instance: Instance, head: Head, queries: Values) -> RowsOfHead:
 def candidate_lists(instance: Instance, head: Head, queries: Values, keys: Values, limit: int = 0) -> Lists:
     """The lists of all rows of a head.
 
-    Cost: one score per row and possible pair.
-
-    Args:
-        instance: the model at one length.
-        head: the head.
-        queries, keys: possible values of its query and key at all n positions (``Values`` with ``positions`` 0..n-1;
-            one value 0 where the head reads none).
-        limit: keep at most this many pairs of a row (0: down to the floor).
-
-    Raises:
-        ResourceLimit: more than :data:`MOST_PAIRS` pairs.
+    Cost: one score per row and possible pair. ``queries``, ``keys``: possible values of its query and key at all n
+    positions (``Values`` with ``positions`` 0..n-1; one value 0 where the head reads none); ``limit``: keep at most
+    this many pairs of a row (0: down to the floor).
     """
     rows = rows_of(instance, head, queries)
     row_i, row_u = rows.row_i, rows.row_u
@@ -203,15 +189,7 @@ def _spread(instance: Instance, head: Head, row_i: I64, row_u: I64, keys: Values
 def rows_block(work: RowsWork, part: tuple[I64, I64]) -> Parts:
     """The lists of some rows, for another process.
 
-    Args:
-        work: the head, the possible keys, and the most pairs of a row.
-        part: the position and the query value of each row.
-
-    Returns:
-        As :data:`Parts`, the pairs in half the bytes where they fit.
-
-    Raises:
-        ResourceLimit: too many pairs.
+    Gives as :data:`Parts`, the pairs in half the bytes where they fit.
     """
     instance = work.instance.instance
     head = next(v for v in instance.model.variables if isinstance(v, Head) and v.name == work.head)
@@ -233,13 +211,7 @@ def _rows(instance: Instance, head: Head, row_i: I64, row_u: I64, keys: Values, 
 def hash_states(instance: Instance, head: Head, row_i: I64, row_u: I64) -> I64 | None:
     """The hash state before ``j`` of every row, where the score is ``hash(..., j, k)``.
 
-    Args:
-        instance: the model at one length.
-        head: the head.
-        row_i, row_u: position and query value of each row.
-
-    Returns:
-        int64, one a row; ``None`` for any other score.
+    Gives int64, one a row; ``None`` for any other score.
     """
     if not isinstance(head.score, Formula) or instance.key(head) is None:
         return None

@@ -62,16 +62,8 @@ class Row:
     def block_registers(self, positions: int, domain: int, size: int) -> tuple[Code, I64]:
         """Code and registers for blocks of ``size`` pairs.
 
-        Folding and compiling is worth it only for a long row; short rows share the head's code, with ``i`` and ``q``
-        as further inputs.
-
-        Args:
-            positions: the number of positions in the row.
-            domain: the number of key values.
-            size: pairs in a block, at least 1.
-
-        Returns:
-            The code; and the registers, int64, shape (registers, size), with the constants filled in.
+        Folding and compiling is worth it only for a long row; short rows share the head's code, with ``i`` and ``q`` as
+        further inputs. Gives the code; and the registers, int64, shape (registers, size), with the constants filled in.
         """
         shared = self.instance.shared_code(self.head) if positions * domain < BLOCK else None
         if shared is None:
@@ -84,16 +76,9 @@ class Row:
         """The pairs (j, w) at or above the floor, by position (docs/trusted-base.md, rule 4).
 
         Cost: one score a pair; where a long row was scanned before (:mod:`restrict.rows.kept`), one score for every
-        pair of a restricted position.
-
-        Args:
-            keys: V of the key at all positions; :data:`restrict.rows.values.CONSTANT` where the score mentions no key.
-
-        Returns:
-            Two int64 arrays of one length: the positions ``j``, ascending, and the key values ``w``.
-
-        Raises:
-            ResourceLimit: more than 2^40 pairs.
+        pair of a restricted position. ``keys``: V of the key at all positions; :data:`restrict.rows.values.CONSTANT`
+        where the score mentions no key. Gives two int64 arrays of one length: the positions ``j``, ascending, and the
+        key values ``w``.
         """
         pairs = self._from_kept(keys)
         if pairs is None:
@@ -108,17 +93,10 @@ class Row:
     def scored(self, keys: Values, least: int = MIN64) -> I64:
         """The pairs at or above the floor with their scores, and none below a score.
 
-        The floor itself is the last of them in the order of pairs. Cost: that of :meth:`candidates`.
-
-        Args:
-            keys: V of the key at all positions; :data:`restrict.rows.values.CONSTANT` where the score mentions no key.
-            least: a 64-bit score; pairs below it are left out.
-
-        Returns:
-            int64, shape (3, m): positions ``j``, ascending, key values ``w``, scores.
-
-        Raises:
-            ResourceLimit: more than 2^40 pairs.
+        The floor itself is the last of them in the order of pairs. Cost: that of :meth:`candidates`. ``keys``: V of the
+        key at all positions; :data:`restrict.rows.values.CONSTANT` where the score mentions no key; ``least``: a 64-bit
+        score; pairs below it are left out. Gives int64, shape (3, m): positions ``j``, ascending, key values ``w``,
+        scores.
         """
         pairs = self._from_kept(keys) if least == MIN64 else None
         if pairs is None:
@@ -128,16 +106,9 @@ class Row:
     def best(self, keys: Values, count: int) -> tuple[I64, I64, bool]:
         """The ``count`` best pairs, best first, and whether these are all.
 
-        Args:
-            keys: V of the key at all positions; :data:`restrict.rows.values.CONSTANT` where the score mentions no key.
-            count: how many pairs, at least 1.
-
-        Returns:
-            The positions ``j`` and the key values ``w`` (int64, one length, at most ``count``), and whether no pair is
-            left out.
-
-        Raises:
-            ResourceLimit: more than 2^40 pairs.
+        ``keys``: V of the key at all positions; :data:`restrict.rows.values.CONSTANT` where the score mentions no key.
+        Gives the positions ``j`` and the key values ``w`` (int64, one length, at most ``count``), and whether no pair
+        is left out.
         """
         if self._is_hash(keys, self.stop - self.first):
             pairs = self._above(keys, count)
