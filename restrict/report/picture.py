@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from restrict.abstract.rows import CONSTANT, Row
 from restrict.abstract.run import AbstractRun, Cone, abstract_run, positions_of
 from restrict.arrays import I64
 from restrict.certificate.certificate import Certificate
@@ -21,6 +20,8 @@ from restrict.model.graph import depths
 from restrict.model.program import Head, Instance, Variable
 from restrict.report.text import fixed_list, span, span_list
 from restrict.restriction import Restriction, runs
+from restrict.rows.row import Row
+from restrict.rows.values import CONSTANT
 from restrict.wording import counted
 
 EXACT = 400
