@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from restrict.cli import common
+from restrict.cli.printer import put
 from restrict.cli.terminal import echo
 
 if TYPE_CHECKING:
@@ -46,10 +46,7 @@ def show(certificate: Path, model: str | None, as_json: bool) -> None:
                 echo(_drawing(root, kind, program))
             return
         page = document_page(root, certificate, model)
-    if as_json:
-        click.echo(json.dumps(page.document()))
-    else:
-        echo(page.text())
+    put(page, as_json)
 
 
 def _drawing(root: Node, kind: object, program: Model | None) -> str:

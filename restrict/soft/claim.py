@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -59,6 +60,25 @@ class SoftCertificate:
     def save(self, path: str | Path) -> None:
         """Write the certificate file."""
         write_bytes(Path(path), self.to_bytes())
+
+    def document(self) -> dict[str, Any]:
+        """What the file says, and what is not in it."""
+        more = {"bound": self.bound, "free": self.free, "verified": self.verified}
+        return json.loads(self.to_bytes()) | more  # type: ignore[no-any-return]
+
+    def text(self) -> str:
+        """The claim in words."""
+        lines = [f"{self.model} at n = {self.n}: fixed {len(self.fixed)}, free {self.free}"]
+        if self.verified is None:
+            lines.append(f"the {self.quantity} moves by at most {self.bound:.6g} by the propagation (not re-checked)")
+        else:
+            lines.append(
+                f"the {self.quantity} moves by at most {self.epsilon} (certified), whatever the free tokens are"
+            )
+            lines.append(f"the propagation's own bound is {self.bound:.6g}; the re-check confirms {self.epsilon}")
+        tokens = " ".join(f"{i}:{s}" for i, s in list(self.fixed.items())[:20])
+        more = " ..." if len(self.fixed) > 20 else ""
+        return "\n".join([*lines, f"fixed: {tokens}{more}" if tokens else "nothing has to be fixed"])
 
 
 def _text(x: Fraction) -> str:
