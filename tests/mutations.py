@@ -19,7 +19,7 @@ from numpy.random import Generator
 
 from restrict.abstract.run import abstract_run
 from restrict.certificate.cases import read_cases
-from restrict.certificate.certificate import Certificate, certificate_of, read_certificate
+from restrict.certificate.certificate import Certificate, certificate_of
 from restrict.elaboration.check import trusted_check
 from restrict.errors import RestrictError
 from restrict.model.fileformat import loads
@@ -691,7 +691,7 @@ def elaborated_verdict(pair: Pair) -> int:
 
 def certificate_from(data: bytes) -> Certificate:
     """The certificate in the bytes of a file."""
-    return read_certificate(Node(parse(data, "certificate"), "top level"))
+    return Certificate.from_json(Node(parse(data, "certificate"), "top level"))
 
 
 @dataclass

@@ -27,13 +27,13 @@ def tighten(model: str, certificate: Path, proofs: Path | None, time: float | No
     The result goes beyond what the checker can verify; each removal is a refutation of "a change of this input alone
     can change the label", whose proof is checked before it is written and can be checked again by any DRAT checker.
     """
-    from restrict.certificate.certificate import load_certificate
+    from restrict.certificate.certificate import Certificate
     from restrict.model.source import load
     from restrict.optimum.tighten import tighten as run
 
     common.no_model(certificate, f"write `restrict tighten {certificate} {model}`")
     program = load(model)
-    start = load_certificate(certificate)
+    start = Certificate.load(certificate)
     with common.result_folder(proofs):
         found = run(program, start, folder=proofs, time=time)
     open_ = found.c - len(found.needed)
