@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from restrict.cli.certificate_words import report
+from restrict.cli.certificate_words import certificate_document, report
 from restrict.cli.common import leave_interrupted, progress_on, trusted_line
+from restrict.cli.printer import json_line
 from restrict.cli.terminal import echo
 from restrict.wording import counted
 
@@ -32,7 +32,7 @@ def certify_everywhere(program: Model, wish: Any) -> None:
             found.certificate.save(wish.output)
         line = trusted_line(program, found.certificate)
     if wish.as_json:
-        click.echo(json.dumps(_document(found, wish.output, line)))
+        click.echo(json_line(_document(found, wish.output, line)))
     else:
         report(program, found.certificate, wish.output, line, False)
         echo(f"  method  {found.method}")
@@ -43,10 +43,7 @@ def certify_everywhere(program: Model, wish: Any) -> None:
 
 
 def _document(found: Everywhere, output: Path | None, line: str | None) -> dict[str, object]:
-    return {
-        "certificate": json.loads(found.certificate.to_bytes()),
-        "file": str(output) if output else None,
-        "checked": line,
+    return certificate_document(found.certificate, output, line) | {
         "method": found.method,
         "mean": found.mean,
         "trace": [vars(layer) for layer in found.trace],

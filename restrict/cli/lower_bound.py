@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import click
 
 from restrict.cli import common
 from restrict.cli.common import leave_interrupted, progress_on, trusted_line
-from restrict.cli.terminal import echo
+from restrict.cli.printer import Told, put
 from restrict.wording import doing
 
 
@@ -50,21 +49,16 @@ def lower_bound(
         if output is not None and written:
             found.bound.save(output)
         line = trusted_line(program, found.bound) if has_claim(found.bound) else None
-    if as_json:
-        place = str(output) if written else None
-        click.echo(
-            json.dumps(
-                {"model": program.name, "n": n} | bound_document(program, found) | {"file": place, "checked": line}
-            )
-        )
-    else:
-        echo(bound_lines(program, found))
-        if line is not None:
-            echo(f"  checked by the trusted checker: {line}")
-        elif has_claim(found.bound):
-            echo("  not yet checked by the trusted checker: run `restrict check`, or `restrict check --fast`")
-        if output is not None:
-            echo(f"  written to {output}" if written else "  not written: a bound of 0 has no certificate")
+    place, claimed = str(output) if written else None, has_claim(found.bound)
+
+    def document() -> dict[str, Any]:
+        more = {"file": place, "checked": line}
+        return {"model": program.name, "n": n} | bound_document(program, found) | more
+
+    told = [bound_lines(program, found), *([common.checked_line(line)] if claimed else [])]
+    if output is not None:
+        told.append(f"  written to {output}" if written else "  not written: a bound of 0 has no certificate")
+    put(Told(lambda: "\n".join(told), document), as_json)
     if found.stopped == "interrupted":
         leave_interrupted(output if written else None)
     if k is not None and found.at_least <= k:

@@ -11,7 +11,7 @@ import click
 from restrict.cli import common
 from restrict.cli.common import progress_on, trusted_line
 from restrict.cli.every_length import STATES, refuse_others, refute_everywhere
-from restrict.cli.terminal import echo
+from restrict.cli.printer import Told, json_line, put
 
 if TYPE_CHECKING:
     from restrict.certificate.refutation import Refutation
@@ -68,18 +68,16 @@ def refute(
         line = trusted_line(program, found) if isinstance(found, Refutation) else None
     if not isinstance(found, Refutation):
         if as_json:
-            click.echo(json.dumps(immune_document(found)))
+            click.echo(json_line(immune_document(found)))
         text = f"immune ({'proved' if found.proved else 'not proved'}): {found.language} at n = {n}: {found.reason}"
         raise NotEstablished(text)
     if output is not None:
         found.save(output)
-    if as_json:
-        document = {"refutation": json.loads(found.to_bytes()), "checked": line}
-        click.echo(json.dumps(document | {"file": str(output) if output else None}))
-        return
-    echo(summary(program, found, line))
-    if output is not None:
-        echo(f"  written to {output}")
+
+    def document() -> dict[str, Any]:
+        return {"refutation": json.loads(found.to_bytes()), "checked": line, "file": str(output) if output else None}
+
+    put(Told(lambda: summary(program, found, line), document), as_json, {"  written to": output})
 
 
 def summary(program: Model, found: Refutation, line: str | None) -> str:
@@ -114,12 +112,10 @@ def summary(program: Model, found: Refutation, line: str | None) -> str:
             lines.append(f"  optimum at most {found.optimum} free positions (certified bound; the time was over)")
         else:
             lines.append(f"  optimum {found.free} free positions: {best} (exact)")
-    if line is not None:
-        lines.append(f"  checked by the trusted checker: {line}")
-    elif not found.checkable:
+    if line is None and not found.checkable:
         lines.append("  the trusted checker does not know this language; its own membership test was used")
     else:
-        lines.append("  not yet checked by the trusted checker: run `restrict check`, or `restrict check --fast`")
+        lines.append(common.checked_line(line))
     return "\n".join(lines)
 
 
