@@ -183,7 +183,7 @@ class Verified:
 
 
 class VerifiedPairs:
-    """The same code in one process that reads pair after pair (`make pairs`): for sweeps, where starting is the work."""
+    """The same code in one process, pair after pair (`make pairs`): for sweeps, where starting is the work."""
 
     def __init__(self, program: Path) -> None:
         self.program = program
