@@ -28,7 +28,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -79,17 +79,18 @@ class Judges:
     def __init__(self, work: Work) -> None:
         self.work, self.counts = work, Counter[str]()
         self.scratch = tempfile.TemporaryDirectory(dir=SCRATCH)
-        self.present = Present(work.present)
         self.verified = verified()
         self.oracles: dict[str, Oracle] = {}
         self.judged: dict[tuple[bytes, bytes], Verdict] = {}
 
+    @property
+    def present(self) -> Present:
+        """The present checker, which is asked for users' files only."""
+        return present(self.work.present)
+
     def close(self) -> None:
-        """Processes and folders go."""
-        self.present.close()
+        """The folder goes; the processes are for all chunks."""
         self.scratch.cleanup()
-        if self.verified is not None:
-            self.verified.close()
 
     def fail(self, what: str, *contents: bytes, trial: Trial | None = None) -> None:
         """Print a failure and write its files."""
@@ -152,6 +153,13 @@ class Judges:
             return [f"the oracle breaks off: {error!r}"]
 
 
+@cache
+def present(checkout: Path) -> Present:
+    """The present checker of a checkout; its process ends with this one."""
+    return Present(checkout)
+
+
+@cache
 def verified() -> Verified | VerifiedPairs | None:
     """`restrict-verified`: for many pairs where that is built, else started for each; None where there is none."""
     if (many := pairs_program()) is not None:
