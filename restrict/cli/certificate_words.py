@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from restrict.cli.checking import KERNEL, checked_line, document_of
 from restrict.cli.terminal import echo
 from restrict.wording import counted
 
@@ -26,8 +27,10 @@ def report(
     as_json: bool,
     optimum: Exact | None = None,
     bounds: Bounds | None = None,
+    *,
+    checker: str = KERNEL,
 ) -> None:
-    """Print a certificate, in words or as JSON, with the name of its file and what the trusted checker says."""
+    """Print a certificate, in words or as JSON, with the name of its file and what a checker says."""
     from restrict.report.lower_bound import bound_document, bounds_below
     from restrict.report.text import summary
 
@@ -35,7 +38,7 @@ def report(
         document = {
             "certificate": json.loads(found.to_bytes()),
             "file": str(output) if output else None,
-            "checked": line,
+            **document_of(line, checker),
         }
         if optimum is not None:
             document["exact"] = exact_document(optimum)
@@ -49,7 +52,7 @@ def report(
     if bounds is not None:
         echo(bounds_below(program, found, bounds, output, optimum))
     if line is not None:
-        echo(f"  checked by the trusted checker: {line}")
+        echo(checked_line(line, checker))
     else:
         why = (
             "the model has no file"
