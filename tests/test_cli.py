@@ -109,7 +109,7 @@ def test_new_certify_check_show_run(shell: Shell) -> None:
 
 def test_certify_prints_json(shell: Shell) -> None:
     document = json.loads(shell.good("certify", "contains-one", "-n", 50, "--json", "-o", "c.json"))
-    assert set(document) == {"certificate", "file", "checked"}
+    assert set(document) == {"certificate", "file", "checked", "checker"}
     assert document["certificate"] == json.loads(Path("c.json").read_bytes())
     assert document["file"] == "c.json"
     assert document["checked"].startswith("s VERIFIED")
