@@ -3,6 +3,7 @@ source."""
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -223,3 +224,18 @@ def test_the_folder_is_named_by_the_kernels() -> None:
     place = cache.folder()
     assert place is not None
     assert place.name == f"kernels-{cache._digest()}"
+
+
+def test_warm_up_says_where_the_cache_is(tmp_path: Path) -> None:
+    done = run(["warm-up", "--list"], RESTRICT_CACHE=str(tmp_path))
+    assert done.stdout == f"0 compiled kernels in {tmp_path / cache.folder().name}\n"  # type: ignore[union-attr]
+
+
+@pytest.mark.heavy
+def test_after_warming_up_nothing_is_compiled(tmp_path: Path) -> None:
+    words = ["verify", "instances/brasp-ab-star.json", "-L", "regex:(ab)*"]
+    done = run(["warm-up", "--json"], RESTRICT_CACHE=str(tmp_path))
+    count = json.loads(done.stdout)["kernels"]
+    assert count >= 130
+    assert run(words, RESTRICT_CACHE=str(tmp_path), **ALWAYS).returncode == 0
+    assert json.loads(run(["warm-up", "--list", "--json"], RESTRICT_CACHE=str(tmp_path)).stdout)["kernels"] == count

@@ -51,6 +51,12 @@ def _names() -> frozenset[str]:
     return frozenset() if place is None else frozenset(path.name for path in place.rglob("*.nbi"))
 
 
+def forms() -> int:
+    """How many compiled forms of kernels the folder has."""
+    place = folder()
+    return 0 if place is None else sum(1 for _ in place.rglob("*.nbc"))
+
+
 class Kept:
     """The compiled forms of one kernel on disk; opened on first use, since most kernels of a program are not called."""
 
