@@ -15,6 +15,7 @@ from typing import Any
 
 from restrict.errors import ModelError, UsageError
 from restrict.files import write_bytes
+from restrict.soft.trained.atoms import Basis
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.verdict import Case, Key, Open, Search, basis_document, case_document
@@ -46,7 +47,7 @@ class Verdict:
     status: str
     upto: int
     cases: list[Case] = field(repr=False)
-    basis: list[dict[str, Any]] = field(repr=False)
+    bases: list[list[Basis]] = field(repr=False)
     open: list[Open] = field(repr=False)
     wrong: Wrong | None
     shortest: bool
@@ -83,8 +84,13 @@ class Verdict:
         }
         if graph is not base:
             found["memory"] = {"delta": [list(row) for row in graph.delta], "of": list(projected(graph))}
-        found["basis"] = self.basis
-        found["cases"] = [case_document(case) for case in self.cases if case.key[0] <= self.upto]
+        cases = [case for case in self.cases if case.key[0] <= self.upto]
+        used = sorted({0, *(case.basis for case in cases)})
+        found["basis"] = basis_document(self.bases[0])
+        if len(used) > 1:
+            found["turned"] = [basis_document(self.bases[number]) for number in used[1:]]
+        numbers = {number: place for place, number in enumerate(used)}
+        found["cases"] = [case_document(case, numbers) for case in cases]
         if self.wrong is not None:
             found["wrong"] = {"word": list(self.wrong.word), "label": self.wrong.label}
         return found | {"provenance": {"tool": f"restrict {__version__}", "language": self.language}}
@@ -313,7 +319,7 @@ def verify_trained(
         status=status,
         upto=upto,
         cases=run.found,
-        basis=basis_document(run.search.atoms),
+        bases=run.search.turns,
         open=run.open,
         wrong=wrong,
         shortest=wrong is not None and upto == len(wrong.word) - 1,
