@@ -1,4 +1,4 @@
-"""Kernels of verdicts: a cell of attention's output to the signs of the labels, by affine forms (docs/soft-verdicts.md).
+"""Kernels of verdicts: a cell of attention's output to the signs of labels, by affine forms (docs/soft-verdicts.md).
 
 The search's picture of what the checker computes in integers (Lemmas 2 to 4). An affine form is ``y = c + g eps + r``
 with ``|eps| <= 1``: shapes ``(d,)``, ``(d, m)``, ``(d,)``. Nothing here is trusted, so nothing is rounded outward.
