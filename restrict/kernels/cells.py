@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from restrict.arrays import F64, I64
+from restrict.arrays import F64
 from restrict.kernels.jit import kernel
 
 CURVED = 0.83
@@ -175,39 +175,3 @@ def signed(t: Tables, wanted: F64, c: F64, g: F64, r: F64) -> tuple[F64, F64]:
         least[k] -= (np.abs(product(back * slopes, t.inner)[0]) * normal).sum()
         lines[k] = line[:m]
     return least, lines
-
-
-@kernel
-def on_cell(t: Tables, wanted: F64, at: F64, rows: F64, rest: F64, low: F64, high: F64) -> tuple[F64, F64]:
-    """:func:`signed` on the cell ``at + sum t_m rows_m``, ``t`` from ``low`` to ``high``; ``rows`` has shape (m, d)."""
-    c, g = at.copy(), np.zeros((len(at), len(low)))
-    for m in range(len(low)):
-        c += (low[m] + high[m]) / 2 * rows[m]
-        g[:, m] = (high[m] - low[m]) / 2 * rows[m]
-    return signed(t, wanted, c, g, rest)
-
-
-@kernel
-def halving(t: Tables, wanted: F64, at: F64, rows: F64, rest: F64, low: F64, high: F64, tried: I64, label: int) -> int:
-    """The coordinate among ``tried`` whose halves lose least to the second order for a label.
-
-    The loss is what lies between the label's value in the middle of a half and its bound there less the first order,
-    which own directions settle.
-    """
-    best, chosen = np.inf, tried[0]
-    for m in tried:
-        middle, loss = (low[m] + high[m]) / 2, 0.0
-        for side in range(2):
-            a, b, point = low.copy(), high.copy(), at.copy()
-            if side == 0:
-                b[m] = middle
-            else:
-                a[m] = middle
-            for k in range(len(low)):
-                point += (a[k] + b[k]) / 2 * rows[k]
-            there, _ = signed(t, wanted, point, np.zeros((len(at), 0)), rest)
-            least, _ = on_cell(t, wanted, at, rows, rest, a, b)
-            loss += there[label] - least[label]
-        if loss < best:
-            best, chosen = loss, m
-    return chosen

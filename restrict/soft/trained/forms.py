@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,31 @@ class Form(NamedTuple):
     c: Array
     g: Array
     r: Array
+
+
+class Cell(NamedTuple):
+    """``start + sum t_m rows_m + r`` with ``low <= t <= high``: shapes ``(d,)``, ``(m, d)``, ``(d,)``, ``(m,)``."""
+
+    start: Array
+    rows: Array
+    rest: Array
+    low: Array
+    high: Array
+
+    def form(self) -> Form:
+        """The cell as a form, a generator for each coordinate."""
+        middle, radius = (self.low + self.high) / 2, (self.high - self.low) / 2
+        return Form(self.start + middle @ self.rows, self.rows.T * radius, self.rest)
+
+    def middle(self) -> Form:
+        """Its middle alone, without generators."""
+        return Form(self.start + (self.low + self.high) / 2 @ self.rows, np.zeros((len(self.start), 0)), self.rest)
+
+    def half(self, m: int, upper: bool) -> Cell:
+        """One half along a coordinate."""
+        ends = [self.low.copy(), self.high.copy()]
+        ends[0 if upper else 1][m] = (self.low[m] + self.high[m]) / 2
+        return self._replace(low=ends[0], high=ends[1])
 
 
 class Tail:
@@ -53,3 +79,24 @@ class Tail:
             ``k`` of shape ``(labels,)`` and ``g`` of shape ``(labels, m)``.
         """
         return signed(self.tables, wanted, y.c, np.ascontiguousarray(y.g), y.r)
+
+    def halving(self, cell: Cell, wanted: Array, label: int, tried: Iterable[int]) -> int:
+        """The coordinate whose halves lose least to the second order for a label.
+
+        The loss is what lies between the label's value in the middle of a half and its bound there less the first
+        order, which own directions settle.
+
+        Args:
+            cell: what is halved.
+            wanted: 1 or -1 for each label.
+            label: the place of the label.
+            tried: coordinates.
+
+        Returns:
+            One of ``tried``.
+        """
+
+        def loss(half: Cell) -> float:
+            return float(self.signs(half.middle(), wanted)[0][label] - self.signs(half.form(), wanted)[0][label])
+
+        return min(tried, key=lambda m: sum(loss(cell.half(m, upper)) for upper in (False, True)))

@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 
 from restrict.arrays import I64
-from restrict.kernels.cells import halving, on_cell
 from restrict.kernels.verdict import greatest, heaviest, supports
 from restrict.soft.trained.atoms import UNIT, Atoms, Basis, basis_of
-from restrict.soft.trained.forms import Form, Tail
+from restrict.soft.trained.forms import Cell, Form, Tail
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Array, Trained
 
@@ -231,10 +230,9 @@ class Search:
             0 for a leaf, ``[coordinate, tree, tree]``, or ``None``.
         """
         self.left -= 1
-        start, kept, rest = self.started(key, low, high)
-        inside = (start, self.rows[kept], rest, low[kept], high[kept])
+        cell, kept = self.kept(key, low, high)
         wanted = self.wanted[key[2]]
-        least, short = on_cell(self.tail.tables, wanted, *inside)
+        least, short = self.tail.signs(cell.form(), wanted)
         lines = np.zeros((len(least), len(low)))
         lines[:, kept] = short
         margins = least - np.abs(lines).sum(1)
@@ -248,18 +246,18 @@ class Search:
         if self.left <= 0 or not depth or not len(kept):
             self.left, self.worst = 0, (float(margins[worst]), worst)
             return None
-        tried = np.argsort((low - high)[kept])[:TRIED]
-        m = int(kept[halving(self.tail.tables, wanted, *inside, tried, worst)])
+        tried = np.argsort((low - high)[kept])[:TRIED].tolist()
+        m = int(kept[self.tail.halving(cell, wanted, worst, tried)])
         return self.halved(key, low, high, m, depth)
 
-    def started(self, key: Key, low: Array, high: Array) -> tuple[Array, I64, Array]:
-        """Where a cell begins: the residual stream at the origin of the coordinates that are kept, these, and the
-        remainder with the others."""
+    def kept(self, key: Key, low: Array, high: Array) -> tuple[Cell, I64]:
+        """A cell in its widest coordinates, with the others in its remainder, and which these are."""
         kept = np.sort(np.argsort(low - high, kind="stable")[:SPANS])
         others = np.setdiff1d(np.arange(len(low)), kept)
         start = self.atoms.x[key[0], max(key[1], 0)] + self.atoms.bias + sum(self.at)
         start = start + (low + high)[others] / 2 @ self.rows[others]
-        return start, kept, self.rest + (high - low)[others] / 2 @ np.abs(self.rows[others])
+        rest = self.rest + (high - low)[others] / 2 @ np.abs(self.rows[others])
+        return Cell(start, self.rows[kept], rest, low[kept], high[kept]), kept
 
     def halved(self, key: Key, low: Array, high: Array, m: int, depth: int) -> Tree | None:
         """Both halves of a cell.
