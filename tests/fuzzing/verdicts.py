@@ -28,7 +28,7 @@ def original(rng: Generator) -> Trial:
     for every case."""
     while True:
         model, naive = verdict_cases.random_checkpoint(rng)
-        own = {"FEW": 0, "SHORTEST": 1, "GAIN": 9.0} if rng.random() < 0.5 else {}
+        own = {"FEW": 0, "SHORTEST": 1, "GAIN": 9.0} if rng.random() < 0.5 else {"FEW": search.FEW}
         with patch.multiple(search, **own):
             found = verify_trained(model, verdict_cases.random_graph(rng, model, naive), N, seconds=5)
         if found.proves:

@@ -16,9 +16,10 @@ from typing import Any
 from restrict.errors import ModelError, UsageError
 from restrict.files import write_bytes
 from restrict.soft.trained.atoms import Basis
+from restrict.soft.trained.attack import GRID, Attack
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained
-from restrict.soft.trained.verdict import Case, Key, Open, Search, basis_document, case_document
+from restrict.soft.trained.verdict import Case, Key, Open, Search, basis_document, case_document, prepare
 from restrict.soft.trained.wrong import Hunt, Wrong, wrong_of
 from restrict.version import __version__
 
@@ -217,12 +218,14 @@ class _State:
 class _Run:
     """One search: what is decided so far, and when to stop."""
 
-    def __init__(self, model: Trained, graph: Graph, n: int, until: float | None, tell: Tell) -> None:
-        self.model, self.n, self.until, self.tell = model, n, until, tell
+    def __init__(self, model: Trained, graph: Graph, n: int, tell: Tell) -> None:
+        self.model, self.n, self.tell = model, n, tell
+        self.until: float | None = None
         self.hunt = Hunt(model, graph, n)
         self.wrong: Wrong | None = None
         self.stopped: str | None = None
         self.states = [self.started(graph)]
+        self.attack = Attack(model, graph, self.states[0].search.atoms)
 
     def started(self, graph: Graph, memory: tuple[str, ...] = ()) -> _State:
         """All cases of a graph are to be decided."""
@@ -235,9 +238,27 @@ class _Run:
         return self.stopped is not None
 
     def hunted(self) -> None:
-        """Short and random words."""
+        """Short and random words, then attacks on a grid of positions, and below the first that succeeds."""
         self.tell("words")
         self.wrong = self.hunt.short()[0] or self.hunt.random()
+        low, high = 0, self.n + 1 if self.wrong is None else len(self.wrong.word)
+        grid = sorted({1 + (high - 2) * k // GRID for k in range(1, GRID + 1)}) if high > 2 else []
+        while grid and not self.late():
+            i = grid.pop(0)
+            self.tell(f"attacks at position {i}")
+            if not self.struck(i):
+                low = i
+                continue
+            high, grid = i, [(low + i) // 2] if i - low > 1 else []
+
+    def struck(self, i: int) -> bool:
+        """Whether an attack at a position finds a wrong word; a shorter one is kept."""
+        at = self.states[0]
+        word = self.attack.at([key for key in at.keys if key[0] == i])
+        found = None if word is None else wrong_of(self.model, at.graph, word)
+        if found is not None and (self.wrong is None or len(found.word) < len(self.wrong.word)):
+            self.wrong = found
+        return found is not None
 
     def cases(self) -> None:
         """The cases that are not decided, in order, up to the shortest wrong word that is known."""
@@ -301,7 +322,7 @@ def verify_trained(
         graph: the words and what is wanted behind them.
         n: the greatest length.
         language: its name, for the certificate's provenance.
-        seconds: stop after this long; ``None``: never.
+        seconds: stop after this long, not counting the compilation of kernels; ``None``: never.
         tell: called with what is being done.
 
     Returns:
@@ -316,8 +337,11 @@ def verify_trained(
     model_document(model)
     if not 0 <= n <= 4096:
         raise UsageError(f"-n must be at most 4096, not {n}")
-    run = _Run(model, graph, n, None if seconds is None else begin + seconds, tell or (lambda _: None))
+    run = _Run(model, graph, n, tell or (lambda _: None))
     try:
+        run.tell("kernels")
+        prepare(model)
+        run.until = None if seconds is None else time.monotonic() + seconds
         run.hunted()
         run.cases()
     except KeyboardInterrupt:

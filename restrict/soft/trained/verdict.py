@@ -16,6 +16,7 @@ import numpy as np
 from restrict.arrays import I64
 from restrict.kernels.verdict import greatest, heaviest, supports
 from restrict.soft.trained.atoms import UNIT, Atoms, Basis, basis_of
+from restrict.soft.trained.attack import Attack
 from restrict.soft.trained.forms import Cell, Form, Tail
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Array, Trained
@@ -41,8 +42,6 @@ AGAIN = 1.3
 SHORTEST, WORDS, GAIN = 4, 60, 0.7
 """Own coordinates: the shortest words for which they are tried, words that are sampled, and the share of cells that
 is worth them."""
-STEPS, TINY = 6, 1e-7
-"""Linearisations of one attack, and the half width of the cell whose form is the gradient."""
 Key = tuple[int, int, int]
 Tree = Any
 """0, or ``[coordinate, tree, tree]``."""
@@ -303,33 +302,20 @@ class Search:
         return float(least - sigma - slope @ (low + high) / 2)
 
     def attack(self, key: Key, label: int) -> list[tuple[int, ...]]:
-        """Words of a case on which a label is likely to be wrong: Frank-Wolfe over words, from the middle of the box
-        and from the words at the ends of its widest coordinates.
+        """Words of a case on which a label is likely to be wrong.
 
         Args:
             key: the case.
             label: a row of the unembedding.
 
         Returns:
-            Words to be tried, one head only (with several: none).
+            Words to be tried, the most likely first.
         """
-        if self.atoms.heads != 1 or not self.sizes[0] or not key[0]:
+        if not key[0]:
             return []
-        high, low = self.box(key)
-        begin = [(low + high) / 2]
-        for m in np.argsort(low - high)[:TRIED]:
-            direction = np.zeros(len(low))
-            direction[m] = 1.0
-            begin += [self.word(key, sign * direction)[1] for sign in (1.0, -1.0)]
-        found, column = [], self.graph.labels.index(label)
-        for t in begin:
-            for _ in range(STEPS):
-                _, lines = self.tail.signs(self.form(key, t - TINY, t + TINY), self.wanted[key[2]])
-                word, t = self.word(key, -lines[column])
-                if word in found:
-                    break
-                found.append(word)
-        return found
+        self.weigh(key[0], key[1])
+        found = Attack(self.model, self.graph, self.atoms).words(key, label, self.weights)
+        return [word for _, word in sorted(found)]
 
     def word(self, key: Key, direction: Array, h: int = 0) -> tuple[tuple[int, ...], Array]:
         """The word of a case that goes farthest in a direction of a head's coordinates, and its coordinates."""
@@ -346,6 +332,18 @@ class Search:
         steps = np.arange(key[0] + 1)
         share = weights[steps, word]
         return tuple(word[1:]), at[:, steps, word] @ share / share.sum()
+
+
+def prepare(model: Trained) -> None:
+    """Have the kernels compiled, or loaded from the cache, before a clock runs.
+
+    Args:
+        model: any checkpoint of one layer with a start token.
+    """
+    graph = Graph((tuple(0 for _ in model.symbols),), frozenset({0}), (0,), (frozenset(),))
+    search = Search(model, graph, 1 if model.longest != 0 else 0)
+    search.attack(graph.cases(search.n)[-1], 0)
+    search.attempt((0, -1, 0))
 
 
 def basis_document(bases: list[Basis]) -> list[dict[str, Any]]:
