@@ -114,7 +114,8 @@ def text(found: EveryLength, line: str | None) -> str:
     if found.stopped is not None:
         told.append(f"stopped: {found.stopped}")
     if found.status == "open":
-        told += [f"open at every length: {named(found, case.key[1])}, state {case.key[2]}: "
-                 f"{model.labels[case.label]} reaches {case.least:.3g} only" for case in found.open[:LISTED]]  # fmt: skip
+        for case in found.open[:LISTED]:
+            told.append(f"open at every length: symbol {named(found, case.key[1])}, state {case.key[2]}: "
+                        f"{model.labels[case.label]} reaches {case.least:.3g} only")  # fmt: skip
     told.append(line or "not checked: a search in floats, not a proof")
     return "\n".join(told)
