@@ -59,7 +59,8 @@ def shown(got: object) -> str:
 
 def unreadable(place: Place, reason: str) -> NoReturn:
     """Reject with exit code 2: a file cannot be read."""
-    raise Reject(2, f"{place.file}: cannot be read: {reason}")
+    hint = "" if set("./") & set(place.file) else f"; `restrict new {place.file} -o FILE` writes a built-in model"
+    raise Reject(2, f"{place.file}: cannot be read: {reason}{hint}")
 
 
 def unproved(place: Place, reason: str) -> NoReturn:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from restrict.cli.common import unchecked
 from restrict.cli.terminal import echo
 from restrict.wording import counted
 
@@ -50,13 +51,10 @@ def report(
         echo(bounds_below(program, found, bounds, output, optimum))
     if line is not None:
         echo(f"  checked by the trusted checker: {line}")
+    elif program.digest is None:
+        echo("  not yet checked by the trusted checker: the model has no file")
     else:
-        why = (
-            "the model has no file"
-            if program.digest is None
-            else "it would take long; run `restrict check`, or `restrict check --fast`"
-        )
-        echo(f"  not yet checked by the trusted checker: {why}")
+        echo(unchecked(output))
     if output is not None:
         echo(f"  written to {output}")
 

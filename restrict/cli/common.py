@@ -11,7 +11,6 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from fractions import Fraction
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -23,12 +22,16 @@ from restrict.deadline import Progress
 from restrict.kernels.notice import on_first_compilation
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from restrict.certificate.claimed import Claimed
     from restrict.model.program import Model
 
 AUTOMATIC_CHECK = 20_000_000
 """`certify` runs the trusted checker on its result when that takes at most this many steps (about ten seconds)."""
 
+STEPS_IN_A_SECOND = 2_000_000
+"""About how many steps the trusted checker does (docs/checker.md)."""
 LONGEST = 100_000_000
 """Lengths are at most this (``restrict.model.program.MAX_N``, which is not imported here)."""
 SHOWN = 120
@@ -192,9 +195,21 @@ def file_option(*names: str, required: bool = False, text: str) -> Callable[[Any
         *names,
         type=FILE,
         required=required,
-        callback=lambda _context, _parameter, path: check_writable(path),
+        callback=_own_file,
         help=text,
     )
+
+
+def _own_file(context: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
+    """A file that can be written, and that no other option of the command line names."""
+    from restrict.errors import UsageError
+
+    if check_writable(path) is not None:
+        named = context.meta.setdefault("restrict.outputs", {})
+        other = named.setdefault(os.path.realpath(str(path)), parameter.opts[-1])
+        if other != parameter.opts[-1]:
+            raise UsageError(f"{path}: {other} and {parameter.opts[-1]} would both be written there; name two files")
+    return path
 
 
 def model_option(text: str) -> Callable[[Any], Any]:
@@ -239,6 +254,8 @@ def check_writable(path: Path | None) -> Path | None:
             raise UsageError(f"{path}: cannot write: the folder {folder} does not exist")
         if path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
             raise UsageError(f"{path}: cannot write: permission denied, or it is a folder")
+    except UsageError:
+        raise
     except (OSError, ValueError) as error:  # a name that no file can have
         raise UsageError(f"{path}: cannot write: {getattr(error, 'strerror', None) or error}") from None
     will_write(path)
@@ -336,6 +353,17 @@ def trusted_line(program: Model, found: Claimed) -> str | None:
         return check(program, found, limit=AUTOMATIC_CHECK)
     except ResourceLimit:
         return None
+
+
+def unchecked(output: Path | None) -> str:
+    """Why a result is not checked yet, how long that would take at least, and the command; ``output``: its file."""
+    model = click.get_current_context().params.get("model", "MODEL")
+    seconds = AUTOMATIC_CHECK // STEPS_IN_A_SECOND
+    file = "" if output else "-o FILE keeps it, then "
+    return (
+        f"  not yet checked by the trusted checker: it takes more than {AUTOMATIC_CHECK} steps, over {seconds} s; "
+        f"{file}`restrict check {model} {output or 'FILE'}`, or with --fast, which takes less"
+    )
 
 
 def leave_interrupted(output: Path | None) -> None:

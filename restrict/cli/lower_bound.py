@@ -62,7 +62,7 @@ def lower_bound(
         if line is not None:
             echo(f"  checked by the trusted checker: {line}")
         elif has_claim(found.bound):
-            echo("  not yet checked by the trusted checker: run `restrict check`, or `restrict check --fast`")
+            echo(common.unchecked(output))
         if output is not None:
             echo(f"  written to {output}" if written else "  not written: a bound of 0 has no certificate")
     if found.stopped == "interrupted":

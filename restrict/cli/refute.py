@@ -77,12 +77,12 @@ def refute(
         document = {"refutation": json.loads(found.to_bytes()), "checked": line}
         click.echo(json.dumps(document | {"file": str(output) if output else None}))
         return
-    echo(summary(program, found, line))
+    echo(summary(program, found, line, output))
     if output is not None:
         echo(f"  written to {output}")
 
 
-def summary(program: Model, found: Refutation, line: str | None) -> str:
+def summary(program: Model, found: Refutation, line: str | None, output: Path | None = None) -> str:
     """A refutation in words."""
     from restrict.report.text import cases_line, fixed_list, witness_lines
 
@@ -119,7 +119,7 @@ def summary(program: Model, found: Refutation, line: str | None) -> str:
     elif not found.checkable:
         lines.append("  the trusted checker does not know this language; its own membership test was used")
     else:
-        lines.append("  not yet checked by the trusted checker: run `restrict check`, or `restrict check --fast`")
+        lines.append(common.unchecked(output))
     return "\n".join(lines)
 
 
