@@ -59,7 +59,10 @@ def test_the_checker_says_how_to_write_a_built_in_model(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 2
     assert done.stdout == ""
-    assert "`restrict new random:layers=2,seed=1 -o FILE` writes a built-in model" in done.stderr
+    assert (
+        "random:layers=2,seed=1: cannot be read: No such file or directory; `restrict new` writes a model"
+        in done.stderr
+    )
 
 
 def test_errors_in_python_speak_of_python_and_are_value_errors() -> None:

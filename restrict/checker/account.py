@@ -59,8 +59,7 @@ def shown(got: object) -> str:
 
 def unreadable(place: Place, reason: str) -> NoReturn:
     """Reject with exit code 2: a file cannot be read."""
-    hint = "" if set("./") & set(place.file) else f"; `restrict new {place.file} -o FILE` writes a built-in model"
-    raise Reject(2, f"{place.file}: cannot be read: {reason}{hint}")
+    raise Reject(2, f"{place.file}: cannot be read: {reason}" + "; `restrict new` writes a model" * (":" in place.file))
 
 
 def unproved(place: Place, reason: str) -> NoReturn:
