@@ -31,7 +31,6 @@ from restrict.cli.run import run
 from restrict.cli.show import show
 from restrict.cli.simulate import simulate
 from restrict.cli.soft import soft
-from restrict.cli.soft_verify import verify_trained_command
 from restrict.cli.spoken import for_the_shell
 from restrict.cli.sweep import sweep
 from restrict.cli.tighten import tighten
@@ -42,7 +41,6 @@ from restrict.errors import RestrictError
 from restrict.files import one_command
 from restrict.version import __version__
 
-soft.add_command(verify_trained_command)
 COMMANDS = (
     automaton,
     bounds,
