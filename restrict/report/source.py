@@ -21,6 +21,7 @@ from restrict.model.source import GENERATORS, load
 from restrict.report.automaton_page import automaton_page, proof_page
 from restrict.report.bound_page import bound_page
 from restrict.report.certificate_page import Loaded, certificate_page
+from restrict.report.front_page import front_page
 from restrict.report.page import Page
 from restrict.report.soft_page import influence_page, soft_page
 from restrict.report.sweep_page import is_sweep, sweep_page
@@ -39,7 +40,8 @@ def page_of(path: Path, model: str | None = None, check: Checked | None = None, 
 
     Args:
         path: a certificate, a refutation, a lower bound, an automaton, a proof for all lengths, a soft certificate, the
-            rows of a sweep, or the output of `restrict soft influence --json`.
+            rows of a sweep, the output of `restrict soft influence --json`, or a folder with the certificates of a
+            front.
         model: the model, as on the command line; by default the built-in model or generator that the file names.
         check: runs the trusted checker.
         stages: run the Depth Reduction Lemma and show its stages (certificates of every position).
@@ -53,6 +55,8 @@ def page_of(path: Path, model: str | None = None, check: Checked | None = None, 
         ResourceLimit: it is too large, or names too many positions to hold them one by one.
         NotEstablished: the lemma does not succeed (``stages``).
     """
+    if path.is_dir():
+        return front_page(path)
     content = read_bytes(path)
     page = table_page(content, path)
     return page or document_page(Node(parse(content, str(path)), "top level"), path, model, check, stages)
