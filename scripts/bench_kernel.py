@@ -31,7 +31,7 @@ sys.path.insert(0, str(ROOT))
 
 import restrict  # noqa: E402 # after the path is set
 from restrict.checker.account import Meter, Place, Task  # noqa: E402
-from restrict.checker.kernel1.claims import established, read_claim  # noqa: E402
+from restrict.checker.one_length import established, read_claim  # noqa: E402
 from restrict.checker.read import read_json  # noqa: E402
 from restrict.elaboration.compiled import check_compiled  # noqa: E402
 from restrict.elaboration.make import Elaborated, Elaboration  # noqa: E402

@@ -1,7 +1,7 @@
-"""The checkers that are compared: the present one, the kernel on an elaborated proof, and `restrict-verified`.
+"""The checkers that are compared: the kernel on an elaborated proof, `restrict-verified`, and one of another checkout.
 
-A verdict is the line of success, or the exit code. The present checker may be that of another checkout, which a
-process of its own answers for: so it can still be asked once it is gone from this one.
+A verdict is the line of success, or the exit code. A process of its own answers for the other checkout: its checker
+may decide without a proof, as those before the kernel did.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from types import FrameType
 from typing import Any
 
 from restrict.checker.account import Meter, Place, Reject
-from restrict.checker.kernel1.proof import check
+from restrict.checker.proof import check
 from restrict.elaboration.make import Elaborated, Elaboration
 from restrict.errors import RestrictError
 from tests.fuzzing.kinds import Trial
@@ -79,10 +79,10 @@ def within(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGPROF, before)
 
 
-class Present:
-    """The present checker of a checkout, asked through a pipe."""
+class Other:
+    """The checker of another checkout, asked through a pipe."""
 
-    def __init__(self, checkout: Path = ROOT) -> None:
+    def __init__(self, checkout: Path) -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=checkout,
             env={**os.environ, "PYTHONPATH": str(checkout)},

@@ -509,7 +509,7 @@ def test_bad_expressions_are_refused(spec: str, message: str) -> None:
         ({"alphabet": ["0", "a b"]}, r"alphabet\[1\]: 'a b' is not a symbol"),
         ({"transitions": [[0], [1, 0]]}, r"transitions\[0\]: expected 2 successors"),
         ({"transitions": []}, "at least one state"),
-        ({"format": "dfa"}, "expected 'restrict-dfa/1'"),
+        ({"format": "dfa"}, "this is 'dfa', not 'restrict-dfa/1'"),
         ({"extra": 1}, "unknown key 'extra'"),
     ],
 )

@@ -20,10 +20,10 @@ import restrict
 from restrict import blocks
 from restrict.abstract import run as abstract
 from restrict.cli.main import cli
-from restrict.depth_reduction import lists
 from restrict.errors import InternalError, ResourceLimit, RestrictError, UsageError
 from restrict.model.fileformat import loads
 from restrict.model.shipped import Shipped
+from restrict.rows import lists
 from restrict.sweep.workers import workers
 from tests.sweep_work import added, fail, kill_first
 

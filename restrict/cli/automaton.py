@@ -11,7 +11,7 @@ import click
 
 from restrict.cli import common
 from restrict.cli.every_length import STATES, shown, stages_on
-from restrict.cli.terminal import echo
+from restrict.cli.printer import Told, put
 from restrict.wording import counted
 
 if TYPE_CHECKING:
@@ -60,13 +60,8 @@ def automaton(
     if figure is not None:
         _draw(found, figure)
     content = facts(found)
-    if as_json:
-        click.echo(json.dumps(content))
-        return
-    echo("\n".join(lines(content)))
-    for what, path in (("automaton", output), ("drawing", dot), ("figure", figure)):
-        if path is not None:
-            echo(f"  {what} written to {path}")
+    files = {f"  {k} written to": path for k, path in (("automaton", output), ("drawing", dot), ("figure", figure))}
+    put(Told(lambda: "\n".join(lines(content)), lambda: content), as_json, files)
 
 
 def facts(found: Automaton) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from restrict.cli.checking import checked_by, trusted_line
 from restrict.cli.common import check_writable, leave_interrupted, progress_on, result_folder
 from restrict.cli.every_length import STATES, certify_cost, certify_pattern, refuse_others
 from restrict.cli.everywhere import certify_everywhere
-from restrict.cli.terminal import echo
+from restrict.cli.printer import Told, put
 from restrict.errors import UsageError
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from restrict.model.program import Model
     from restrict.optimum.exact import Exact
     from restrict.optimum.lower_bound import Bounds
+    from restrict.tradeoff import Front
 
 
 LOWER_BOUND_SECONDS = 30.0
@@ -272,14 +273,14 @@ def _pareto(program: Model, wish: Wish) -> None:
         point.save(folder / f"c{point.c}.cert.json")
     if figure is not None:
         front.figure(str(figure))
-    if wish.as_json:
-        rows = [{"c": p.c, "free": p.free, "certificate": json.loads(p.to_bytes())} for p in front.points]
-        click.echo(json.dumps({"model": program.name, "n": wish.n, "points": rows}))
-        return
-    click.echo(front.table())
-    for what, path in (("certificates in", folder), ("figure", figure)):
-        if path is not None:
-            echo(f"{what} {path}")
+    put(Told(front.table, lambda: _front(front, program, wish.n)), wish.as_json,
+        {"certificates in": folder, "figure": figure}, wide=True)  # fmt: skip
+
+
+def _front(front: Front, program: Model, n: int) -> dict[str, Any]:
+    """The front as JSON."""
+    rows = [{"c": p.c, "free": p.free, "certificate": json.loads(p.to_bytes())} for p in front.points]
+    return {"model": program.name, "n": n, "points": rows}
 
 
 def _exact(

@@ -72,9 +72,12 @@ def _verified_line(program: Model, found: Claimed) -> str:
     return check_verified(made)
 
 
-def checked_line(line: str, checker: str) -> str:
-    """What is printed below a result."""
-    return f"  checked by {NAMES[checker]}: {line}"
+def checked_line(
+    line: str | None, checker: str = KERNEL, why: str = "run `restrict check`, or `restrict check --fast`"
+) -> str:
+    """What is printed below a result: what the checker said, or why it has not been asked."""
+    verb = "not yet checked" if line is None else "checked"
+    return f"  {verb} by {NAMES[checker]}: {why if line is None else line}"
 
 
 def document_of(line: str | None, checker: str) -> dict[str, str | None]:

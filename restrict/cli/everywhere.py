@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from restrict.cli.certificate_words import report
-from restrict.cli.checking import document_of, trusted_line
+from restrict.cli.certificate_words import certificate_document, report
+from restrict.cli.checking import trusted_line
 from restrict.cli.common import leave_interrupted, progress_on
+from restrict.cli.printer import json_line
 from restrict.cli.terminal import echo
 from restrict.wording import counted
 
@@ -33,7 +33,7 @@ def certify_everywhere(program: Model, wish: Any) -> None:
             found.certificate.save(wish.output)
         line = trusted_line(program, found.certificate, wish.checker)
     if wish.as_json:
-        click.echo(json.dumps(_document(found, wish.output, document_of(line, wish.checker))))
+        click.echo(json_line(_document(found, wish.output, line, wish.checker)))
     else:
         report(program, found.certificate, wish.output, line, False, checker=wish.checker)
         echo(f"  method  {found.method}")
@@ -43,11 +43,8 @@ def certify_everywhere(program: Model, wish: Any) -> None:
         leave_interrupted(wish.output)
 
 
-def _document(found: Everywhere, output: Path | None, checked: dict[str, str | None]) -> dict[str, object]:
-    return {
-        "certificate": json.loads(found.certificate.to_bytes()),
-        "file": str(output) if output else None,
-        **checked,
+def _document(found: Everywhere, output: Path | None, line: str | None, checker: str) -> dict[str, object]:
+    return certificate_document(found.certificate, output, line, checker) | {
         "method": found.method,
         "mean": found.mean,
         "trace": [vars(layer) for layer in found.trace],

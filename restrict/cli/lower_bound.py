@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import click
 from restrict.cli import common
 from restrict.cli.checking import checked_by, checked_line, document_of, trusted_line
 from restrict.cli.common import leave_interrupted, progress_on
-from restrict.cli.terminal import echo
+from restrict.cli.printer import Told, put
 from restrict.wording import doing
 
 
@@ -60,18 +59,16 @@ def lower_bound(
         if output is not None and written:
             found.bound.save(output)
         line = trusted_line(program, found.bound, checker) if has_claim(found.bound) else None
-    if as_json:
-        place = str(output) if written else None
-        document = {"model": program.name, "n": n} | bound_document(program, found) | {"file": place}
-        click.echo(json.dumps(document | document_of(line, checker)))
-    else:
-        echo(bound_lines(program, found))
-        if line is not None:
-            echo(checked_line(line, checker))
-        elif has_claim(found.bound):
-            echo("  not yet checked by the trusted checker: run `restrict check`, or `restrict check --fast`")
-        if output is not None:
-            echo(f"  written to {output}" if written else "  not written: a bound of 0 has no certificate")
+    place, claimed = str(output) if written else None, has_claim(found.bound)
+
+    def document() -> dict[str, Any]:
+        more = {"file": place} | document_of(line, checker)
+        return {"model": program.name, "n": n} | bound_document(program, found) | more
+
+    told = [bound_lines(program, found), *([checked_line(line, checker)] if claimed else [])]
+    if output is not None:
+        told.append(f"  written to {output}" if written else "  not written: a bound of 0 has no certificate")
+    put(Told(lambda: "\n".join(told), document), as_json)
     if found.stopped == "interrupted":
         leave_interrupted(output if written else None)
     if k is not None and found.at_least <= k:

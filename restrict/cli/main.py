@@ -31,7 +31,6 @@ from restrict.cli.run import run
 from restrict.cli.show import show
 from restrict.cli.simulate import simulate
 from restrict.cli.soft import soft
-from restrict.cli.soft_verify import verify_trained_command
 from restrict.cli.sweep import sweep
 from restrict.cli.tighten import tighten
 from restrict.cli.verify import verify
@@ -40,7 +39,6 @@ from restrict.errors import RestrictError
 from restrict.files import one_command
 from restrict.version import __version__
 
-soft.add_command(verify_trained_command)
 COMMANDS = (
     automaton,
     bounds,

@@ -12,7 +12,7 @@ from restrict.cli import common
 from restrict.cli.checking import KERNEL, checked_by, checked_line, document_of, trusted_line
 from restrict.cli.common import progress_on
 from restrict.cli.every_length import STATES, refuse_others, refute_everywhere
-from restrict.cli.terminal import echo
+from restrict.cli.printer import Told, json_line, put
 
 if TYPE_CHECKING:
     from restrict.certificate.refutation import Refutation
@@ -71,18 +71,17 @@ def refute(
         line = trusted_line(program, found, checker) if isinstance(found, Refutation) else None
     if not isinstance(found, Refutation):
         if as_json:
-            click.echo(json.dumps(immune_document(found)))
+            click.echo(json_line(immune_document(found)))
         text = f"immune ({'proved' if found.proved else 'not proved'}): {found.language} at n = {n}: {found.reason}"
         raise NotEstablished(text)
     if output is not None:
         found.save(output)
-    if as_json:
-        document = {"refutation": json.loads(found.to_bytes())} | document_of(line, checker)
-        click.echo(json.dumps(document | {"file": str(output) if output else None}))
-        return
-    echo(summary(program, found, line, checker))
-    if output is not None:
-        echo(f"  written to {output}")
+
+    def document() -> dict[str, Any]:
+        place = {"file": str(output) if output else None}
+        return {"refutation": json.loads(found.to_bytes())} | document_of(line, checker) | place
+
+    put(Told(lambda: summary(program, found, line, checker), document), as_json, {"  written to": output})
 
 
 def summary(program: Model, found: Refutation, line: str | None, checker: str = KERNEL) -> str:
@@ -117,12 +116,10 @@ def summary(program: Model, found: Refutation, line: str | None, checker: str = 
             lines.append(f"  optimum at most {found.optimum} free positions (certified bound; the time was over)")
         else:
             lines.append(f"  optimum {found.free} free positions: {best} (exact)")
-    if line is not None:
-        lines.append(checked_line(line, checker))
-    elif not found.checkable:
+    if line is None and not found.checkable:
         lines.append("  the trusted checker does not know this language; its own membership test was used")
     else:
-        lines.append("  not yet checked by the trusted checker: run `restrict check`, or `restrict check --fast`")
+        lines.append(checked_line(line, checker))
     return "\n".join(lines)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from restrict.cli.common import JSON, Seconds, Text, Whole, output_option, progress_on, say
-from restrict.cli.terminal import complete_language, echo
+from restrict.cli.printer import Told, put
+from restrict.cli.terminal import complete_language
 
 if TYPE_CHECKING:
     from restrict.soft.trained.decide import Verdict
@@ -65,12 +65,8 @@ def verify_trained_command(
         line = None if no_recheck else confirmed(found, output)
     if output is not None and found.proves:
         found.save(output)
-    if as_json:
-        click.echo(json.dumps(document(found, line)))
-    else:
-        echo(text(found, line))
-        if output is not None and found.proves:
-            echo(f"certificate in {output}")
+    files = {"certificate in": output if found.proves else None}
+    put(Told(lambda: text(found, line), lambda: document(found, line)), as_json, files)
     leave(found)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -14,7 +13,7 @@ import click
 
 from restrict.cli import common
 from restrict.cli.common import check_writable, say
-from restrict.cli.terminal import echo
+from restrict.cli.printer import Told, json_line, put
 from restrict.errors import UsageError
 from restrict.wording import counted
 
@@ -112,7 +111,7 @@ def _recheck(rows: Path, engine: Engine, fast: bool, as_json: bool) -> dict[str,
     with _bar() as (begin, step):
         found = recheck_rows(rows, engine, fast=fast, begin=begin, step=step)
     if as_json and found.wrong:
-        click.echo(json.dumps({"rows": str(rows), "checked": found.checked, "wrong": dict(found.wrong)}))
+        click.echo(json_line({"rows": str(rows), "checked": found.checked, "wrong": dict(found.wrong)}))
     established(found, rows)
     return {"rows": str(rows), "checked": found.checked, "without": found.without, "wrong": {}}
 
@@ -126,18 +125,13 @@ def _table(rows: Path, parquet: Path) -> str:
 
 
 def _report(summary: dict[str, Any], rows: Path, parquet: Path | None, as_json: bool) -> None:
-    if as_json:
-        click.echo(json.dumps(summary))
-        return
     if "checked" in summary:
-        echo(
-            f"{rows}: {counted(summary['checked'], 'certificate')} verified, "
-            f"{counted(summary['without'], 'row')} without one"
+        what = (
+            f"{counted(summary['checked'], 'certificate')} verified, {counted(summary['without'], 'row')} without one"
         )
     else:
-        echo(f"{rows}: {counted(summary['items'], 'item')}, {summary['new']} new, {summary['failed']} with an error")
-    if parquet is not None:
-        echo(f"table in {parquet}")
+        what = f"{counted(summary['items'], 'item')}, {summary['new']} new, {summary['failed']} with an error"
+    put(Told(lambda: f"{rows}: {what}", lambda: summary), as_json, {"table in": parquet})
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from restrict.checker.account import Meter
-from restrict.checker.lower_bound import Symbols
+from restrict.elaboration.hints import Symbols
 from restrict.errors import NotEstablished
 
 FEW, MOST_TRIES = 8, 4000
@@ -52,7 +52,7 @@ class Tree:
             NotEstablished: so few positions conflict with every box, or the words would be more than are left.
         """
         if not self.boxes:
-            raise NotEstablished("lower bound: claim: every box has the label")
+            raise NotEstablished("every box has the label")
         return self._closed(frozenset(), {}, range(len(self.boxes)))
 
     def _unmet(self, chosen: frozenset[int], has: Symbols, candidates: Sequence[int]) -> list[Unmet]:

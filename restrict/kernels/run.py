@@ -320,15 +320,7 @@ def run_row(program: ProgramArrays, rows: RowArrays, run: RunArrays, node: int, 
 def run_on_demand(program: ProgramArrays, rows: RowArrays, run: RunArrays, target: int, odometer: I64) -> int:
     """Compute V of a node and of all that it reads, in the run ``tally[EPOCH]``.
 
-    Args:
-        program: the program.
-        rows: its rows and tables so far.
-        run: the run; tokens are those of the restriction.
-        target: the node.
-        odometer: int64, shape (2, most arguments of a map), scratch.
-
-    Returns:
-        ``DONE``; or what is wanted, for the node ``tally[NODE]`` (of ``WANT_PAIRS`` for the row ``tally[QUERY]``).
+    ``odometer``: int64, shape (2, most arguments of a map), scratch.
     """
     n, size = program.n, 1
     run.stack[0] = target

@@ -1,6 +1,6 @@
 """What a run on demand depends on: the nodes of its certificate, and the tokens that leave most open.
 
-After :func:`restrict.kernels.on_demand.run_on_demand` has finished, walks are repeated with everything known. The
+After :func:`restrict.kernels.run.run_on_demand` has finished, walks are repeated with everything known. The
 values that a walk has found so far are kept at ``offset[TOKEN]``, where no V is.
 """
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from restrict.arrays import F64, FREE_INPUT, I64
 from restrict.kernels.jit import inline_kernel, kernel
-from restrict.kernels.on_demand import (
+from restrict.kernels.run import (
     EPOCH,
     FINISHED,
     MAP,
@@ -119,16 +119,7 @@ def row_reads(
 def needed_nodes(program: ProgramArrays, rows: RowArrays, run: RunArrays, target: int, out: I64, reads: I64) -> int:
     """The nodes on which V of the target rests: those that it reads, and they read, that say more than their domain.
 
-    Args:
-        program: the program.
-        rows: its rows.
-        run: a run in which the target is finished.
-        target: a node.
-        out: int64, as long as there are nodes; the nodes, the target first.
-        reads: the same length, scratch.
-
-    Returns:
-        How many nodes ``out`` has then.
+    ``out``: int64, as long as there are nodes; the nodes, the target first.
     """
     n = program.n
     out[0], size, done = target, 1, 0
