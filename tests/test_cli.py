@@ -724,6 +724,7 @@ SAME = {
     "import b-rasp instances/brasp-dyck1-depth2.txt -o dyck.json": ("file", "name", "variables"),
     "sweep grid.toml": ("rows", "items"),
     "sweep grid.toml --recheck": ("checked",),
+    "warm-up --list": ("folder", "kernels"),
     "soft influence parity -n 8 --samples 100": ("model", "rows.0.n"),
     "soft influence parity -n 4 --matrix": (),
     "soft certify parity -n 12 --epsilon 0.5 -o sc.json": ("model.name", "n", "free"),

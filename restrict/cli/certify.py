@@ -18,6 +18,7 @@ from restrict.cli.every_length import STATES, certify_cost, certify_pattern, ref
 from restrict.cli.everywhere import certify_everywhere
 from restrict.cli.printer import Told, put
 from restrict.errors import UsageError
+from restrict.wording import install
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -265,7 +266,7 @@ def _pareto(program: Model, wish: Wish) -> None:
         try:
             import matplotlib as _  # noqa: F401
         except ImportError:
-            raise UsageError("--figure needs matplotlib: pip install 'restrict[report]'") from None
+            raise UsageError(f"--figure needs matplotlib: {install('report')}") from None
     with result_folder(folder), progress_on(f"{program.name[:40]}, n = {wish.n}") as progress:
         front = pareto(program, wish.n, target=wish.target, seed=wish.seed, time=wish.time, progress=progress)
     for point in front.points if folder is not None else ():
