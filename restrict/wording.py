@@ -11,6 +11,22 @@ SIBILANTS = ("s", "x", "ch", "sh")
 """Endings that take ``es`` in the plural."""
 
 
+DISTRIBUTION = "restrict-attention"
+"""The name in the package index, where ``restrict`` is another project; package and command are ``restrict``."""
+
+
+def install(extra: str) -> str:
+    """The commands that install an extra. Cost: O(1).
+
+    Args:
+        extra: its name in pyproject.toml, such as ``report``.
+
+    Returns:
+        The command for a clone, and the one for what was installed from the package index.
+    """
+    return f'pip install -e ".[{extra}]" in a clone, or pip install "{DISTRIBUTION}[{extra}]"'
+
+
 def several(noun: str) -> str:
     """The plural of a noun, or of words that end in one: "free positions", "boxes", "entries". Cost: O(1).
 

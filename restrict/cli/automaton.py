@@ -12,7 +12,7 @@ import click
 from restrict.cli import common
 from restrict.cli.every_length import STATES, shown, stages_on
 from restrict.cli.printer import Told, put
-from restrict.wording import counted
+from restrict.wording import counted, install
 
 if TYPE_CHECKING:
     from restrict.all_lengths.automaton import Automaton
@@ -47,7 +47,7 @@ def automaton(
         try:
             import matplotlib as _  # noqa: F401
         except ImportError:
-            raise UsageError("--figure needs matplotlib: pip install 'restrict[report]'") from None
+            raise UsageError(f"--figure needs matplotlib: {install('report')}") from None
     program = load(model)
     with stages_on(program.name[:40]) as tell:
         found = run(program, states=states, progress=tell)

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from restrict.cli.common import checked_line
+from restrict.cli.checking import KERNEL, checked_line, document_of
 from restrict.cli.printer import Told, put
 from restrict.wording import counted
 
@@ -25,13 +25,15 @@ def report(
     as_json: bool,
     optimum: Exact | None = None,
     bounds: Bounds | None = None,
+    *,
+    checker: str = KERNEL,
 ) -> None:
-    """Print a certificate, in words or as JSON, with the name of its file and what the trusted checker says."""
+    """Print a certificate, in words or as JSON, with the name of its file and what a checker says."""
     from restrict.report.lower_bound import bound_document, bounds_below
     from restrict.report.text import summary
 
     def document() -> dict[str, Any]:
-        out = certificate_document(found, output, line)
+        out = certificate_document(found, output, line, checker)
         if optimum is not None:
             out["exact"] = exact_document(optimum)
         if bounds is not None:
@@ -43,16 +45,18 @@ def report(
         told += [] if optimum is None else [exact_lines(program, optimum)]
         told += [] if bounds is None else [bounds_below(program, found, bounds, output, optimum)]
         long = "it would take long; run `restrict check`, or `restrict check --fast`"
-        return "\n".join([*told, checked_line(line, "the model has no file" if program.digest is None else long)])
+        why = "the model has no file" if program.digest is None else long
+        return "\n".join([*told, checked_line(line, checker, why)])
 
     put(Told(text, document), as_json, {"  written to": output})
 
 
-def certificate_document(found: Certificate, output: Path | None, line: str | None) -> dict[str, Any]:
-    """A certificate with the name of its file and what the trusted checker said."""
-    return {
-        "certificate": json.loads(found.to_bytes()), "file": str(output) if output else None, "checked": line,
-    }  # fmt: skip
+def certificate_document(
+    found: Certificate, output: Path | None, line: str | None, checker: str = KERNEL
+) -> dict[str, Any]:
+    """A certificate with the name of its file and what a checker said."""
+    place = {"file": str(output) if output else None}
+    return {"certificate": json.loads(found.to_bytes())} | place | document_of(line, checker)
 
 
 def exact_lines(model: Model, found: Exact) -> str:

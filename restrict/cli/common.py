@@ -1,4 +1,4 @@
-"""What the commands share: arguments, the check before the work, progress, the trusted checker's line, error lines.
+"""What the commands share: arguments, the check before the work, progress, error lines.
 
 Imported with the command line, so it stays light.
 """
@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from fractions import Fraction
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -22,13 +22,6 @@ from restrict.cli.printer import Told, put
 from restrict.cli.terminal import complete_language, complete_model, error_line, is_terminal
 from restrict.deadline import Progress
 from restrict.kernels.notice import on_first_compilation
-
-if TYPE_CHECKING:
-    from restrict.certificate.claimed import Claimed
-    from restrict.model.program import Model
-
-AUTOMATIC_CHECK = 20_000_000
-"""`certify` runs the trusted checker on its result when that takes at most this many steps (about ten seconds)."""
 
 LONGEST = 100_000_000
 """Lengths are at most this (``restrict.model.program.MAX_N``, which is not imported here)."""
@@ -335,26 +328,6 @@ def progress_on(title: str) -> Iterator[Progress]:
             status.update(f"{title}: {what}" + ("" if best is None else f", best so far fixes {best}"))
 
         yield tell
-
-
-def trusted_line(program: Model, found: Claimed) -> str | None:
-    """The trusted checker's line; ``None`` where the check takes too many steps or cannot be made."""
-    from restrict.certificate.refutation import Refutation
-    from restrict.elaboration.check import check
-    from restrict.errors import ResourceLimit
-
-    if program.digest is None or (isinstance(found, Refutation) and not found.checkable):
-        return None
-    try:
-        return check(program, found, limit=AUTOMATIC_CHECK)
-    except ResourceLimit:
-        return None
-
-
-def checked_line(line: str | None, why: str = "run `restrict check`, or `restrict check --fast`") -> str:
-    """What the trusted checker said, or why it has not been asked."""
-    verb = "not yet checked" if line is None else "checked"
-    return f"  {verb} by the trusted checker: {why if line is None else line}"
 
 
 def leave_interrupted(output: Path | None) -> None:

@@ -13,6 +13,7 @@ import click
 from click.core import ParameterSource
 
 from restrict.cli import common
+from restrict.cli.checking import checked_line
 from restrict.cli.printer import Told, json_line, put
 from restrict.wording import counted
 
@@ -57,7 +58,7 @@ def write_proof(path: Path | None, found: Proved | Counterexample | WrongLengths
     if path is not None:
         write_bytes(path, found.proof)
         lines.append(f"  proof   written to {path} ({counted(len(found.proof), 'byte')})")
-    lines.append(common.checked_line(found.line, "run `restrict check --limit STEPS`"))
+    lines.append(checked_line(found.line, why="run `restrict check --limit STEPS`"))
     return "\n".join(lines)
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from restrict.cli import common
-from restrict.cli.common import leave_interrupted, progress_on, trusted_line
+from restrict.cli.checking import checked_by, checked_line, document_of, trusted_line
+from restrict.cli.common import leave_interrupted, progress_on
 from restrict.cli.printer import Told, put
 from restrict.wording import doing
 
@@ -29,9 +30,18 @@ from restrict.wording import doing
 @common.output_option("the certificate")
 @common.SEED
 @common.TIME
+@checked_by
 @common.JSON
 def lower_bound(
-    model: str, n: int, k: int | None, target: Any, output: Path | None, seed: int, time: float | None, as_json: bool
+    model: str,
+    n: int,
+    k: int | None,
+    target: Any,
+    output: Path | None,
+    seed: int,
+    time: float | None,
+    checker: str,
+    as_json: bool,
 ) -> None:
     """Prove how many positions must be fixed, at least, to force MODEL's output. It works at any length.
 
@@ -48,14 +58,14 @@ def lower_bound(
         written = output is not None and has_claim(found.bound)
         if output is not None and written:
             found.bound.save(output)
-        line = trusted_line(program, found.bound) if has_claim(found.bound) else None
+        line = trusted_line(program, found.bound, checker) if has_claim(found.bound) else None
     place, claimed = str(output) if written else None, has_claim(found.bound)
 
     def document() -> dict[str, Any]:
-        more = {"file": place, "checked": line}
+        more = {"file": place} | document_of(line, checker)
         return {"model": program.name, "n": n} | bound_document(program, found) | more
 
-    told = [bound_lines(program, found), *([common.checked_line(line)] if claimed else [])]
+    told = [bound_lines(program, found), *([checked_line(line, checker)] if claimed else [])]
     if output is not None:
         told.append(f"  written to {output}" if written else "  not written: a bound of 0 has no certificate")
     put(Told(lambda: "\n".join(told), document), as_json)

@@ -34,6 +34,7 @@ from restrict.cli.soft import soft
 from restrict.cli.sweep import sweep
 from restrict.cli.tighten import tighten
 from restrict.cli.verify import verify
+from restrict.cli.warm_up import warm_up
 from restrict.deadline import OutOfTime
 from restrict.errors import RestrictError
 from restrict.files import one_command
@@ -60,6 +61,7 @@ COMMANDS = (
     sweep,
     tighten,
     verify,
+    warm_up,
 )
 COMPLETION = "_RESTRICT_COMPLETE"
 """The variable by which a shell asks for completions (docs/command-line.md)."""

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from restrict.cli import common
-from restrict.cli.common import progress_on, trusted_line
+from restrict.cli.checking import KERNEL, checked_by, checked_line, document_of, trusted_line
+from restrict.cli.common import progress_on
 from restrict.cli.every_length import STATES, refuse_others, refute_everywhere
 from restrict.cli.printer import Told, json_line, put
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 @common.TIME
 @STATES
 @common.output_option("the refutation")
+@checked_by
 @common.JSON
 def refute(
     model: str,
@@ -43,6 +45,7 @@ def refute(
     seed: int,
     time: float | None,
     output: Path | None,
+    checker: str,
     as_json: bool,
 ) -> None:
     """Show that MODEL does not recognise the language at length n: a restriction that forces its output, and two words
@@ -65,7 +68,7 @@ def refute(
         return
     with progress_on(f"{program.name[:40]}, n = {n}") as progress:
         found = run(program, spec, n, target=target, c=c, seed=seed, time=time, exact=exact, progress=progress)
-        line = trusted_line(program, found) if isinstance(found, Refutation) else None
+        line = trusted_line(program, found, checker) if isinstance(found, Refutation) else None
     if not isinstance(found, Refutation):
         if as_json:
             click.echo(json_line(immune_document(found)))
@@ -75,12 +78,13 @@ def refute(
         found.save(output)
 
     def document() -> dict[str, Any]:
-        return {"refutation": json.loads(found.to_bytes()), "checked": line, "file": str(output) if output else None}
+        place = {"file": str(output) if output else None}
+        return {"refutation": json.loads(found.to_bytes())} | document_of(line, checker) | place
 
-    put(Told(lambda: summary(program, found, line), document), as_json, {"  written to": output})
+    put(Told(lambda: summary(program, found, line, checker), document), as_json, {"  written to": output})
 
 
-def summary(program: Model, found: Refutation, line: str | None) -> str:
+def summary(program: Model, found: Refutation, line: str | None, checker: str = KERNEL) -> str:
     """A refutation in words."""
     from restrict.report.text import cases_line, fixed_list, witness_lines
 
@@ -115,7 +119,7 @@ def summary(program: Model, found: Refutation, line: str | None) -> str:
     if line is None and not found.checkable:
         lines.append("  the trusted checker does not know this language; its own membership test was used")
     else:
-        lines.append(common.checked_line(line))
+        lines.append(checked_line(line, checker))
     return "\n".join(lines)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from restrict.cli import common
+from restrict.cli.checking import trusted_line
 from restrict.cli.printer import Told, put
 
 
@@ -38,7 +39,7 @@ def report(
         need_jinja()
     if figure is not None:
         check_ending(figure)
-    page = page_of(file, model, common.trusted_line, stages)
+    page = page_of(file, model, trusted_line, stages)
     if output is not None:
         page.save(output)
     if figure is not None:

@@ -31,6 +31,10 @@ LISTED = 8
     "--read-out", type=click.Choice(["next-set", "membership"]), default="next-set", show_default=True,
     help="Which logits are to have which sign.",
 )  # fmt: skip
+@click.option(
+    "--offset", type=Whole(0, 4096), default=0, show_default=True,
+    help="The start token stands at this position embedding, the symbols behind it.",
+)  # fmt: skip
 @click.option("--time", "seconds", type=Seconds(), default=600.0, show_default=True, help="Stop after this long.")
 @click.option("--no-recheck", is_flag=True, help="Leave out the check of the certificate: floats, not a proof.")
 @output_option("the certificate")
@@ -41,6 +45,7 @@ def verify_trained_command(
     n: int,
     inputs: str | None,
     read_out: str,
+    offset: int,
     seconds: float,
     no_recheck: bool,
     output: Path | None,
@@ -53,9 +58,9 @@ def verify_trained_command(
     """
     from restrict.soft.trained.decide import verify_trained
     from restrict.soft.trained.graph import dfa_of, graph_of, task_language
-    from restrict.soft.trained.model import load
+    from restrict.soft.trained.model import load, shifted
 
-    loaded = load(model)
+    loaded = shifted(load(model), offset)
     right = task_language(loaded) if language is None else dfa_of(named(language), loaded)
     graph = graph_of(loaded, right, None if inputs is None else dfa_of(named(inputs), loaded), read_out)
     with progress_on(f"{loaded.name[:40]}, n = {n}") as progress:

@@ -15,7 +15,7 @@ from restrict.cli import common
 from restrict.cli.common import check_writable, say
 from restrict.cli.printer import Told, json_line, put
 from restrict.errors import UsageError
-from restrict.wording import counted
+from restrict.wording import counted, install
 
 if TYPE_CHECKING:
     from restrict.sweep.run import Engine
@@ -86,9 +86,9 @@ def _importable(dask: str | None, parquet: Path | None) -> None:
     from importlib.util import find_spec
 
     if dask is not None and find_spec("distributed") is None:
-        raise UsageError("--dask needs Dask: pip install 'restrict[sweep]'")
+        raise UsageError(f"--dask needs Dask: {install('sweep')}")
     if parquet is not None and find_spec("duckdb") is None:
-        raise UsageError("--parquet needs DuckDB: pip install 'restrict[sweep]'")
+        raise UsageError(f"--parquet needs DuckDB: {install('sweep')}")
 
 
 def _run(items: Any, rows: Path, engine: Engine, retry: bool) -> dict[str, Any]:
