@@ -104,6 +104,7 @@ KNOWN = (
           "models --count 3000 --seed 3 --folder {folder}"), "programs --count 14 --folder {folder}"),
     Entry("fuzz-cli", "fuzz_cli", ("--lines 10000 --seed 31",), "--lines 3"),
     Entry("soft", "bench_soft", ("triples", "usual", "parity", "restrictions", "influence"), "--quick triples"),
+    Entry("every length", "bench_every_length", ("tests/corpus/trained",), "tests/corpus/trained --only contains"),
     Entry("verdicts", "bench_verdicts", ("tests/corpus/trained",), "tests/corpus/trained -n 5 --only tomita2"),
     Entry("simulate", "bench_simulate", ("dyck", "long", "sharp", "growth"), "dyck --length 4 --count 2"),
     Entry("growth-figure", "growth_figure", ("{folder}/growth.svg",), "{folder}/growth.svg", True),

@@ -34,7 +34,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "soft check": ("soft check parity soft-certificate.json",),
     "soft cross-entropy": ("soft cross-entropy parity -L parity -n 8,16",),
     "soft run": ("soft run parity 0110 0111",),
-    "soft verify": ("soft verify checkpoint.safetensors -n 20 -o verdict.json",),
+    "soft verify": (
+        "soft verify checkpoint.safetensors -n 20 -o verdict.json",
+        "soft verify instances/trained/tomita1-1l1h16d-nope.safetensors --all-lengths",
+    ),
     "soft write": ("soft write parity -o parity-soft.json",),
     "soft import": ("soft import encoder.safetensors --heads 2 --alphabet 01 -o encoder.json",),
     "soft export": ("soft export soft.json -n 6 -o induction-head.safetensors",),
