@@ -80,6 +80,7 @@ KNOWN = (
     Entry("cold", "bench_cold", ("",), "--pages tutorial --only 0100"),
     Entry("certify", "bench_certify", ("",), "--quick --only scan known"),
     Entry("wide", "bench_wide", ("",), "--quick --n 1000 --heads 2 --states 4 --symbols 2"),
+    Entry("ablation", "ablation", ("",), "--models instances/contains-one.json:9 --only noise few_nodes"),
     Entry("release", "bench_release", ("",), "-n 8 -c 2 --models 3"),
     Entry("bounds", "bench_bounds", ("", "-n 1000 --seeds 1"), "--quick"),
     Entry("lemma", "bench_lemma", ("", "--section methods"), "--quick --section methods"),
