@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import signal
+import subprocess
+import sys
+import time
 from decimal import Decimal, localcontext
 from pathlib import Path
 from typing import Any
@@ -20,7 +24,10 @@ from restrict.checker.verdict_forms import Form, centred, signed
 from restrict.checker.verdict_model import Model as CheckedModel
 from restrict.cli.main import cli
 from restrict.errors import ModelError, UsageError
+from restrict.soft.trained import decide
 from restrict.soft.trained import verdict as search_module
+from restrict.soft.trained.atoms import Atoms
+from restrict.soft.trained.attack import Attack
 from restrict.soft.trained.decide import Verdict, verify_trained
 from restrict.soft.trained.graph import Graph, graph_of, task_language
 from restrict.soft.trained.model import Trained, forward, load
@@ -306,6 +313,87 @@ def test_the_command_says_right_wrong_or_open(tmp_path: Path) -> None:
     found = run("soft", "verify", right, "-n", 60, "--time", "1e-6", "--no-recheck")
     assert found.exit_code == 5
     assert "stopped: time" in found.output
+
+
+def test_an_offset_is_a_part_of_the_claim(tmp_path: Path) -> None:
+    path, out = verdict_cases.FOLDER / "tomita2-1l1h16d.safetensors", tmp_path / "v.json"
+    found = run("soft", "verify", path, "-n", 4, "--offset", 3, "-o", out)
+    assert found.exit_code in (0, 3)
+    document = json.loads(out.read_text())
+    assert document["model"]["offset"] == 3
+    assert verdict_cases.true_of(path.read_bytes(), document)
+    positions = verdict_cases.kept("tomita2-1l1h16d")[0].positions
+    assert positions is not None
+    for offset in (len(positions) - 4, len(positions), 4000):
+        found = run("soft", "verify", path, "-n", 4, "--offset", offset)
+        assert isinstance(found.exception, UsageError)
+        assert "position embeddings" in str(found.exception)
+    unplaced = verdict_cases.FOLDER / "dyck1-depth2-1l1h16d-nope.safetensors"
+    assert "0 position embeddings" in str(run("soft", "verify", unplaced, "-n", 4, "--offset", 1).exception)
+
+
+def test_ctrl_c_keeps_what_is_decided(tmp_path: Path) -> None:
+    """A real SIGINT: the code is 130, and the certificate proves every prefix up to some length."""
+    path, out = verdict_cases.FOLDER / "dyck1-depth2-1l1h16d-nope.safetensors", tmp_path / "v.json"
+    words = [sys.executable, "-m", "restrict", "soft", "verify", str(path), "-n", "2000", "-o", str(out)]
+    patience = 6.0
+    while not out.exists() and patience < 200:
+        running = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        try:
+            running.communicate(timeout=patience)
+        except subprocess.TimeoutExpired:
+            running.send_signal(signal.SIGINT)
+        text, said = running.communicate()
+        assert running.returncode == 130, said
+        assert said.startswith("restrict: interrupted")
+        assert said.count("\n") == 1
+        patience *= 2
+    document = json.loads(out.read_text())
+    assert f"prefixes=0..{document['upto']}" in text
+    assert 0 <= document["upto"] < 2000
+    assert verify(path.read_bytes(), out.read_bytes()).startswith("s VERIFIED right n=0..2000 prefixes=0..")
+
+
+def test_an_interrupt_in_a_finer_graph_keeps_the_coarser_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The state that says most is the one that is certified."""
+    model, _, graph = claim(verdict_cases.NAMES[0])
+    run = decide._Run(model, graph, 6, lambda _: None)
+    run.cases()
+    run.states.append(run.started(graph.remembering([[1, 0], [1, 0]]), ("a memory",)))
+    assert run.best() is run.states[0]
+    run.states[0].keys.append((7, 0, 0))
+    run.cases()
+    assert run.best() is run.states[1]
+
+
+def test_a_small_model_is_answered_within_two_seconds() -> None:
+    """Once the kernels are compiled; processor time, as other work may run beside."""
+    for name in verdict_cases.NAMES:
+        model, _, graph = claim(name)
+        verify_trained(model, graph, 1)
+        begin = time.process_time()
+        assert verify_trained(model, graph, 40).status in ("right", "wrong")
+        assert time.process_time() - begin < 2
+
+
+def test_gradients_are_differences_and_attacks_find_words_of_the_case() -> None:
+    rng = np.random.default_rng(8)
+    for seed in range(12):
+        model, naive = verdict_cases.random_checkpoint(np.random.default_rng(seed))
+        graph = verdict_cases.random_graph(np.random.default_rng(seed), model, naive)
+        attack, y = Attack(model, graph, Atoms(model, 6)), rng.normal(size=model.d)
+        for label in graph.labels:
+            _, gradient = attack.label(y, label)
+            steps = 1e-6 * np.eye(model.d)
+            slopes = [(attack.label(y + e, label)[0] - attack.label(y - e, label)[0]) / 2e-6 for e in steps]
+            assert np.allclose(gradient, slopes, atol=1e-5)
+        for key in graph.cases(6)[1:]:
+            for value, word in attack.words(key, graph.labels[0]):
+                ends = [q for w, q in prefixes(([list(r) for r in graph.delta], sorted(graph.accept)), 6) if w == word]
+                assert (len(word), word[-1], ends) == (*key[:2], [key[2]])
+                said = naive.logits(tuple(model.tokens[s] for s in word))[graph.labels[0]]
+                wanted = graph.labels[0] in graph.want[key[2]]
+                assert (value > 0) == ((said > 0) == wanted) or abs(said) < 1e-9
 
 
 def test_inputs_may_be_more_than_the_language() -> None:

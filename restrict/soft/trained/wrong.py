@@ -18,8 +18,8 @@ from restrict.soft.trained.model import ACTIVATE, Array, Trained, forward, norme
 
 SHORT = 2000
 """Words that are tried for one length, if there are no more."""
-RANDOM = 256
-"""Random words of the greatest length."""
+RANDOM, WORK = 256, 1 << 25
+"""Random words of the greatest length, and scores of them all: at 2000 symbols eight words are left."""
 BATCH = 1 << 22
 """Numbers in the scores of one batch."""
 
@@ -138,9 +138,10 @@ class Hunt:
 
     def walks(self) -> Iterator[tuple[I64, I64]]:
         """Batches of random words of length ``n`` with their states; steady, lazy and restless ones."""
-        size = max(1, min(RANDOM, BATCH // (self.n + 1) ** 2))
+        count = max(1, min(RANDOM, WORK // (self.n + 1) ** 2))
+        size = max(1, min(count, BATCH // (self.n + 1) ** 2))
         delta = np.array(self.graph.delta, dtype=np.int64)
-        for _ in range(0, RANDOM, size):
+        for _ in range(0, count, size):
             words = np.zeros((size, self.n), dtype=np.int64)
             states = np.zeros((size, self.n + 1), dtype=np.int64)
             bias = self.rng.gamma(0.5, size=(size, delta.shape[1])) + 1e-3
