@@ -21,7 +21,6 @@ from restrict.checker import verdict_numbers as numbers
 from restrict.checker.account import Reject
 from restrict.checker.main import verify
 from restrict.checker.verdict_forms import Form, centred, signed
-from restrict.checker.verdict_model import Model as CheckedModel
 from restrict.cli.main import cli
 from restrict.errors import ModelError, UsageError
 from restrict.soft.trained import decide
@@ -116,7 +115,7 @@ def test_every_point_is_inside_its_enclosure(seed: int) -> None:
     rng = np.random.default_rng(seed)
     model, naive = verdict_cases.random_checkpoint(rng) if seed % 2 else verdict_cases.kept(verdict_cases.NAMES[0])
     graph = verdict_cases.random_graph(rng, model, naive)
-    check = checked(model, graph)
+    check = verdict_cases.checked(model, graph)
     d, m, one = model.d, int(rng.integers(1, 5)), numbers.ONE
     c, g = rng.normal(size=d) * 2, rng.normal(size=(m, d)) * float(rng.choice([1e-4, 0.02, 0.3]))
     rest = np.abs(rng.normal(size=d)) * float(rng.choice([0.0, 1e-3, 0.05]))
@@ -138,20 +137,6 @@ def test_every_point_is_inside_its_enclosure(seed: int) -> None:
                 least, line = signed(sign, wanted, z, wide, check.model.last, trail)
                 value = said[label] * deviation * (1 if wanted else -1)
                 assert value >= (least + np.array(line, float) @ eps) / one - 1e-9
-
-
-def checked(model: Trained, graph: Graph) -> Any:
-    """The checker's own record of a model, at length 0."""
-    from restrict.checker.account import Meter, Place, Task
-    from restrict.checker.verdict import Check
-    from restrict.checker.verdict_model import Atoms
-    from restrict.checker.verdict_paths import Language
-
-    document = verify_trained(model, graph, 0).document()
-    task = Task(document, Place("c"), model.content, Place("m"), Path(), Meter(10**9))
-    made = CheckedModel(task, document["model"], Place("c"))
-    language = Language(document["language"], None, Place("c"), len(made.rows), made.labels)
-    return Check(task, made, language, Atoms(made, 0, task.meter))
 
 
 # ---------------------------------------------------------------- claims
