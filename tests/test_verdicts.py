@@ -319,8 +319,9 @@ def test_an_offset_is_a_part_of_the_claim(tmp_path: Path) -> None:
 
 def test_ctrl_c_keeps_what_is_decided(tmp_path: Path) -> None:
     """A real SIGINT: the code is 130, and the certificate proves every prefix up to some length."""
-    path, out = verdict_cases.FOLDER / "dyck1-depth2-1l1h16d-nope.safetensors", tmp_path / "v.json"
-    words = [sys.executable, "-m", "restrict", "soft", "verify", str(path), "-n", "2000", "-o", str(out)]
+    path = verdict_cases.FOLDER.parents[2] / "instances" / "trained" / "tomita1-1l1h16d-nope.safetensors"
+    out = tmp_path / "v.json"
+    words = [sys.executable, "-m", "restrict", "soft", "verify", str(path), "-n", "4000", "-o", str(out)]
     patience = 6.0
     while not out.exists() and patience < 200:
         running = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -335,8 +336,8 @@ def test_ctrl_c_keeps_what_is_decided(tmp_path: Path) -> None:
         patience *= 2
     document = json.loads(out.read_text())
     assert f"prefixes=0..{document['upto']}" in text
-    assert 0 <= document["upto"] < 2000
-    assert verify(path.read_bytes(), out.read_bytes()).startswith("s VERIFIED right n=0..2000 prefixes=0..")
+    assert 0 <= document["upto"] < 4000
+    assert verify(path.read_bytes(), out.read_bytes()).startswith("s VERIFIED right n=0..4000 prefixes=0..")
 
 
 def test_an_interrupt_in_a_finer_graph_keeps_the_coarser_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -411,6 +412,31 @@ def test_a_configuration_that_does_not_fit_is_refused(tmp_path: Path, change: di
     (tmp_path / "m.config.json").write_text(json.dumps(config))
     with pytest.raises(ModelError, match=says):
         load(tmp_path / "m.safetensors")
+
+
+@pytest.mark.parametrize(
+    "dfa",
+    [
+        {"delta": [[0, 1]], "accepting": [True]},
+        {"delta": [[0, 9], [0, 1]], "accepting": [True, False]},
+        {"delta": [[0], [0]], "accepting": [True, False]},
+        {"delta": [], "accepting": []},
+        {"delta": [[0, None]], "accepting": [True], "start": "0"},
+        [],
+    ],
+)
+def test_an_automaton_that_does_not_fit_is_refused_in_one_line(tmp_path: Path, dfa: Any) -> None:
+    name = verdict_cases.NAMES[0]
+    config = json.loads((verdict_cases.FOLDER / f"{name}.config.json").read_text())
+    config["task"]["dfa"] = dfa
+    (tmp_path / "m.safetensors").write_bytes((verdict_cases.FOLDER / f"{name}.safetensors").read_bytes())
+    (tmp_path / "m.config.json").write_text(json.dumps(config))
+    found = run("soft", "verify", tmp_path / "m.safetensors", "-n", 3)
+    assert isinstance(found.exception, ModelError), found.output
+    assert "\n" not in str(found.exception)
+    other = run("soft", "verify", verdict_cases.FOLDER / f"{name}.safetensors", "-n", 3, "-L", "regex[ab]:(ab)*")
+    assert isinstance(other.exception, UsageError)
+    assert "is over" in str(other.exception)
 
 
 def test_a_model_that_a_verdict_cannot_be_about_is_refused(tmp_path: Path) -> None:

@@ -19,7 +19,8 @@ from restrict.soft.trained.model import ACTIVATE, Array, Trained, forward, norme
 SHORT = 2000
 """Words that are tried for one length, if there are no more."""
 RANDOM, WORK = 256, 1 << 25
-"""Random words of the greatest length, and scores of them all: at 2000 symbols eight words are left."""
+"""Random words of the greatest length, and scores of all words of a hunt: at 2000 symbols eight random ones are
+left."""
 BATCH = 1 << 22
 """Numbers in the scores of one batch."""
 
@@ -102,16 +103,17 @@ class Hunt:
         self.signs = signs
 
     def short(self) -> tuple[Wrong | None, int]:
-        """All prefixes, length by length, while there are at most ``SHORT``.
+        """All prefixes, length by length, while there are at most ``SHORT`` and their scores at most ``WORK``.
 
         Returns:
             A shortest wrong prefix or ``None``, and the greatest length of which all prefixes were tried.
         """
         words: list[tuple[int, ...]] = [()]
-        states, length = [0], 0
+        states, length, work = [0], 0, 0
         while True:
             found = self.first(words, states, length)
-            if found is not None or length == self.n:
+            work += len(words) * (length + 1) ** 2
+            if found is not None or length == self.n or work > WORK:
                 return found, length
             longer, ends = [], []
             for word, q in zip(words, states, strict=True):
