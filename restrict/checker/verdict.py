@@ -191,7 +191,11 @@ class Check:
         self.meter.charge((key[0] + 1) * self.edges)
         weights = [[(v - limit) * (e[1] if v > limit else e[0]) for v, e in zip(row, es, strict=True)]
                    for row, es in zip(ends, self.weights[h], strict=True)]  # fmt: skip
-        return longest(self.language, weights, key[1], key[2]) <= 0
+        return self.longest(weights, key[1], key[2]) <= 0
+
+    def longest(self, weights: Sequence[Vector], a: int, q: int) -> int:
+        """The longest path of a case."""
+        return longest(self.language, weights, a, q)
 
     def case(self, key: Key, hints: list[Any], place: Place) -> None:
         """One case: the box by its hints, then the cells."""

@@ -65,7 +65,7 @@ def claim_changed(rng: Generator, document: Document) -> None:
     elif kind == 3:
         language["accept"] = sorted({*language["accept"]} ^ {state})
     elif kind == 4:
-        document["n"], document["upto"] = (int(document[key] + rng.integers(-1, 2)) for key in ("n", "upto"))
+        document |= {key: int(document[key] + rng.integers(-1, 2)) for key in ("n", "upto") if key in document}
     else:
         key, values = pick(rng, [*READ_AS, ("rows", (said["rows"][::-1],))])
         said[key] = pick(rng, values)

@@ -67,24 +67,13 @@ class Verdict:
         Returns:
             An object of integers and texts.
         """
-        model, graph = self.model, self.graph
-        base = graph.base or graph
-        while base.base is not None:
-            base = base.base
         found: dict[str, Any] = {
             "format": FORMAT,
-            "model": model_document(model),
+            "model": model_document(self.model),
             "n": self.n,
             "upto": self.upto,
-            "language": {
-                "delta": [list(row) for row in base.delta],
-                "accept": sorted(base.accept),
-                "labels": list(base.labels),
-                "want": [sorted(want) for want in base.want],
-            },
         }
-        if graph is not base:
-            found["memory"] = {"delta": [list(row) for row in graph.delta], "of": list(projected(graph))}
+        found |= claim_document(self.graph)
         cases = [case for case in self.cases if case.key[0] <= self.upto]
         used = sorted({0, *(case.basis for case in cases)})
         found["basis"] = basis_document(self.bases[0])
@@ -111,6 +100,31 @@ class Verdict:
             path: the file.
         """
         write_bytes(path, self.to_bytes())
+
+
+def claim_document(graph: Graph) -> dict[str, Any]:
+    """What a certificate says of the words and of what is wanted behind them.
+
+    Args:
+        graph: a graph, with any number of memories.
+
+    Returns:
+        ``language`` and, where there is one, ``memory``.
+    """
+    base = graph.base or graph
+    while base.base is not None:
+        base = base.base
+    found: dict[str, Any] = {
+        "language": {
+            "delta": [list(row) for row in base.delta],
+            "accept": sorted(base.accept),
+            "labels": list(base.labels),
+            "want": [sorted(want) for want in base.want],
+        }
+    }
+    if graph is not base:
+        found["memory"] = {"delta": [list(row) for row in graph.delta], "of": list(projected(graph))}
+    return found
 
 
 def projected(graph: Graph) -> tuple[int, ...]:
