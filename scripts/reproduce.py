@@ -107,6 +107,8 @@ KNOWN = (
     Entry("soft", "bench_soft", ("triples", "usual", "parity", "restrictions", "influence"), "--quick triples"),
     Entry("every length", "bench_every_length", ("tests/corpus/trained",), "tests/corpus/trained --only contains"),
     Entry("verdicts", "bench_verdicts", ("tests/corpus/trained",), "tests/corpus/trained -n 5 --only tomita2"),
+    Entry("verdict-sweep", "verdict_sweep", ("--supports 10000 --points 1000000 --seed 1",),
+          "--supports 100 --points 5000"),
     Entry("simulate", "bench_simulate", ("dyck", "long", "sharp", "growth"), "dyck --length 4 --count 2"),
     Entry("growth-figure", "growth_figure", ("{folder}/growth.svg",), "{folder}/growth.svg", True),
     Entry(
