@@ -28,6 +28,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,14 +45,17 @@ from tests.kernel_judges import (  # noqa: E402
     Other,
     Verdict,
     Verified,
+    VerifiedPairs,
     accepted,
     by_kernel,
     elaborated,
     executable,
+    pairs_program,
 )
 from tests.naive_kernel import Machine, Oracle  # noqa: E402
 
-CHUNK = 100
+CHUNK, EACH = 500, 125
+"""Trials of a chunk, and mutants of each of its originals: making one takes as long as trying tens of mutants."""
 KINDS = ("certificate", "all", "split", "cases", "refutation", "errors", "lower-bound")
 """The kinds of tests/fuzzing that have an elaborated proof."""
 MOST_WORDS, MOST_RESTRICTIONS, LARGEST_DOMAIN = 700, 5000, 100_000
@@ -75,17 +79,14 @@ class Judges:
     def __init__(self, work: Work) -> None:
         self.work, self.counts = work, Counter[str]()
         self.scratch = tempfile.TemporaryDirectory(dir=SCRATCH)
-        self.other = Other(work.other) if work.other is not None else None
-        program = executable()
-        self.verified = None if program is None else Verified(program)
+        self.other = None if work.other is None else other(work.other)
+        self.verified = verified()
+        self.oracles: dict[str, Oracle] = {}
+        self.judged: dict[tuple[bytes, bytes], Verdict] = {}
 
     def close(self) -> None:
-        """Processes and folders go."""
-        if self.other is not None:
-            self.other.close()
+        """The folder goes; the processes are for all chunks."""
         self.scratch.cleanup()
-        if self.verified is not None:
-            self.verified.close()
 
     def fail(self, what: str, *contents: bytes, trial: Trial | None = None) -> None:
         """Print a failure and write its files."""
@@ -119,21 +120,47 @@ class Judges:
         self.pair(*made, trial=trial)
 
     def pair(self, program: bytes, proof: bytes, trial: Trial | None = None) -> Verdict:
-        """One verdict of both kernels; what is accepted is true on all words."""
-        found = by_kernel(program, proof)
+        """One verdict of both kernels; what is accepted is true on all words. The same pair is not asked again."""
+        if (program, proof) in self.judged:
+            self.counts["enumerated"] += enumerable_pair(self.judged[program, proof], program)
+            return self.judged[program, proof]
+        found = self.judged[program, proof] = by_kernel(program, proof)
         if self.verified is not None:
-            other = self.verified.verdict(program, proof)
-            if (accepted(found) or accepted(other)) and found != other and 5 not in (found, other):
-                self.fail(f"{found} by the kernel, {other} by restrict-verified", program, proof, trial=trial)
-            elif found != other:
+            proved = self.verified.verdict(program, proof)
+            if (accepted(found) or accepted(proved)) and found != proved and 5 not in (found, proved):
+                self.fail(f"{found} by the kernel, {proved} by restrict-verified", program, proof, trial=trial)
+            elif found != proved:
                 self.counts["other exit code"] += 1
         if isinstance(found, str) and not accepted(found):
             self.fail(found, program, proof, trial=trial)
-        if accepted(found) and (text := program.decode()) and enumerable(text):
+        if enumerable_pair(found, program):
             self.counts["enumerated"] += 1
-            if lies := lies_of(text, proof.decode()):
+            if lies := self.lies_of(program.decode(), proof.decode()):
                 self.fail(f"accepted and false: {lies}", program, proof, trial=trial)
         return found
+
+    def lies_of(self, program: str, proof: str) -> list[str]:
+        """What is false; an oracle that breaks off has met what is not well-formed, which was accepted."""
+        try:
+            if program not in self.oracles:
+                self.oracles[program] = Oracle(program)
+            return self.oracles[program].lies(proof)
+        except Exception as error:
+            return [f"the oracle breaks off: {error!r}"]
+
+
+@cache
+def other(checkout: Path) -> Other:
+    """The checker of another checkout; its process ends with this one."""
+    return Other(checkout)
+
+
+@cache
+def verified() -> Verified | VerifiedPairs | None:
+    """`restrict-verified`: for many pairs where that is built, else started for each; None where there is none."""
+    if (many := pairs_program()) is not None:
+        return VerifiedPairs(many)
+    return None if (program := executable()) is None else Verified(program)
 
 
 def column(verdict: Verdict) -> str:
@@ -141,14 +168,12 @@ def column(verdict: Verdict) -> str:
     return "accepted" if accepted(verdict) else f"exit {verdict}" if isinstance(verdict, int) else "other"
 
 
-def lies_of(program: str, proof: str) -> list[str]:
-    """What is false; an oracle that breaks off has met what is not well-formed, which was accepted."""
-    try:
-        return Oracle(program).lies(proof)
-    except Exception as error:
-        return [f"the oracle breaks off: {error!r}"]
+def enumerable_pair(verdict: Verdict, program: bytes) -> bool:
+    """Whether a pair was accepted, and can be tried on all words."""
+    return accepted(verdict) and enumerable(program.decode())
 
 
+@lru_cache(maxsize=64)
 def enumerable(program: str) -> bool:
     """Whether all words, and all restrictions, can be tried."""
     machine = Machine(program)
@@ -161,10 +186,15 @@ def enumerable(program: str) -> bool:
 # ---------------------------------------------------------------- the parts
 
 
+def originals(judges: Judges) -> int:
+    """How many originals a chunk has."""
+    return max(2, -(-judges.work.size // EACH))
+
+
 def certificates(judges: Judges, rng: np.random.Generator) -> None:
     """Mutants of users' files, and the originals."""
     kind = kinds()[judges.work.kind]
-    pool = [kind.original(rng) for _ in range(3)]
+    pool = [kind.original(rng) for _ in range(originals(judges))]
     for trial in pool:
         judges.users_file(kind, trial)
     for _ in range(judges.work.size):
@@ -174,7 +204,7 @@ def certificates(judges: Judges, rng: np.random.Generator) -> None:
 def proofs(judges: Judges, rng: np.random.Generator) -> None:
     """Mutants of the two files of elaborated proofs."""
     kind, made = kinds()[judges.work.kind], list[Elaborated]()
-    while len(made) < 3:
+    while len(made) < originals(judges):
         trial = kind.original(rng)
         for name, content in trial.files:
             (Path(judges.scratch.name) / name).write_bytes(content)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import pickle
+import select
 import shutil
 import signal
 import subprocess
@@ -146,6 +147,14 @@ def executable() -> Path | None:
     return None if found is None else Path(found)
 
 
+def pairs_program() -> Path | None:
+    """The same for many pairs (`make pairs`), where it is built; never an older one than `restrict-verified`."""
+    built = BUILT.with_name(f"{BUILT.name}-pairs")
+    if not built.exists() or (BUILT.exists() and built.stat().st_mtime < BUILT.stat().st_mtime):
+        return None
+    return built
+
+
 class Verified:
     """`restrict-verified` as a program of its own, started for each pair."""
 
@@ -171,6 +180,36 @@ class Verified:
     def close(self) -> None:
         """The folder goes."""
         self.folder.cleanup()
+
+
+class VerifiedPairs:
+    """The same code in one process, pair after pair (`make pairs`): for sweeps, where starting is the work."""
+
+    def __init__(self, program: Path) -> None:
+        self.program = program
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def verdict(self, program: bytes, proof: bytes, limit: int = LIMIT) -> Verdict:
+        """Its line or exit code; what ends the process, or takes too long, is a crash."""
+        if self.process is None:
+            self.process = subprocess.Popen([self.program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(b"%d %d %d\n%b%b" % (limit, len(program), len(proof), program, proof))
+        self.process.stdin.flush()
+        ready, _, _ = select.select([self.process.stdout], [], [], 10 * SECONDS)
+        line = self.process.stdout.readline().decode() if ready else ""
+        if not line.endswith("\n"):
+            self.close()
+            return "crash: no answer" if ready else "time-out"
+        return int(line) if line[:-1].isdigit() else line[:-1]
+
+    def close(self) -> None:
+        """The process ends."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.communicate()
+            self.process = None
 
 
 def accepted(verdict: Verdict) -> bool:

@@ -19,7 +19,7 @@ from numpy.random import Generator
 
 from restrict.abstract.run import abstract_run
 from restrict.certificate.cases import read_cases
-from restrict.certificate.certificate import Certificate, certificate_of, read_certificate
+from restrict.certificate.certificate import Certificate, certificate_of
 from restrict.model.fileformat import loads
 from restrict.model.program import Instance
 from restrict.model.trace import run_batch
@@ -679,7 +679,7 @@ def verdict(pair: Pair) -> int:
 
 def certificate_from(data: bytes) -> Certificate:
     """The certificate in the bytes of a file."""
-    return read_certificate(Node(parse(data, "certificate"), "top level"))
+    return Certificate.from_json(Node(parse(data, "certificate"), "top level"))
 
 
 @dataclass

@@ -15,7 +15,7 @@ import restrict
 from restrict.checker.account import Meter, Place, Reject
 from restrict.checker.main import verify
 from restrict.checker.proof import check
-from restrict.elaboration.conflicts import Tree, least_tree, named, renumbered
+from restrict.elaboration.conflicts import BOX_WORDS, Tree, least_tree, named, renumbered
 from restrict.elaboration.make import Elaborated, Elaboration
 from restrict.elaboration.tokens import Tokens
 from restrict.errors import NotEstablished, ResourceLimit, RestrictError
@@ -245,6 +245,17 @@ def test_boxes_that_a_tree_does_not_need_are_left_out() -> None:
     assert len(part) < len(boxes)
     assert {*named(words)} <= {*range(len(part))}
     assert renumbered([-1, 0, 2, 0, 1], {0: 5, 1: 7}) == [-1, 5, 2, 5, 7]
+
+
+def test_boxes_are_left_out_as_long_as_the_proof_gets_smaller() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(6):
+        boxes = [{int(at): 1 << int(rng.integers(2)) for at in rng.permutation(7)[:4]} for _ in range(40)]
+        plain = Tree(boxes, 2, 2, Meter(10**8), tried=1).words()
+        part, words = least_tree(boxes, 2, 2, Meter(10**8))
+        taken = len({*named(plain)})
+        assert len(part) < taken
+        assert BOX_WORDS * len(part) + len(words) < BOX_WORDS * taken + len(plain)
 
 
 def test_tokens_of_a_case_have_one_symbol_there() -> None:

@@ -13,13 +13,13 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from restrict.abstract.rows import CONSTANT, Values
-from restrict.abstract.winners import winners
 from restrict.arrays import I64
 from restrict.blocks import cuts, each, width
 from restrict.model.program import Head, Instance, Map, Variable, mentions
 from restrict.model.shipped import Shipped
 from restrict.restriction import Restriction
+from restrict.rows.values import CONSTANT, Values
+from restrict.rows.winners import winners
 
 Cone = Literal["all"] | Mapping[str, Sequence[int]]
 Node = tuple[str, int]
@@ -271,8 +271,7 @@ class AbstractRun:
             if name == "token":
                 self._keys[name] = Values.make(len(self.alphabet), self.tokens)
             elif name == "position":
-                order = np.arange(self.instance.n, dtype=np.int64)
-                self._keys[name] = Values(1, order, np.arange(self.instance.n + 1, dtype=np.int64), order)
+                self._keys[name] = Values.own(self.instance.n)
             else:
                 known = {i: fact[0] for i, fact in self.facts.get(name, {}).items()}
                 self._keys[name] = Values.make(self.instance.domains[name], known)

@@ -10,7 +10,6 @@ from hashlib import sha256
 
 import numpy as np
 
-from restrict.abstract.rows import Row
 from restrict.checker.account import Meter, Place
 from restrict.checker.kernel import POSITION, below, size
 from restrict.checker.normal_form import Program, visible
@@ -19,6 +18,7 @@ from restrict.checker.proof import Proof
 from restrict.elaboration.make import Elaboration, translated
 from restrict.elaboration.rows import PAIRS_A_STEP, unrestricted
 from restrict.model.program import Head, Instance
+from restrict.rows.row import Row
 
 
 class CompiledProof(Proof):

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from restrict.abstract.rows import CONSTANT, Row, Values, threads
 from restrict.arrays import I64
 from restrict.checker.account import MEMORY, Meter
 from restrict.elaboration.statements import Statement
 from restrict.model.program import Head, Instance
+from restrict.rows.row import Row, threads
+from restrict.rows.values import CONSTANT, Values
 
 Floor = tuple[int, int]
 """A score and a position."""
