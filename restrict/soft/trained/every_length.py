@@ -333,7 +333,7 @@ def _finished(run: _Run, language: str, begin: float) -> EveryLength:
     if run.blocks or run.wrong is not None:
         proof = elaborated(run.model, head(run.model, run.graph, basis, run.blocks), kept)
     upto = run.blocks[-1][1] if run.blocks else 0 if kept else -1
-    right = proof is not None and upto == ALL
+    right = proof is not None and bool(run.blocks) and upto == ALL
     return EveryLength(
         model=run.model,
         graph=run.graph,
