@@ -1,15 +1,16 @@
-"""Certification: choose a strategy, spend a budget, keep the best, confirm it with the abstract run.
+"""Certification: a portfolio of strategies, run in order, the best certificate kept.
 
-The search (:mod:`restrict.force.search`) forces the output, so ``c = 0``; deletion makes the restriction minimal; for
-``c > 0`` or a wanted free fraction :mod:`restrict.force.release` frees more. The certificate is written from a fresh
-abstract run over kernels, never from the search's own facts.
+:data:`FORCED` is the portfolio for ``c = 0`` at one position, :data:`RELEASED` frees more for a wished ``c`` or free
+share; all positions are for :mod:`restrict.depth_reduction.theorem1`. Each certificate is written from a fresh abstract
+run over kernels, never from a search's own facts.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from restrict.arguments import least_free, the_integer, the_share
 from restrict.certificate.certificate import Certificate, certified
@@ -36,6 +37,64 @@ MANY_VARIABLES = 48
 take longest (imported programs have hundreds of variables), and the optimum is then known."""
 MOST_FIXED = 2**30
 """More positions than any instance has."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What is known while strategies go on: the ``best`` certificate, the fewest positions that any restriction fixes
+    (``optimum``, ``None`` while unknown), and whether nothing is left to do (``over``). ``c`` and ``free`` are the
+    wish, for strategies that release positions."""
+
+    task: Task
+    best: Certificate | None = None
+    optimum: int | None = None
+    optimum_by: str = ""
+    over: bool = False
+    c: int = 0
+    free: float | Fraction | None = None
+
+    @property
+    def fixed(self) -> int:
+        """How many positions the best certificate fixes."""
+        return MOST_FIXED if self.best is None else len(self.best.restriction.fixed)
+
+    def noting(self, **notes: object) -> Standing:
+        """The same with notes on the best certificate's provenance."""
+        assert self.best is not None
+        return replace(self, best=replace(self.best, provenance={**self.best.provenance, **notes}))
+
+    def ended(self) -> bool:
+        """Whether Ctrl-C, a proof of the optimum, or a strategy has ended the portfolio."""
+        stopped = self.best is not None and self.best.provenance.get("stopped") == "interrupted"
+        return self.over or stopped or self.fixed == self.optimum
+
+
+class Strategy(NamedTuple):
+    """One strategy: when it is worth its work, and how it improves what is known.
+
+    It may raise ``OutOfTime`` and ``KeyboardInterrupt``; what is known then stays.
+    """
+
+    name: str
+    applies: Callable[[Standing], bool]
+    improved: Callable[[Standing], Standing]
+
+
+def run(standing: Standing, portfolio: tuple[Strategy, ...]) -> Standing:
+    """Run the strategies that apply, in order, until nothing is left to do; Ctrl-C ends all of them."""
+    for strategy in portfolio:
+        if strategy.applies(standing):
+            try:
+                standing = strategy.improved(standing)
+            except OutOfTime:
+                continue
+            except KeyboardInterrupt:
+                if standing.best is None:
+                    raise
+                return standing.noting(stopped="interrupted")
+        if standing.ended():
+            break
+    return standing
 
 
 def certify(
@@ -105,33 +164,10 @@ def _certificate(
     if c and found.provenance.get("stopped") == "interrupted":
         return found  # one Ctrl-C ends all of the search; c = 0 meets any bound
     if c or (free is not None and found.free < least_free(len(task.instance.unpinned), free)):
-        found = _released(task, found, c or 0, free)
+        released = run(Standing(task, found, c=c or 0, free=free), RELEASED).best
+        assert released is not None
+        return released
     return found
-
-
-def _released(task: Task, start: Certificate, c: int, free: float | Fraction | None) -> Certificate:
-    """A certificate with more free positions, or a smaller c: by enumeration where that is quick, else by search.
-
-    After Ctrl-C, and where the time is over, it is the best so far that meets the wish.
-    """
-    found = relax(task, start, c, free)
-    if not few_tables(task.instance) or found.provenance.get("stopped") == "interrupted":
-        return found
-    noted = task.noting(strategy="enumeration")
-    try:
-        if free is None:
-            return fewest_fixed(noted, c, len(found.restriction.fixed)) or found
-        most = len(task.instance.unpinned) - least_free(len(task.instance.unpinned), free)
-        return least_depends(noted, most, found.c) or found
-    except OutOfTime:
-        return found
-    except KeyboardInterrupt:
-        return _interrupted(found)
-
-
-def _interrupted(found: Certificate) -> Certificate:
-    """A certificate that Ctrl-C left as the best so far."""
-    return replace(found, provenance={**found.provenance, "stopped": "interrupted"})
 
 
 def check_wish(c: int | None, free: float | Fraction | None) -> None:
@@ -158,7 +194,7 @@ def _given(task: Task, restriction: Restriction) -> Certificate:
 
 
 def force_output(task: Task) -> Certificate:
-    """Search for c = 0 and confirm the best that was found; its provenance says how the search ended.
+    """The best certificate for c = 0 that the portfolio :data:`FORCED` finds; its provenance says how it ended.
 
     Raises:
         NotEstablished: nothing was found within the budget.
@@ -166,87 +202,11 @@ def force_output(task: Task) -> Certificate:
         ResourceLimit: the model is too deep for the search.
         InternalError: the abstract run does not confirm what the search found.
     """
-    known, optimum = _without_a_search(task)
-    if known is not None and known.provenance["stopped"] == "interrupted":
-        return known
-    if known is not None and len(known.restriction.fixed) == optimum:
-        return known
-    if known is not None and is_wide(task.instance):
-        return known if optimum is not None else _compared(task, known)
-    try:
-        best, stopped = _searched(task)
-    except (NotEstablished, ResourceLimit, KeyboardInterrupt) as error:
-        if known is None:
-            raise
-        stopped = "interrupted" if isinstance(error, KeyboardInterrupt) else "budget"
-        return replace(known, provenance={**known.provenance, "stopped": stopped})
-    assert best.fixed is not None
-    task = task.noting(strategy="goal", stopped=stopped)
-    task.tell("confirming", best.count)
-    found = certified(task, dict(best.fixed), best.cone)
-    if found.c != 0:
-        raise InternalError(
-            f"internal disagreement: the abstract run gives c = {found.c}, the search found 0; please report the model"
-        )
-    if known is not None and len(known.restriction.fixed) < len(best.fixed):
-        found = replace(known, provenance={**known.provenance, "stopped": stopped})
-    if optimum is not None:
-        return _with_optimum(found, optimum)
-    if stopped != "interrupted" and best.fixed:
-        found = _compared(task, found)
-    return found
-
-
-def _without_a_search(task: Task) -> tuple[Certificate | None, int | None]:
-    """For programs of many variables: the optimum by running every word, where these are few, and its certificate; else
-    what random inputs give, with the optimum where only the checker's bounds keep it from a certificate."""
-    if len(task.instance.model.variables) <= MANY_VARIABLES:
-        return None, None
-    found, optimum = _enumerated(task) if few_restrictions(task.instance) else (None, None)
-    if found is None:
-        cube, stopped = by_inputs(task)
-        found = None if cube is None else confirm(task.noting(strategy="inputs", stopped=stopped), cube)
-    return (found if found is None or optimum is None else _with_optimum(found, optimum)), optimum
-
-
-def _enumerated(task: Task) -> tuple[Certificate | None, int | None]:
-    """The optimum by running every word, and its certificate where the checker can confirm it; ``None`` for what is not
-    known when the time is over."""
-    task.tell("enumeration", len(task.instance.unpinned))
-    try:
-        optimum, found = by_enumeration(task.noting(strategy="enumeration", stopped="optimum"), MOST_FIXED)
-    except OutOfTime:
-        return None, None
-    return found, optimum
-
-
-def _with_optimum(found: Certificate, optimum: int) -> Certificate:
-    """The certificate, with the optimum that enumeration gave."""
-    return replace(found, provenance={**found.provenance, "optimum": optimum, "optimum_by": "enumeration"})
-
-
-def _compared(task: Task, found: Certificate) -> Certificate:
-    """The certificate that was found, or one with fewer fixed positions, with the optimum where it is known.
-
-    Unchanged where the time is over, and after Ctrl-C.
-    """
-    fixed = len(found.restriction.fixed)
-    try:
-        if few_restrictions(task.instance):
-            optimum, smaller = by_enumeration(task.noting(strategy="enumeration"), fixed)
-            how = "enumeration"
-        elif descends(task.instance):
-            descent = descend(task.noting(strategy="hitting sets"), found.restriction.tokens(task.instance.model))
-            optimum, smaller, how = descent.optimum, descent.certificate, "SAT"
-        else:
-            return found
-    except OutOfTime:
-        return found
-    except KeyboardInterrupt:
-        return _interrupted(found)
-    found = smaller or found
-    notes = {} if optimum is None else {"optimum": optimum, "optimum_by": how}
-    return replace(found, provenance={**found.provenance, **notes})
+    standing = run(Standing(task), FORCED)
+    if standing.optimum is not None:
+        standing = standing.noting(optimum=standing.optimum, optimum_by=standing.optimum_by)
+    assert standing.best is not None  # the search raises where it finds nothing
+    return standing.best
 
 
 def _searched(task: Task) -> tuple[Best, str]:
@@ -280,3 +240,98 @@ def _searched(task: Task) -> tuple[Best, str]:
     if kinds is not None and best.fixed is not None:
         best = replace(best, fixed={i: int(kinds.least[a]) for i, a in best.fixed.items()})
     return best, stopped
+
+
+def _by_words(standing: Standing) -> Standing:
+    """The optimum by running every word, and its certificate where the checker can confirm it."""
+    standing.task.tell("enumeration", len(standing.task.instance.unpinned))
+    optimum, found = by_enumeration(standing.task.noting(strategy="enumeration", stopped="optimum"), MOST_FIXED)
+    return replace(standing, best=found, optimum=optimum, optimum_by="enumeration")
+
+
+def _by_inputs(standing: Standing) -> Standing:
+    """What random inputs give."""
+    cube, stopped = by_inputs(standing.task)
+    found = None if cube is None else confirm(standing.task.noting(strategy="inputs", stopped=stopped), cube)
+    return replace(standing, best=found)
+
+
+def _by_search(standing: Standing) -> Standing:
+    """The search from the output backwards; where it fails, what is known is the end of it."""
+    task = standing.task
+    try:
+        best, stopped = _searched(task)
+    except (NotEstablished, ResourceLimit):
+        if standing.best is None:
+            raise
+        return replace(standing.noting(stopped="budget"), over=True)
+    assert best.fixed is not None
+    task = task.noting(strategy="goal", stopped=stopped)
+    task.tell("confirming", best.count)
+    found = certified(task, dict(best.fixed), best.cone)
+    if found.c != 0:
+        raise InternalError(
+            f"internal disagreement: the abstract run gives c = {found.c}, the search found 0; please report the model"
+        )
+    if standing.fixed < len(best.fixed):
+        return replace(standing.noting(stopped=stopped), task=task)
+    return replace(standing, task=task, best=found)
+
+
+def _by_all_restrictions(standing: Standing) -> Standing:
+    """The optimum by enumeration, where nothing is known of it."""
+    optimum, smaller = by_enumeration(standing.task.noting(strategy="enumeration"), standing.fixed)
+    return replace(standing, best=smaller or standing.best, optimum=optimum, optimum_by="enumeration")
+
+
+def _by_hitting_sets(standing: Standing) -> Standing:
+    """Fewer positions, and the optimum where it is proved, by SAT."""
+    assert standing.best is not None
+    known = standing.best.restriction.tokens(standing.task.instance.model)
+    found = descend(standing.task.noting(strategy="hitting sets"), known)
+    return replace(standing, best=found.certificate or standing.best, optimum=found.optimum, optimum_by="SAT")
+
+
+def _by_releases(standing: Standing) -> Standing:
+    """More free positions, or a smaller c, by search."""
+    assert standing.best is not None
+    return replace(standing, best=relax(standing.task, standing.best, standing.c, standing.free))
+
+
+def _by_tables(standing: Standing) -> Standing:
+    """The same by enumeration."""
+    assert standing.best is not None
+    noted, size = standing.task.noting(strategy="enumeration"), len(standing.task.instance.unpinned)
+    if standing.free is None:
+        found = fewest_fixed(noted, standing.c, standing.fixed)
+    else:
+        found = least_depends(noted, size - least_free(size, standing.free), standing.best.c)
+    return replace(standing, best=found or standing.best)
+
+
+def _many(standing: Standing) -> bool:
+    return len(standing.task.instance.model.variables) > MANY_VARIABLES
+
+
+def _open(standing: Standing) -> bool:
+    return standing.optimum is None and standing.fixed > 0
+
+
+FORCED = (
+    Strategy("every word", lambda s: _many(s) and few_restrictions(s.task.instance), _by_words),
+    Strategy("random inputs", lambda s: _many(s) and s.best is None, _by_inputs),
+    Strategy("search", lambda s: s.best is None or not is_wide(s.task.instance), _by_search),
+    Strategy("all restrictions", lambda s: _open(s) and few_restrictions(s.task.instance), _by_all_restrictions),
+    Strategy(
+        "hitting sets",
+        lambda s: _open(s) and not few_restrictions(s.task.instance) and descends(s.task.instance),
+        _by_hitting_sets,
+    ),
+)
+"""For ``c = 0``. Programs of many variables are run on words first, since their searches take longest; and wide ones of
+them are not searched where a certificate is known."""
+RELEASED = (
+    Strategy("releases", lambda _: True, _by_releases),
+    Strategy("every table", lambda s: few_tables(s.task.instance), _by_tables),
+)
+"""For a wished ``c`` or free share, from a certificate for ``c = 0``."""

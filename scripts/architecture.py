@@ -44,7 +44,7 @@ LEVELS: tuple[tuple[str, ...], ...] = (
     ("logic", "importers"),
     ("languages",),
     ("task",),
-    ("restriction", "arguments"),
+    ("rows", "restriction", "arguments"),
     ("model",),
     ("sat", "kernels"),
     ("strictjson",),

@@ -172,11 +172,12 @@ def cold(quick: bool) -> tuple[list[Row], list[str]]:
 def scan(quick: bool) -> tuple[list[Row], list[str]]:
     """Scores per second of one row of a million positions and four key values, in process."""
     import restrict
-    from restrict.abstract import rows as module
+    from restrict.rows import row as module
+    from restrict.rows.values import Values
 
     at = restrict.load("random:layers=2,heads=2,states=4,seed=0").at(1_000_000)
     head: Any = at.model.variables[3]
-    keys = module.Values.make(4, {})
+    keys = Values.make(4, {})
     kernels = {"hash kernel": module.SHORT_ROW, "register machine": 2**60}
     out = []
     for name, short in kernels.items():
@@ -194,7 +195,8 @@ def dot_row(dim: int, times: int) -> Row:
     import numpy as np
 
     import restrict
-    from restrict.abstract import rows as module
+    from restrict.rows import row as module
+    from restrict.rows.values import Values
 
     n, rng = 2**23 // dim, np.random.default_rng(0)
     query = restrict.Table(("q", "dim"), rng.integers(-9, 10, (2, dim)))
@@ -202,7 +204,7 @@ def dot_row(dim: int, times: int) -> Row:
     head = restrict.Head("h", "token", restrict.Dot(query, key), query="token", key="token")
     at = restrict.Model("dot", ("0", "1"), (head,), restrict.Output("h", "last")).at(n)
     matrix, vector = key.values.reshape(-1, dim).astype(np.float64), query.values[1].astype(np.float64)
-    keys = module.Values.make(2, {})
+    keys = Values.make(2, {})
     blas = best_of(lambda: matrix @ vector, times)
     row = best_of(lambda: module.Row(at, head, n - 1, 1).best(keys, 48), times)
     return {

@@ -26,6 +26,8 @@ sys.path.insert(0, str(ROOT))
 
 from restrict.checker import main as checker  # noqa: E402 # after the path is set
 from restrict.checker.account import Meter, Reject  # noqa: E402
+from restrict.elaboration.check import proof_in_memory  # noqa: E402
+from restrict.errors import RestrictError  # noqa: E402
 
 CHECKER = ROOT / "restrict" / "checker"
 HONEST: tuple[tuple[str, int, Literal["last", "all"]], ...] = (
@@ -134,13 +136,23 @@ def measured(model: bytes, certificate: bytes, limit: int) -> tuple[int, float, 
 
     vars(checker)["Meter"] = counted
     start, code = time.process_time(), 0
+    spent = 0.0
+
+    def proof(*given: Any) -> bytes:
+        nonlocal spent
+        before = time.process_time()
+        try:
+            return proof_in_memory(limit)(*given)
+        finally:
+            spent += time.process_time() - before
+
     try:
-        checker.verify(model, certificate, limit=limit)
-    except Reject as reject:
-        code = reject.code
+        checker.verify(model, certificate, limit=limit, proof=proof)
+    except (Reject, RestrictError) as error:
+        code = error.code if isinstance(error, Reject) else error.exit_code
     finally:
         vars(checker)["Meter"] = Meter
-    return limit - meters[0].left, time.process_time() - start, code
+    return limit - meters[0].left, time.process_time() - start - spent, code
 
 
 def steps_table(limit: int) -> list[dict[str, Any]]:

@@ -15,7 +15,6 @@ from itertools import combinations
 from pathlib import Path
 
 import restrict
-from restrict.abstract.rows import Row
 from restrict.abstract.run import abstract_run, positions_of
 from restrict.certificate.certificate import Certificate, certificate_of
 from restrict.certificate.outline import read_outline
@@ -27,6 +26,7 @@ from restrict.report.drawing import Drawing, Group, Shape, save
 from restrict.report.picture import Picture, draw_nodes
 from restrict.report.scene import scene
 from restrict.restriction import Restriction
+from restrict.rows.row import Row
 from restrict.strictjson import Node, parse
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "figures"

@@ -77,6 +77,7 @@ class Entry:
 KNOWN = (
     Entry("paper-figures", "paper_figures", ("{folder}",), "{folder}", True),
     Entry("commands", "docs_commands"),
+    Entry("cold", "bench_cold", ("",), "--pages tutorial --only 0100"),
     Entry("certify", "bench_certify", ("",), "--quick --only scan known"),
     Entry("wide", "bench_wide", ("",), "--quick --n 1000 --heads 2 --states 4 --symbols 2"),
     Entry("release", "bench_release", ("",), "-n 8 -c 2 --models 3"),

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import restrict
-from restrict.abstract import winners
 from restrict.abstract.run import abstract_run
 from restrict.model import alike
 from restrict.model.alike import kinds_of
@@ -16,6 +15,7 @@ from restrict.model.fileformat import loads
 from restrict.model.program import Head, Map, Model, Output
 from restrict.model.rules import Dot, Table
 from restrict.restriction import Restriction
+from restrict.rows import winners
 
 SCORES = (
     "k % 3 + j",

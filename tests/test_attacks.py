@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 import restrict
-from restrict.cli.common import AUTOMATIC_CHECK
+from restrict.cli.checking import AUTOMATIC_CHECK
 from restrict.cli.main import cli
 from tests import trusted as check
 

@@ -109,7 +109,7 @@ def test_new_certify_check_show_run(shell: Shell) -> None:
 
 def test_certify_prints_json(shell: Shell) -> None:
     document = json.loads(shell.good("certify", "contains-one", "-n", 50, "--json", "-o", "c.json"))
-    assert set(document) == {"certificate", "file", "checked"}
+    assert set(document) == {"certificate", "file", "checked", "checker"}
     assert document["certificate"] == json.loads(Path("c.json").read_bytes())
     assert document["file"] == "c.json"
     assert document["checked"].startswith("s VERIFIED")
@@ -158,7 +158,7 @@ def test_new_lists_every_generator(shell: Shell) -> None:
 
 
 def test_a_large_result_is_not_checked_at_once(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("restrict.cli.common.AUTOMATIC_CHECK", 10)
+    monkeypatch.setattr("restrict.cli.checking.AUTOMATIC_CHECK", 10)
     out = shell.good("certify", "contains-one", "-n", 50)
     assert "not yet checked by the trusted checker: it would take long; run `restrict check`" in out
 
@@ -724,6 +724,7 @@ SAME = {
     "import b-rasp instances/brasp-dyck1-depth2.txt -o dyck.json": ("file", "name", "variables"),
     "sweep grid.toml": ("rows", "items"),
     "sweep grid.toml --recheck": ("checked",),
+    "warm-up --list": ("folder", "kernels"),
     "soft influence parity -n 8 --samples 100": ("model", "rows.0.n"),
     "soft influence parity -n 4 --matrix": (),
     "soft certify parity -n 12 --epsilon 0.5 -o sc.json": ("model.name", "n", "free"),
@@ -761,7 +762,7 @@ def test_check_and_show_print_json(shell: Shell, tmp_path: Path) -> None:
     shell.good("certify", "contains-one", "-n", "8", "-o", path)
     verdict = json.loads(shell.good("check", "contains-one", path, "--json"))
     assert verdict["verified"] is True
-    assert verdict["n"] == "8"
+    assert (verdict["n"], verdict["free"], verdict["target"]) == (8, 7, "last")
     shown = json.loads(shell.good("show", path, "--json"))
     assert shown["kind"] == "Certificate"
     assert shown["sections"][0]["facts"]["length n"] == "8"

@@ -51,7 +51,7 @@ def test_random_programs_run_alike_on_kernels_and_in_python(monkeypatch: pytest.
         if model.output.variable in ("token", "position"):
             continue
         monkeypatch.setattr(compiled, "ONE_TABLE", 2 if count % 3 == 0 else 2**16)
-        monkeypatch.setattr("restrict.force.state.FIRST_PAIRS", 1 + count % 4)
+        monkeypatch.setattr("restrict.rows.store.FIRST_PAIRS", 1 + count % 4)
         assert supported(at)
         position = n - 1 if model.output.position == "last" else int(rng.integers(n))
         run = CompiledRun(at, position)

@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 
 import restrict
-from restrict.abstract import rows
-from restrict.abstract.rows import CONSTANT, Row, Values
 from restrict.errors import ResourceLimit
 from restrict.kernels.machine import BLOCK
 from restrict.model.expr import HASH_SEED, hash_mix, signed
 from restrict.model.fileformat import loads
 from restrict.model.program import Head, Instance, Map, Model, Output
 from restrict.model.rules import Table, evaluate
+from restrict.rows import row as rows
+from restrict.rows.row import Row
+from restrict.rows.values import CONSTANT, Values
 from tests import naive
 from tests.marks import heavy_after
 
@@ -330,7 +331,7 @@ def test_the_certificate_is_the_same_with_one_thread_and_two(monkeypatch: pytest
 @pytest.mark.parametrize("domain", [1, 24, 63, 64, 100, 1000, 4097])
 def test_the_bound_on_a_positions_hashed_scores_is_their_maximum_in_the_upper_half(domain: int) -> None:
     """Blocks of consecutive hash states go through every key value of the domain, and no other."""
-    from restrict.kernels.hashscan import pair_score, top_of_position
+    from restrict.kernels.scan_hash import pair_score, top_of_position
 
     rng = np.random.default_rng(domain)
     for _ in range(20):
@@ -367,7 +368,7 @@ def test_the_floor_of_the_restricted_positions_changes_no_candidate(monkeypatch:
 
 def kept_or_none(seed: int) -> list[bool]:
     """Rows under random restrictions: whether an earlier scan told the candidates, which are those of all pairs."""
-    from restrict.abstract import kept
+    from restrict.rows import kept
 
     rng = np.random.default_rng(seed)
     n, domain, told = int(rng.integers(40, 200)), int(rng.integers(2, 12)), []

@@ -132,8 +132,8 @@ def test_long_dependency_sets_are_counted_right() -> None:
 @pytest.mark.nojit
 def test_hashed_lists_agree_with_single_rows() -> None:
     """The fused kernel, with and without a limit, against one streamed row each."""
-    from restrict.abstract.rows import Row
-    from restrict.depth_reduction.lists import candidate_lists
+    from restrict.rows.lists import candidate_lists
+    from restrict.rows.row import Row
 
     for seed in range(12):
         rng = np.random.default_rng(seed)

@@ -17,7 +17,6 @@ from restrict.certificate.certificate import Certificate
 from restrict.cli.main import cli
 from restrict.depth_reduction.capture import LayerObjective, capture
 from restrict.depth_reduction.ctransformer import CTransformer
-from restrict.depth_reduction.lists import Lists
 from restrict.depth_reduction.ours.exchange import Exchange, Rows, exponential
 from restrict.depth_reduction.stage1 import stage1
 from restrict.depth_reduction.stage3 import stage3
@@ -25,6 +24,7 @@ from restrict.depth_reduction.theorem1 import certify_all
 from restrict.errors import NotEstablished, ResourceLimit, RestrictError, UsageError
 from restrict.model.examples.hard import HARD
 from restrict.model.fileformat import dumps, loads
+from restrict.rows.lists import Lists
 from restrict.task import Task
 from scripts.make_instances import INSTANCES
 from tests import naive

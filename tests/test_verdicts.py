@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from restrict.checker import verdict as checker_module
 from restrict.checker import verdict_numbers as numbers
 from restrict.checker.account import Reject
 from restrict.checker.main import verify
@@ -19,6 +20,7 @@ from restrict.checker.verdict_forms import Form, centred, signed
 from restrict.checker.verdict_model import Model as CheckedModel
 from restrict.cli.main import cli
 from restrict.errors import ModelError, UsageError
+from restrict.soft.trained import verdict as search_module
 from restrict.soft.trained.decide import Verdict, verify_trained
 from restrict.soft.trained.graph import Graph, graph_of, task_language
 from restrict.soft.trained.model import Trained, forward, load
@@ -112,7 +114,7 @@ def test_every_point_is_inside_its_enclosure(seed: int) -> None:
     c, g = rng.normal(size=d) * 2, rng.normal(size=(m, d)) * float(rng.choice([1e-4, 0.02, 0.3]))
     rest = np.abs(rng.normal(size=d)) * float(rng.choice([0.0, 1e-3, 0.05]))
     units = lambda x: [int(v * one) for v in x]  # noqa: E731
-    z = check.tail(Form(units(c), [units(row) for row in g], [r + m + 2 for r in units(rest)]))
+    z, trail = check.tail(Form(units(c), [units(row) for row in g], [r + m + 2 for r in units(rest)]))
     wide = centred(z)
     for _ in range(60):
         eps = rng.uniform(-1, 1, size=m) if rng.random() < 0.5 else rng.choice([-1.0, 1.0], size=m)
@@ -120,12 +122,13 @@ def test_every_point_is_inside_its_enclosure(seed: int) -> None:
         said, inner = naive.rest(list(y)), naive.normed(list(y), "h.0.ln_2")
         hidden = [naive.act(v) for v in naive.linear(inner, "h.0.mlp.c_fc")]
         out = np.array(y) + naive.linear(hidden, "h.0.mlp.c_proj")
-        middle = np.array(z.centre, float) / one + eps @ np.array(z.spans, float) / one
-        assert (np.abs(out - middle) <= np.array(z.rest, float) / one + 1e-9).all()
+        *spans, last = np.array(z.spans, float) / one
+        middle = np.array(z.centre, float) / one + eps @ np.array(spans).reshape(m, d)
+        assert (np.abs(out - middle) <= np.array(z.rest, float) / one + np.abs(last) + 1e-9).all()
         deviation = np.sqrt(((out - out.mean()) ** 2).mean() + 1e-5)
         for label, sign in check.signs.items():
             for wanted in (True, False):
-                least, line = signed(sign, wanted, z, wide, check.model.last)
+                least, line = signed(sign, wanted, z, wide, check.model.last, trail)
                 value = said[label] * deviation * (1 if wanted else -1)
                 assert value >= (least + np.array(line, float) @ eps) / one - 1e-9
 
@@ -177,6 +180,44 @@ def test_verdicts_on_random_models_are_true(seed: int) -> None:
     if found.proves:
         assert verify(model.content, found.to_bytes()).split()[2] == ("wrong" if found.wrong else "right")
         assert verdict_cases.true_of(model.content, document) is not False
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(60), 6))
+def test_axes_of_their_own_are_as_good_as_the_first(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every case is tried in coordinates of its own; another basis in its place is refused."""
+    monkeypatch.setattr(search_module, "FEW", 0)
+    monkeypatch.setattr(search_module, "SHORTEST", 1)
+    monkeypatch.setattr(search_module, "GAIN", 9.0)
+    rng = np.random.default_rng(seed)
+    model, naive = verdict_cases.random_checkpoint(rng)
+    found = verify_trained(model, verdict_cases.random_graph(rng, model, naive), int(rng.integers(1, 5)), seconds=5)
+    document = found.document()
+    if not found.proves:
+        return
+    assert verify(model.content, found.to_bytes()).split()[2] == ("wrong" if found.wrong else "right")
+    assert verdict_cases.true_of(model.content, document) is not False
+    if "turned" not in document:
+        return
+    for case in document["cases"]:
+        case[5:] = [*case[5:6], len(document["turned"]) + 1] if len(case) > 5 else [0, -1]
+    with pytest.raises(Reject):
+        verify(model.content, json.dumps(document).encode())
+
+
+@pytest.mark.parametrize("spans", [0, 1, 3])
+def test_few_generators_are_sound_and_the_checker_agrees(spans: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search_module, "SPANS", spans)
+    monkeypatch.setattr(checker_module, "SPANS", spans)
+    seen = 0
+    for seed in range(30, 50):
+        rng = np.random.default_rng(seed)
+        model, naive = verdict_cases.random_checkpoint(rng)
+        found = verify_trained(model, verdict_cases.random_graph(rng, model, naive), 3, seconds=5)
+        if found.proves:
+            seen += 1
+            assert verify(model.content, found.to_bytes())
+            assert verdict_cases.true_of(model.content, found.document()) is not False
+    assert seen >= 3
 
 
 def test_both_answers_occur_among_random_models() -> None:

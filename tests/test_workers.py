@@ -20,10 +20,10 @@ import restrict
 from restrict import blocks
 from restrict.abstract import run as abstract
 from restrict.cli.main import cli
-from restrict.depth_reduction import lists
 from restrict.errors import InternalError, ResourceLimit, RestrictError, UsageError
 from restrict.model.fileformat import loads
 from restrict.model.shipped import Shipped
+from restrict.rows import lists
 from restrict.sweep.workers import workers
 from tests.sweep_work import added, fail, kill_first
 
@@ -213,7 +213,9 @@ def test_without_dask_there_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setitem(__import__("sys").modules, "distributed", None)
     error = certified("--target", "all", "--dask", "local").exception
     assert isinstance(error, UsageError)
-    assert str(error) == "--dask needs Dask: pip install 'restrict[sweep]'"
+    assert str(error) == (
+        '--dask needs Dask: pip install -e ".[sweep]" in a clone, or pip install "restrict-attention[sweep]"'
+    )
 
 
 @pytest.mark.heavy

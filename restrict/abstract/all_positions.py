@@ -1,10 +1,10 @@
 """The abstract run at all positions at once, for programs none of whose scores mentions the query's position.
 
 For such a head the candidates at position ``i`` are those of a prefix of the word, of a suffix, and ``i`` itself, cut
-at one common floor; prefix and suffix maxima give the floors, and one sweep each way (:mod:`restrict.kernels.sweep`)
-the candidates' values and dependencies: O(n) scores a head and query value instead of O(n^2). Compiled temporal
-formulas are of this kind. The facts are those of :class:`restrict.abstract.run.AbstractRun`, node by node (rules 1-6 of
-docs/trusted-base.md); a test compares them.
+at one common floor; prefix and suffix maxima give the floors, and one sweep each way
+(:mod:`restrict.kernels.run_everywhere`) the candidates' values and dependencies: O(n) scores a head and query value
+instead of O(n^2). Compiled temporal formulas are of this kind. The facts are those of
+:class:`restrict.abstract.run.AbstractRun`, node by node (rules 1-6 of docs/trusted-base.md); a test compares them.
 
 Values are bit masks, so domains have at most 62 values; sets of positions are runs of ranks among the free positions,
 shared by the positions that have the same set.
@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from restrict.arrays import I64, MAX64, MIN64
 from restrict.errors import ResourceLimit
-from restrict.kernels import sweep as kernel
+from restrict.kernels import run_everywhere as kernel
 from restrict.model.expr import bind
 from restrict.model.program import Head, Instance, Map, mentions
 from restrict.model.rules import Callback, evaluate, expression
@@ -38,7 +38,7 @@ MAX_RUNS = 2**27
 
 @dataclass(frozen=True, eq=False)
 class Sets:
-    """A set of free ranks for every position: ``ids`` into the table (ptr, runs) of :mod:`restrict.kernels.sweep`."""
+    """A set of free ranks for every position: ``ids`` into a table (ptr, runs) of the kernels."""
 
     ids: I64
     ptr: I64

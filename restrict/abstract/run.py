@@ -1,4 +1,4 @@
-"""The abstract run on kernels: V and D of every node of a cone (docs/trusted-base.md, rules 1-6).
+"""The abstract run on kernels: V and D of every node of a cone (docs/kernel.md, rules 1-6).
 
 The fast twin of restrict/checker, and tested against it: the same rules, written a second time. Sets of positions are
 Python integers used as bit masks, so that a union costs n/64 words.
@@ -13,13 +13,13 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from restrict.abstract.rows import CONSTANT, Values
-from restrict.abstract.winners import winners
 from restrict.arrays import I64
 from restrict.blocks import cuts, each, width
 from restrict.model.program import Head, Instance, Map, Variable, mentions
 from restrict.model.shipped import Shipped
 from restrict.restriction import Restriction
+from restrict.rows.values import CONSTANT, Values
+from restrict.rows.winners import winners
 
 Cone = Literal["all"] | Mapping[str, Sequence[int]]
 Node = tuple[str, int]
@@ -271,8 +271,7 @@ class AbstractRun:
             if name == "token":
                 self._keys[name] = Values.make(len(self.alphabet), self.tokens)
             elif name == "position":
-                order = np.arange(self.instance.n, dtype=np.int64)
-                self._keys[name] = Values(1, order, np.arange(self.instance.n + 1, dtype=np.int64), order)
+                self._keys[name] = Values.own(self.instance.n)
             else:
                 known = {i: fact[0] for i, fact in self.facts.get(name, {}).items()}
                 self._keys[name] = Values.make(self.instance.domains[name], known)
@@ -296,7 +295,7 @@ def abstract_run(
         found: what other runs of the same instance have found; this run adds to it.
 
     Returns:
-        The run, with the facts of all nodes examined (docs/trusted-base.md, rules 1-4).
+        The run, with the facts of all nodes examined (docs/kernel.md, rules 1-4).
 
     Raises:
         ResourceLimit: a row has too many pairs.

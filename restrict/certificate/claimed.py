@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from restrict.certificate.certificate import Certificate, read_certificate
+from restrict.certificate.certificate import Certificate
 from restrict.certificate.lower_bound import FORMAT as LOWER_BOUND
-from restrict.certificate.lower_bound import LowerBound, read_lower_bound
+from restrict.certificate.lower_bound import LowerBound
 from restrict.certificate.refutation import FORMAT as REFUTATION
-from restrict.certificate.refutation import Refutation, read_refutation
+from restrict.certificate.refutation import Refutation
 from restrict.strictjson import Node, read_document
 
 Claimed = Certificate | Refutation | LowerBound
@@ -46,5 +46,5 @@ def read_any(root: Node) -> Claimed:
     """
     kind = root.value.get("format") if isinstance(root.value, dict) else None
     if kind == REFUTATION:
-        return read_refutation(root)
-    return read_lower_bound(root) if kind == LOWER_BOUND else read_certificate(root)
+        return Refutation.from_json(root)
+    return LowerBound.from_json(root) if kind == LOWER_BOUND else Certificate.from_json(root)

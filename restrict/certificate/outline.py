@@ -11,7 +11,6 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from restrict.arrays import MAX64
-from restrict.errors import quote
 from restrict.model.program import MAX_N
 from restrict.restriction import Span, read_spans, read_symbol_spans
 from restrict.strictjson import Node
@@ -86,9 +85,8 @@ def read_outline(root: Node) -> Outline:
     Raises:
         ModelError: it is malformed, with the place.
     """
-    fields = root.fields(("format", "model", "n", "target", "fixed", "cone", "claim"), ("split", "cases", "provenance"))
-    if fields["format"].text() != FORMAT:
-        fields["format"].fail(f"this is {quote(fields['format'].value)}, not {FORMAT!r}")
+    optional = ("split", "cases", "provenance")
+    fields = root.document(FORMAT, ("model", "n", "target", "fixed", "cone", "claim"), optional)
     model = fields["model"].fields(("name", "sha256"))
     n = fields["n"].integer(1, MAX_N)
     target: Target = fields["target"].value

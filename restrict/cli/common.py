@@ -1,12 +1,12 @@
-"""What the commands share: arguments, the check before the work, progress, the trusted checker's line, error lines.
+"""What the commands share: arguments, the check before the work, progress, error lines.
 
 Imported with the command line, so it stays light.
 """
 
 from __future__ import annotations
 
-import json
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -14,20 +14,14 @@ from contextlib import contextmanager, suppress
 from fractions import Fraction
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from restrict.cli.printer import Told, put
 from restrict.cli.terminal import complete_language, complete_model, error_line, is_terminal
 from restrict.deadline import Progress
 from restrict.kernels.notice import on_first_compilation
-
-if TYPE_CHECKING:
-    from restrict.certificate.claimed import Claimed
-    from restrict.model.program import Model
-
-AUTOMATIC_CHECK = 20_000_000
-"""`certify` runs the trusted checker on its result when that takes at most this many steps (about ten seconds)."""
 
 LONGEST = 100_000_000
 """Lengths are at most this (``restrict.model.program.MAX_N``, which is not imported here)."""
@@ -215,11 +209,23 @@ def output_option(what: str, required: bool = False) -> Callable[[Any], Any]:
 
 
 def print_verdict(line: str, as_json: bool, checker: str | None = None) -> None:
-    """Print the line of a checker, never wrapped; as JSON also its parts ``name=value``, and which checker it was."""
-    parts = dict(part.split("=", 1) for part in line.split() if "=" in part)
-    verified = {"verified": True, "line": line, "digest": line.rsplit(maxsplit=1)[-1], **parts}
-    verified |= {"checker": checker} if checker else {}
-    click.echo(json.dumps(verified) if as_json else line)
+    """Print the line of a checker, never wrapped; as JSON also its parts, and which checker it was."""
+    found: dict[str, Any] = {"verified": True, "line": line, "digest": line.rsplit(maxsplit=1)[-1], **parts_of(line)}
+    found |= {"checker": checker} if checker else {}
+    put(Told(lambda: line, lambda: found), as_json, wide=True)
+
+
+NAMES = {"computes", "cost-of", "deviates-from", "differs-from", "forces", "label", "labels", "recognises", "refutes"}
+"""Parts of a checker's line that name a label or a language, which may look like a number."""
+
+
+def parts_of(line: str) -> dict[str, int | str]:
+    """The parts ``name=value`` of a checker's line, numbers as numbers; a bound's name ends in ``>=`` or ``<=``."""
+    found: dict[str, int | str] = {}
+    for name, sign, value in re.findall(r"(?<= )([^ =<>]+)([<>]?=)(\S+)", line):
+        whole = value.isascii() and value.isdigit() and len(value) < 19 and name not in NAMES
+        found[name + (sign if len(sign) > 1 else "")] = int(value) if whole else value
+    return found
 
 
 def check_writable(path: Path | None) -> Path | None:
@@ -322,20 +328,6 @@ def progress_on(title: str) -> Iterator[Progress]:
             status.update(f"{title}: {what}" + ("" if best is None else f", best so far fixes {best}"))
 
         yield tell
-
-
-def trusted_line(program: Model, found: Claimed) -> str | None:
-    """The trusted checker's line; ``None`` where the check takes too many steps or cannot be made."""
-    from restrict.certificate.refutation import Refutation
-    from restrict.elaboration.check import check
-    from restrict.errors import ResourceLimit
-
-    if program.digest is None or (isinstance(found, Refutation) and not found.checkable):
-        return None
-    try:
-        return check(program, found, limit=AUTOMATIC_CHECK)
-    except ResourceLimit:
-        return None
 
 
 def leave_interrupted(output: Path | None) -> None:

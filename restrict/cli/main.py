@@ -31,16 +31,15 @@ from restrict.cli.run import run
 from restrict.cli.show import show
 from restrict.cli.simulate import simulate
 from restrict.cli.soft import soft
-from restrict.cli.soft_verify import verify_trained_command
 from restrict.cli.sweep import sweep
 from restrict.cli.tighten import tighten
 from restrict.cli.verify import verify
+from restrict.cli.warm_up import warm_up
 from restrict.deadline import OutOfTime
 from restrict.errors import RestrictError
 from restrict.files import one_command
 from restrict.version import __version__
 
-soft.add_command(verify_trained_command)
 COMMANDS = (
     automaton,
     bounds,
@@ -62,6 +61,7 @@ COMMANDS = (
     sweep,
     tighten,
     verify,
+    warm_up,
 )
 COMPLETION = "_RESTRICT_COMPLETE"
 """The variable by which a shell asks for completions (docs/command-line.md)."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from restrict.cli.common import JSON, Seconds, Text, Whole, output_option, progress_on, say
-from restrict.cli.terminal import complete_language, echo
+from restrict.cli.printer import Told, put
+from restrict.cli.terminal import complete_language
 
 if TYPE_CHECKING:
     from restrict.soft.trained.decide import Verdict
@@ -48,6 +48,10 @@ def given(context: click.Context, parameter: click.Parameter, n: int | None) -> 
     "--read-out", type=click.Choice(["next-set", "membership"]), default=None,
     help="Which logits are to have which sign.  [default: next-set; membership with --equals]",
 )  # fmt: skip
+@click.option(
+    "--offset", type=Whole(0, 4096), default=0, show_default=True,
+    help="The start token stands at this position embedding, the symbols behind it.",
+)  # fmt: skip
 @click.option("--time", "seconds", type=Seconds(), default=600.0, show_default=True, help="Stop after this long.")
 @click.option("--no-recheck", is_flag=True, help="Leave out the check of the certificate: floats, not a proof.")
 @output_option("the certificate")
@@ -60,6 +64,7 @@ def verify_trained_command(
     equals: str | None,
     inputs: str | None,
     read_out: str | None,
+    offset: int,
     seconds: float,
     no_recheck: bool,
     output: Path | None,
@@ -72,9 +77,9 @@ def verify_trained_command(
     not decided.
     """
     from restrict.soft.trained.decide import verify_trained
-    from restrict.soft.trained.model import load
+    from restrict.soft.trained.model import load, shifted
 
-    loaded = load(model)
+    loaded = shifted(load(model), offset)
     graph = claimed(loaded, language, equals, inputs, read_out)
     language = language if equals is None else f"the program {equals}"
     if all_lengths:
@@ -93,12 +98,8 @@ def verify_trained_command(
         line = None if no_recheck else confirmed(found, output)
     if output is not None and found.proves:
         found.save(output)
-    if as_json:
-        click.echo(json.dumps(document(found, line)))
-    else:
-        echo(text(found, line))
-        if output is not None and found.proves:
-            echo(f"certificate in {output}")
+    files = {"certificate in": output if found.proves else None}
+    put(Told(lambda: text(found, line), lambda: document(found, line)), as_json, files)
     leave(found)
 
 

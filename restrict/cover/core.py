@@ -65,14 +65,7 @@ class Core:
 
 
 def core_of(problem: CoverProblem) -> Core:
-    """The problem after the prior assignment is substituted. Cost linear in the literals.
-
-    Args:
-        problem: the covering problem.
-
-    Returns:
-        Its core. Pairs that the prior assignment captures are gone, and so are contradicted cubes and repeats.
-    """
+    """The problem after the prior assignment is substituted. Cost linear in the literals."""
     s, cubes = problem.symbols, len(problem.cube_ptr) - 1
     prior = problem.fixed[problem.cube_input]
     cube_of = np.repeat(np.arange(cubes), np.diff(problem.cube_ptr))

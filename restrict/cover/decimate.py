@@ -23,15 +23,8 @@ def decimate(problem: CoverProblem, budget: int | None = None, seed: int = 0, ro
     """Belief propagation, set the surest literals, repeat; then deletion. One-literal cubes only (else: greedy).
 
     After the hitting-set decimation of Mezard & Tarzia (Phys. Rev. E 76, 041124, 2007). O(rounds * literals).
-
-    Args:
-        problem: the covering problem.
-        budget: decides only whether the status is "captured"; ``None``: any number of inputs is within it.
-        seed: of the generator; the same seed gives the same answer.
-        rounds: at least 1; each round sets about 1 / ``rounds`` of what greedy sets. More rounds are slower and better.
-
-    Returns:
-        The answer. Its ``statistics`` have the inputs that greedy sets (``greedy``).
+    ``budget``: decides only whether the status is "captured"; ``None``: any number of inputs is within it; ``rounds``:
+    at least 1; each round sets about 1 / ``rounds`` of what greedy sets. More rounds are slower and better.
     """
     rng = np.random.default_rng(seed)
     start = greedy_symbols(problem.core, rng, None)
@@ -46,14 +39,8 @@ def decimate(problem: CoverProblem, budget: int | None = None, seed: int = 0, ro
 def decimated_symbols(core: Core, rng: np.random.Generator, size: int, rounds: int) -> I64:
     """One decimation: per input the symbol that is set, or -1.
 
-    Args:
-        core: a problem whose cubes are all one literal.
-        rng: for the first messages and the order of deletion.
-        size: how many inputs greedy sets, at least 0.
-        rounds: at least 1; a round sets ``max(1, size // rounds)`` literals.
-
-    Returns:
-        int64, shape (m,): the symbol of each input, -1 = free. Pairs that nothing captures stay uncaptured.
+    ``size``: how many inputs greedy sets, at least 0; ``rounds``: at least 1; a round sets ``max(1, size // rounds)``
+    literals. Gives int64, shape (m,): the symbol of each input, -1 = free. Pairs that nothing captures stay uncaptured.
     """
     _, pair_ptr, pair_lit, lit_ptr, lit_pair = core.literals
     s, out = core.symbols, np.full(core.inputs, -1, np.int64)

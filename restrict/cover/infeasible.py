@@ -32,14 +32,7 @@ class InfeasibilityProof:
     encoding: str = "seqcounter"
 
     def verify(self, problem: CoverProblem) -> None:
-        """Check it against the problem.
-
-        Args:
-            problem: the problem that the proof is about.
-
-        Raises:
-            NotEstablished: it does not prove this.
-        """
+        """Check it against the problem."""
         if self.kind == "pair":
             good = self.pair in problem.core.dead
         elif self.kind == "packing":
@@ -51,27 +44,14 @@ class InfeasibilityProof:
 
     @classmethod
     def by_packing(cls, bound: LowerBound, budget: int) -> InfeasibilityProof:
-        """The lower bound as a proof that ``budget < bound.value`` is impossible.
-
-        Args:
-            bound: a certified lower bound with its multipliers.
-            budget: less than ``bound.value``.
-
-        Returns:
-            The proof, of kind "packing".
-        """
+        """The lower bound as a proof that ``budget < bound.value`` is impossible."""
         return cls(budget, "packing", multipliers=bound.multipliers)
 
     @classmethod
     def by_pair(cls, problem: CoverProblem, budget: int | None) -> InfeasibilityProof:
         """The first pair that nothing captures, as a proof; there must be one.
 
-        Args:
-            problem: a problem with a pair that nothing captures.
-            budget: the budget in question; ``None``: all inputs.
-
-        Returns:
-            The proof, of kind "pair".
+        ``budget``: the budget in question; ``None``: all inputs.
         """
         return cls(problem.inputs if budget is None else budget, "pair", pair=int(problem.core.dead[0]))
 
@@ -81,14 +61,8 @@ def impossible(
 ) -> CoverSolution:
     """The answer "impossible": the prior assignment, with the proof.
 
-    Args:
-        problem: the covering problem.
-        proof: why its budget does not suffice; it is not checked here.
-        solver: the name that the answer shows.
-        statistics: what the solver counted; ``None``: nothing.
-
-    Returns:
-        The answer, with ``count`` 0 and ``lower`` one more than the budget of the proof.
+    ``statistics``: what the solver counted; ``None``: nothing. Gives the answer, with ``count`` 0 and ``lower`` one
+    more than the budget of the proof.
     """
     base = solution_of(problem, problem.fixed, None, solver, statistics or {}, proof.budget + 1)
     return CoverSolution(
@@ -100,13 +74,6 @@ def refutes(clauses: Iterable[Sequence[int]], proof: Iterable[str]) -> bool:
     """Whether the proof (DRAT lines, lemmas by unit propagation only) refutes the clauses.
 
     The check is :mod:`restrict.sat.drat_check`. Deletions are left out: keeping a clause is sound.
-
-    Args:
-        clauses: the formula, as lists of non-zero integers.
-        proof: DRAT lines; those that begin with ``d`` are skipped.
-
-    Returns:
-        Whether every lemma follows and they end in a contradiction.
     """
     try:
         check_refutation(clauses, (line for line in proof if not line.startswith("d")))

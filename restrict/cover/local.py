@@ -29,18 +29,8 @@ def local(
     """Local search from a greedy or decimated cover: drop two literals, add one, with weights on uncaptured pairs.
 
     Stops after ``steps`` (default: 10 per input set at the start, at least 20 000; same seed, same answer), after
-    ``time`` seconds, or once the budget is met. A step costs about SAMPLE + degree * cubes per pair.
-
-    Args:
-        problem: the covering problem.
-        budget: the search stops once it is met; ``None``: as few inputs as possible.
-        seed: of the generator; without ``time`` the same seed gives the same answer.
-        time: seconds; ``None``: only ``steps`` ends the search.
-        steps: most exchange steps, at least 0; ``None``: the default above.
-        rounds: of decimation, at least 1.
-
-    Returns:
-        The best answer found; ``statistics`` have the sizes of the starts (``greedy``, ``decimate``) and the ``steps``.
+    ``time`` seconds, or once the budget is met. A step costs about SAMPLE + degree * cubes per pair. ``budget``: the
+    search stops once it is met; ``None``: as few inputs as possible; ``rounds``: of decimation, at least 1.
     """
     rng, core = np.random.default_rng(seed), problem.core
     deadline = None if time is None else clock.monotonic() + time

@@ -63,18 +63,6 @@ def local_lemma(problem: CoverProblem, q: float, delta: float | None = None) -> 
     Weights: the least fixed point of ``x(A) = P(A) / prod (1 - x(B))``, by iteration from 0, raised by a little; then
     the inequality is evaluated once with every rounding outward (library logarithms: 4 ulp). P(X0) by Chernoff,
     ``exp(-delta^2 q m / (2 + delta))``. Each iteration visits every pair's neighbours once.
-
-    Args:
-        problem: the covering problem.
-        q: the probability that an input is set, 0..1; its symbol is uniform.
-        delta: X0 is "more than ``(1 + delta) q m`` inputs are set", m those not set beforehand; at least 0;
-            ``None``: X0 is left out.
-
-    Returns:
-        Whether the condition holds, with its weights and the bound on the number of redraws (a certified bound).
-
-    Raises:
-        UsageError: q outside 0..1 or delta < 0.
     """
     if not 0 <= q <= 1 or (delta is not None and delta < 0):
         raise UsageError(f"need 0 <= q <= 1 and delta >= 0, got {q} and {delta}")
@@ -109,17 +97,8 @@ def local_lemma(problem: CoverProblem, q: float, delta: float | None = None) -> 
 def conflict_graph(problem: CoverProblem) -> nx.Graph[int]:
     """The graph of the local lemma: two pairs are neighbours when cubes of both read the same input.
 
-    For analysis and drawing of small problems; :func:`local_lemma` goes through the same neighbours on arrays.
-
-    Args:
-        problem: the covering problem.
-
-    Returns:
-        A graph on the numbers of the pairs that the prior assignment does not capture; an edge carries an ``input``
-        that both read. Cost: the sum of the squares of the numbers of pairs that read an input.
-
-    Raises:
-        UsageError: an input is read by more than ``MOST_READERS`` pairs.
+    For analysis and drawing of small problems; :func:`local_lemma` goes through the same neighbours on arrays. Cost:
+    the sum of the squares of the numbers of pairs that read an input.
     """
     import networkx as nx
 

@@ -52,15 +52,8 @@ def _entries(core: Core) -> tuple[int, I64, I64, I64]:
 def packing_value(problem: CoverProblem, multipliers: I64) -> int:
     """The lower bound that ``multipliers`` (P,), integers >= 0, prove; O(literals), integers only.
 
-    Args:
-        problem: the covering problem.
-        multipliers: int64, shape (P,), a value of at least 0 for each pair of the problem.
-
-    Returns:
-        A certified lower bound on the inputs that any complete answer sets beyond the prior ones; 0: nothing is shown.
-
-    Raises:
-        UsageError: a wrong shape, a negative multiplier, or multipliers so large that 64 bits could overflow.
+    Gives a certified lower bound on the inputs that any complete answer sets beyond the prior ones; 0: nothing is
+    shown.
     """
     core = problem.core
     unit, pair, literal, share = _entries(core)
@@ -94,13 +87,6 @@ def lower_bound(problem: CoverProblem, looks: int = DUAL_LOOKS) -> LowerBound:
     """The best packing bound of disjoint pairs and of the LP's dual: ``looks`` times 40 primal-dual steps.
 
     Deterministic; O(literals) a step. The LP does not see integrality (docs/cover.md has the gap).
-
-    Args:
-        problem: the covering problem.
-        looks: most looks at the dual, at least 0; 0: the bound of disjoint pairs only.
-
-    Returns:
-        The largest bound found (certified), with the multipliers that prove it.
     """
     core = problem.core
 

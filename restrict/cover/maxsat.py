@@ -19,18 +19,8 @@ def maxsat(problem: CoverProblem, budget: int | None = None, *, time: float | No
 
     ``lower`` then rests on RC2 alone; :func:`sat` with a budget of one less gives a proof. Where the minimum is over
     the budget, the answer is that of :func:`sat`. Out of time: local search's answer with the packing bound, and
-    ``statistics["timeout"] = 1``.
-
-    Args:
-        problem: the covering problem.
-        budget: most inputs set beyond the prior ones; ``None``: as few as possible.
-        time: seconds for RC2; ``None``: no limit. The SAT call that proves a budget impossible has no limit.
-
-    Returns:
-        The optimum, or "impossible" with a proof, or the best answer known when the time is over.
-
-    Raises:
-        NotEstablished: the proof that the budget is impossible does not check.
+    ``statistics["timeout"] = 1``. ``budget``: most inputs set beyond the prior ones; ``None``: as few as possible;
+    ``time``: seconds for RC2; ``None``: no limit. The SAT call that proves a budget impossible has no limit.
     """
     from pysat.examples.rc2 import RC2
     from pysat.formula import WCNF

@@ -47,17 +47,9 @@ class CoverProblem:
     ) -> CoverProblem:
         """From nested lists: ``pairs[p]`` lists cubes, a cube lists ``(input, symbol)``.
 
-        Args:
-            inputs: m, at least 0.
-            symbols: the size of the alphabet, at least 1.
-            pairs: for each pair its cubes, at least one; a cube has at least one literal, of distinct inputs.
-            fixed: the symbol set beforehand, by input; ``None``: nothing is.
-
-        Returns:
-            The problem, with pairs and cubes in the order given.
-
-        Raises:
-            UsageError: as :meth:`from_arrays`.
+        ``inputs``: m, at least 0; ``symbols``: the size of the alphabet, at least 1; ``pairs``: for each pair its
+        cubes, at least one; a cube has at least one literal, of distinct inputs; ``fixed``: the symbol set beforehand,
+        by input; ``None``: nothing is.
         """
         listed = [[list(cube) for cube in pair] for pair in pairs]
         cubes = [cube for pair in listed for cube in pair]
@@ -81,21 +73,11 @@ class CoverProblem:
     ) -> CoverProblem:  # fmt: skip
         """From flat arrays (see the class); O(literals log literals).
 
-        Args:
-            inputs: m, at least 0.
-            symbols: the size of the alphabet, at least 1.
-            pair_ptr: integers, shape (P + 1,), strictly rising from 0 to the number of cubes.
-            cube_ptr: integers, shape (cubes + 1,), strictly rising from 0 to the number of literals.
-            cube_input: integers 0..m - 1, shape (literals,).
-            cube_symbol: integers 0..symbols - 1, shape (literals,).
-            fixed: integers -1..symbols - 1, shape (m,), -1 = not set beforehand; ``None``: nothing is.
-
-        Returns:
-            The problem; arrays are converted to int64.
-
-        Raises:
-            UsageError: pointers that do not fit, an input or symbol out of range, an empty pair or cube, a cube that
-                names one input twice.
+        ``inputs``: m, at least 0; ``symbols``: the size of the alphabet, at least 1; ``pair_ptr``: integers, shape (P +
+        1,), strictly rising from 0 to the number of cubes; ``cube_ptr``: integers, shape (cubes + 1,), strictly rising
+        from 0 to the number of literals; ``cube_input``: integers 0..m - 1, shape (literals,); ``cube_symbol``:
+        integers 0..symbols - 1, shape (literals,); ``fixed``: integers -1..symbols - 1, shape (m,), -1 = not set
+        beforehand; ``None``: nothing is. Gives the problem; arrays are converted to int64.
         """
         if inputs < 0 or symbols < 1:
             raise UsageError(f"need inputs >= 0 and symbols >= 1, got {inputs} and {symbols}")
@@ -118,12 +100,8 @@ class CoverProblem:
     def captured(self, assignment: I64) -> NDArray[np.bool_]:
         """Which pairs the assignment (m,), -1 = free, captures; O(literals).
 
-        Args:
-            assignment: int64, shape (m,): the symbol of each input, -1 = free.
-
-        Returns:
-            bool, shape (P,): whether some cube of the pair holds. The prior assignment counts only where it is part of
-            this one.
+        ``assignment``: int64, shape (m,): the symbol of each input, -1 = free. Gives bool, shape (P,): whether some
+        cube of the pair holds. The prior assignment counts only where it is part of this one.
         """
         wrong = assignment[self.cube_input] != self.cube_symbol
         cube_of = np.repeat(np.arange(len(self.cube_ptr) - 1), np.diff(self.cube_ptr))

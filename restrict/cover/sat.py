@@ -22,22 +22,7 @@ def sat(
     """Decide whether ``budget`` (None: any number) suffices; "impossible" comes with a checked proof.
 
     An answer within the budget is made minimal by deletion. ``proof = False`` skips the proof and its check; an
-    "impossible" then does not verify.
-
-    Args:
-        problem: the covering problem.
-        budget: most inputs set beyond the prior ones, at least 0; ``None``: any number.
-        time: seconds for the search; ``None``: no limit.
-        proof: whether to log a proof and check it.
-        encoding: the name of a cardinality encoding of PySAT's ``EncType``.
-
-    Returns:
-        The answer, "captured" or "impossible"; ``statistics`` have the solver's counts.
-
-    Raises:
-        ResourceLimit: ``time`` seconds have passed; nothing is known.
-        NotEstablished: the solver calls the budget impossible and its proof does not check.
-        UsageError: an encoding that PySAT does not have.
+    "impossible" then does not verify. ``time``: seconds for the search; ``None``: no limit.
     """
     from pysat.solvers import Solver
 

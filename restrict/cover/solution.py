@@ -46,11 +46,7 @@ class CoverSolution:
     def verify(self, budget: int | None = None) -> None:
         """Recompute everything from the problem; O(literals), plus the check of the proof.
 
-        Args:
-            budget: most inputs set beyond the prior ones; ``None``: any number.
-
-        Raises:
-            NotEstablished: something is wrong; the message names the first such thing.
+        ``budget``: most inputs set beyond the prior ones; ``None``: any number.
         """
         problem, prior = self.problem, self.problem.fixed
         if self.assignment.shape != prior.shape or np.any(
@@ -77,16 +73,8 @@ def solution_of(
 ) -> CoverSolution:
     """The solution that sets ``symbols`` beside the prior fixed inputs. Cost: O(literals).
 
-    Args:
-        problem: the covering problem.
-        symbols: int64, shape (m,): the symbol of each input, -1 = free; ignored where an input is set beforehand.
-        budget: most inputs set for the status "captured"; ``None``: any number.
-        solver: the name that the answer shows.
-        statistics: what the solver counted.
-        lower: a certified lower bound on the count of any complete answer; 0: none.
-
-    Returns:
-        The answer, with the status "captured" or "partial".
+    ``budget``: most inputs set for the status "captured"; ``None``: any number; ``lower``: a certified lower bound on
+    the count of any complete answer; 0: none.
     """
     assignment = np.where(problem.fixed >= 0, problem.fixed, symbols)
     captured = problem.captured(assignment)

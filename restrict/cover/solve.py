@@ -27,26 +27,7 @@ def solve(
     time: float | None = None, steps: int | None = None, rounds: int = ROUNDS, q: float | None = None,
     cap: int | None = None, delta: float = 0.1, proof: bool = True,
 ) -> CoverSolution:  # fmt: skip
-    """Capture every pair with few set inputs (at most ``budget``, if given).
-
-    Args:
-        problem: the pairs and cubes.
-        solver: one of :data:`SOLVERS`.
-        budget: most inputs set beyond the prior ones; None: as few as possible.
-        seed: of the generator behind every random choice; without ``time`` the answer depends on nothing else.
-        time: seconds for local search, SAT and MaxSAT together; None: their own deterministic stopping rules.
-        steps, rounds: of local search, and of decimation; more are slower and better.
-        q, cap, delta: of resampling (:func:`restrict.cover.moser_tardos.resample`).
-        proof: whether "impossible" must come with a checked proof (SAT).
-
-    Returns:
-        A solution whose ``status`` says whether it is complete, partial, or proved impossible.
-
-    Raises:
-        UsageError: an unknown solver or a value out of range.
-        ResourceLimit: SAT or MaxSAT is out of time; ``auto`` with a budget then has the answer of the local search.
-        NotEstablished: the proof that a budget is impossible does not check.
-    """
+    """Capture every pair with few set inputs (at most ``budget``, if given)."""
     if solver not in SOLVERS:
         raise UsageError(f"no solver {solver!r}: choose one of {', '.join(SOLVERS)}")
     if budget is not None and budget < 0:

@@ -23,13 +23,7 @@ class Workspace:
     def of(cls, core: Core, symbols: I64, fast: bool = False) -> Workspace:
         """Start from an assignment.
 
-        Args:
-            core: the problem.
-            symbols: the symbol of each input, -1 = free, shape (m,).
-            fast: for the kernels of one-literal cubes.
-
-        Returns:
-            The workspace. Cost: the occurrences of the literals that hold.
+        ``symbols``: the symbol of each input, -1 = free, shape (m,). Cost: the occurrences of the literals that hold.
         """
         lits = np.zeros((kernels.LIT_ROWS, core.inputs * core.symbols), np.int64)
         lits[kernels.WHERE] = lits[kernels.STAMP] = -1
@@ -61,10 +55,6 @@ class Workspace:
         return out
 
     def prune(self, rng: np.random.Generator) -> None:
-        """Unset, in random order, what no pair needs (not for a ``fast`` workspace).
-
-        Args:
-            rng: for the order.
-        """
+        """Unset, in random order, what no pair needs (not for a ``fast`` workspace)."""
         order = rng.permutation(self.core.inputs * self.core.symbols)
         cover_cubes.prune(order, self.core.cubes, self.arrays)

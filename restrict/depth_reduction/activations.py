@@ -18,14 +18,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from restrict.abstract.rows import Values
 from restrict.arrays import I64, offsets
-from restrict.depth_reduction.lists import Lists
 from restrict.errors import ResourceLimit, UsageError
-from restrict.kernels import rowlists as kernels
+from restrict.kernels import collapse as kernels
 from restrict.model.expr import bind
 from restrict.model.program import Head, Instance, Map, mentions
 from restrict.model.rules import Callback, evaluate, expression
+from restrict.rows.lists import Lists
+from restrict.rows.values import Values
 
 MOST_POINTS = 1 << 24
 """A map is tabulated at all positions at once up to this many points."""
@@ -144,19 +144,6 @@ def words_of(n: int) -> int:
     return (n + 63) // 64
 
 
-def one_value(domain: int, n: int) -> Values:
-    """The value 0 at every position.
-
-    Args:
-        domain: the number of values that the variable may have.
-        n: the number of positions.
-
-    Returns:
-        The possible values, one at each of the n positions.
-    """
-    return Values(domain, np.arange(n), np.arange(n + 1), np.zeros(n, np.int64))
-
-
 def check_truth(truth: Truth, n: int, symbols: int, domain: int) -> None:
     """Refuse truth tables that are not functions from inputs to values.
 
@@ -196,7 +183,7 @@ def possible_values(instance: Instance, name: str | None, base: Mapping[str, Act
         ``Values`` with an entry for each of the n positions.
     """
     if name is None:
-        return one_value(1, instance.n)
+        return Values.one(1, instance.n)
     return base[name].values
 
 

@@ -36,22 +36,14 @@ class Setup:
     deadline: Deadline
 
     def task(self) -> Task:
-        """The task that a candidate is run on: all positions.
-
-        Returns:
-            The task; its instance is made again in another process.
-        """
+        """The task that a candidate is run on: all positions."""
         return Task(self.instance.instance, "all", self.seed, self.deadline)
 
 
 def shortened(instance: Instance) -> Instance:
     """The program at a length at which measuring is cheap.
 
-    Args:
-        instance: the model at its length.
-
-    Returns:
-        The model at ``MEASURE_AT``, or the instance where that is not longer, or the model is not defined there.
+    Gives the model at ``MEASURE_AT``, or the instance where that is not longer, or the model is not defined there.
     """
     if instance.n <= MEASURE_AT:
         return instance
@@ -64,11 +56,7 @@ def shortened(instance: Instance) -> Instance:
 def worth(depends: I64) -> Worth:
     """The worth of a run.
 
-    Args:
-        depends: int64, shape (n,): on how many free inputs each label depends.
-
-    Returns:
-        The greatest and the mean of them; less is better, in this order.
+    ``depends``: int64, shape (n,): on how many free inputs each label depends.
     """
     return int(depends.max(initial=0)), float(depends.mean())
 
@@ -84,19 +72,8 @@ def least(
 ) -> Candidate | None:
     """The candidate with the least worth among those that are measured in the time.
 
-    Args:
-        task: its deadline ends the measuring, and progress is reported to it.
-        measure: the worth of a candidate, ``None`` where it does not succeed; it is called in other processes, too.
-        trial: what all of them are measured with.
-        candidates: in the order in which they are measured.
-        what: what they are, in one word.
-        falling: end at the first that is worse than the one before, and take the last of equal ones; else the first.
-
-    Returns:
-        The candidate; ``None`` where none succeeded.
-
-    Raises:
-        ResourceLimit: as for ``measure``.
+    ``measure``: the worth of a candidate, ``None`` where it does not succeed; it is called in other processes, too.
+    Gives the candidate; ``None`` where none succeeded.
     """
     best: tuple[Worth, Candidate] | None = None
     results = each(measure, trial, candidates, here=not trial.instance.portable)

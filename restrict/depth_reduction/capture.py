@@ -13,16 +13,16 @@ from typing import Literal
 
 import numpy as np
 
-from restrict.abstract.rows import Values
 from restrict.arrays import F64, I64, offsets
 from restrict.deadline import Deadline
 from restrict.depth_reduction.activations import possible_values
 from restrict.depth_reduction.ctransformer import CTransformer
 from restrict.depth_reduction.forcing import Cubes, forcing_cubes
-from restrict.depth_reduction.lists import Lists, candidate_lists
 from restrict.depth_reduction.ours.exchange import Exchange, Rows, exponential, walled
 from restrict.kernels import force_keys as kernels
 from restrict.restriction import Restriction
+from restrict.rows.lists import Lists, candidate_lists
+from restrict.rows.values import Values
 from restrict.task import Task
 
 LONGEST_LIST, MOST_PAIRS = 512, 24_000_000
@@ -61,11 +61,7 @@ class LayerObjective:
     def phi(self, size: int) -> F64:
         """The objective of a position by the number of inputs that it depends on.
 
-        Args:
-            size: the length of the table.
-
-        Returns:
-            float64, shape (size,), rising.
+        Gives float64, shape (size,), rising.
         """
         if self.kind == "long":
             return exponential(self.tau, size)
@@ -79,21 +75,8 @@ def capture(
 ) -> Restriction:  # fmt: skip
     """A refinement of ``t``'s restriction that fixes a few more inputs so that the lists of layer 1 are short.
 
-    Args:
-        task: its deadline ends the search, and progress is reported to it.
-        t: the c-transformer.
-        budget: how many more inputs may be fixed.
-        objective: what the exchange makes small.
-        seed: same seed, same answer (where the deadline never comes).
-        steps: of the exchange; none where the lists are too long for it.
-        rounds: of the greedy forcing.
-        power: of the greedy forcing, which makes the sum over the positions of (dependencies)^power small.
-
-    Returns:
-        The refined restriction.
-
-    Raises:
-        ResourceLimit: the candidate lists hold too many pairs.
+    ``seed``: same seed, same answer (where the deadline never comes); ``steps``: of the exchange; none where the lists
+    are too long for it.
     """
     if budget <= 0 or not t.heads:
         return t.restriction
@@ -113,12 +96,7 @@ def capture(
 def sampled_lists(t: CTransformer, rng: np.random.Generator) -> list[Lists]:
     """The first pairs of a random sample of the rows of every head of layer 1.
 
-    Args:
-        t: the c-transformer.
-        rng: draws the sample.
-
-    Returns:
-        Lists of at most :data:`SHORTEST` pairs, of so few rows that they are quickly made.
+    Gives Lists of at most :data:`SHORTEST` pairs, of so few rows that they are quickly made.
     """
     out = []
     for head in t.heads:

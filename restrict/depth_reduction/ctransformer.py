@@ -24,19 +24,19 @@ from restrict.depth_reduction.activations import (
     attended_activation,
     check_truth,
     map_activation,
-    one_value,
     popcount,
     possible_values,
     truth_activation,
     words_of,
 )
 from restrict.depth_reduction.evaluation import attend, decided, mapped, tabulated
-from restrict.depth_reduction.lists import Lists, candidate_lists
 from restrict.depth_reduction.streamed import keeps_lists, streamed_activation
 from restrict.errors import ResourceLimit, UsageError
 from restrict.model.program import Head, Instance, Map, Model, Variable
 from restrict.model.variables import references
 from restrict.restriction import Restriction
+from restrict.rows.lists import Lists, candidate_lists
+from restrict.rows.values import Values
 
 MOST_BYTES = 3 << 30
 """Dependency sets are bit matrices of n^2 bits per variable; more than this in all is refused."""
@@ -108,7 +108,7 @@ class CTransformer:
         empty, domains = np.zeros((instance.n, words_of(instance.n)), np.int64), instance.domains
         positions = Truth.make(((), (i,)) for i in range(instance.n))
         given = {"token": token, "position": positions}  # their V and D are computed by the restriction below
-        base = {name: Activation(name, t, one_value(domains[name], instance.n), empty) for name, t in given.items()}
+        base = {name: Activation(name, t, Values.one(domains[name], instance.n), empty) for name, t in given.items()}
         return CTransformer(instance, symbols, restriction, base).restrict(restriction)._settled()
 
     # ------------------------------------------------------------ facts
@@ -247,7 +247,7 @@ class CTransformer:
             limit: keep at most this many pairs of a row (0: down to the floor).
 
         Returns:
-            The lists (:func:`restrict.depth_reduction.lists.candidate_lists`).
+            The lists (:func:`restrict.rows.lists.candidate_lists`).
 
         Raises:
             ResourceLimit: too many pairs in all.

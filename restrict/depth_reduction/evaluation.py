@@ -22,13 +22,7 @@ from restrict.model.rules import Callback, evaluate, expression
 def tabulated(source: Truth, symbols: int, inputs: I64) -> I64:
     """Truth tables on many inputs.
 
-    Args:
-        source: a table per position.
-        symbols: the size of the inputs' alphabet.
-        inputs: symbol indices, shape (b, n).
-
-    Returns:
-        The values, int64, shape (b, n).
+    ``inputs``: symbol indices, shape (b, n). Gives the values, int64, shape (b, n).
     """
     out = np.empty((len(inputs), len(source.ptr) - 1), np.int64)
     for i in range(out.shape[1]):
@@ -42,13 +36,7 @@ def tabulated(source: Truth, symbols: int, inputs: I64) -> I64:
 def mapped(instance: Instance, variable: Map, known: Mapping[str, I64]) -> I64:
     """A map of variables whose values are known.
 
-    Args:
-        instance: the program at its length n.
-        variable: the map.
-        known: by name the values of its arguments, shape (b, n).
-
-    Returns:
-        Its values, int64, shape (b, n).
+    ``known``: by name the values of its arguments, shape (b, n). Gives its values, int64, shape (b, n).
     """
     shape = known["token"].shape
     if isinstance(variable.map, Callback):
@@ -65,17 +53,7 @@ def mapped(instance: Instance, variable: Map, known: Mapping[str, I64]) -> I64:
 def decided(instance: Instance, source: Attended, known: Mapping[str, I64], count: int) -> I64:
     """A collapsed head: the first pair of the list that holds is attended to; without lists, by its definition.
 
-    Args:
-        instance: the program at its length n.
-        source: the head and its lists.
-        known: by name the values of its query, key and value, shape (b, n).
-        count: b, the number of inputs.
-
-    Returns:
-        Its values, int64, shape (b, n).
-
-    Raises:
-        UsageError: no pair of a list holds: the input does not agree with the restriction.
+    ``known``: by name the values of its query, key and value, shape (b, n). Gives its values, int64, shape (b, n).
     """
     head, lists = source.head, source.lists
     if lists is None:
@@ -97,13 +75,8 @@ def decided(instance: Instance, source: Attended, known: Mapping[str, I64], coun
 def attend(instance: Instance, head: Head, known: Mapping[str, I64]) -> I64:
     """A head above the base, by its definition.
 
-    Args:
-        instance: the program at its length n.
-        head: the head.
-        known: by name the values of its query, key and value, shape (b, n).
-
-    Returns:
-        Its values, int64, shape (b, n). Cost: n^2 scores per query value, b n^2 comparisons.
+    ``known``: by name the values of its query, key and value, shape (b, n). Gives its values, int64, shape (b, n).
+    Cost: n^2 scores per query value, b n^2 comparisons.
     """
     query, key = instance.query(head), instance.key(head)
     count = len(known["token"])

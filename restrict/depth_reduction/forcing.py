@@ -17,9 +17,9 @@ import numpy as np
 from restrict.arrays import I32, I64, offsets
 from restrict.depth_reduction.activations import Activation, Attended, Mapped, Truth, full_table
 from restrict.depth_reduction.ctransformer import CTransformer
-from restrict.depth_reduction.lists import Lists
 from restrict.kernels import forcing as kernels
-from restrict.kernels.rowlists import SetArrays
+from restrict.kernels.collapse import SetArrays
+from restrict.rows.lists import Lists
 
 LONGEST = 12
 """The most literals of a cube."""

@@ -15,14 +15,7 @@ from restrict.wording import counted
 
 
 def fraction(value: float | Fraction) -> Fraction:
-    """The number as it is written: 0.1 is one tenth.
-
-    Args:
-        value: a fraction, or a float as it was written.
-
-    Returns:
-        The exact fraction.
-    """
+    """The number as it is written: 0.1 is one tenth."""
     return value if isinstance(value, Fraction) else Fraction(str(value))
 
 
@@ -32,16 +25,8 @@ def check_parameters(
 ) -> None:  # fmt: skip
     """Refuse parameters outside the ranges of the lemma; what is ``None`` is not looked at.
 
-    Args:
-        eta: strictly between 0 and 1/2.
-        k: at least 1.
-        q: strictly between 0 and 1.
-        delta: above 0, at most 1.
-        C: above 0, at most 1.
-        C_next: C', at least 0 and below ``C``.
-
-    Raises:
-        UsageError: one is out of range; the message names the nearest value that is not.
+    ``eta``: strictly between 0 and 1/2; ``k``: at least 1; ``q``: strictly between 0 and 1; ``delta``: above 0, at most
+    1; ``C``: above 0, at most 1; ``C_next``: C', at least 0 and below ``C``.
     """
     if eta is not None and not 0 < eta < Fraction(1, 2):
         raise UsageError(
@@ -65,12 +50,7 @@ def check_parameters(
 def need_length(t: CTransformer, k: int) -> None:
     """Refuse n <= c k, where k selections cannot exist in general.
 
-    Args:
-        t: the c-transformer.
-        k: selections per pair.
-
-    Raises:
-        UsageError: n <= c k; the message names the largest k that is possible.
+    ``k``: selections per pair.
     """
     c = max(1, t.c)
     if t.n <= c * k:

@@ -17,9 +17,9 @@ import numpy as np
 from restrict.arrays import I64, offsets, take_rows
 from restrict.depth_reduction.activations import popcount, possible_values
 from restrict.depth_reduction.ctransformer import CTransformer
-from restrict.depth_reduction.lists import Lists
 from restrict.depth_reduction.parameters import check_parameters
 from restrict.kernels import lemma as kernels
+from restrict.rows.lists import Lists
 
 WORDS = 1 << 20
 """Bit sets are unpacked this many words at a time."""

@@ -14,7 +14,7 @@ import numpy as np
 from restrict.arrays import I64
 from restrict.depth_reduction.ctransformer import CTransformer
 from restrict.depth_reduction.parameters import check_parameters, fraction
-from restrict.kernels.rowlists import feeds
+from restrict.kernels.collapse import feeds
 from restrict.restriction import Restriction
 
 

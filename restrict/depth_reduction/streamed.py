@@ -5,7 +5,7 @@ value. With an alphabet of a hundred symbols they exceed the memory at lengths a
 still fit. Here a row is scanned, added to V and D of its position, and forgotten. Where everything depends on
 everything, a position is done after a few of its rows: V and D only grow, and they are soon full.
 
-Hashed scores run in one kernel (:mod:`restrict.kernels.rowstream`), all others row by row. The result is that of
+Hashed scores run in one kernel (:mod:`restrict.kernels.collapse_stream`), all others row by row. The result is that of
 :func:`restrict.depth_reduction.activations.attended_activation` on complete lists.
 """
 
@@ -16,14 +16,14 @@ from itertools import pairwise
 
 import numpy as np
 
-from restrict.abstract.rows import Row, Values, pool, threads
 from restrict.arrays import I64, offsets, take_rows
 from restrict.depth_reduction.activations import Activation, Attended, possible_values, unpacked, words_of
-from restrict.depth_reduction.lists import RowsOfHead, hash_states, rows_of
-from restrict.kernels import rowstream as kernels
-from restrict.kernels.hashscan import KeyValues
-from restrict.kernels.rowlists import SetArrays
+from restrict.kernels import collapse_stream as kernels
+from restrict.kernels.collapse import SetArrays
 from restrict.model.program import Head, Instance
+from restrict.rows.lists import RowsOfHead, hash_states, rows_of
+from restrict.rows.row import Row, pool, threads
+from restrict.rows.values import Values
 
 PART = 16
 """Positions that a thread takes at a time."""
@@ -36,20 +36,14 @@ PILOTS = 32
 def keeps_lists(instance: Instance, head: Head, base: Mapping[str, Activation]) -> bool:
     """Whether the complete lists of a head are few enough to be kept, by an estimate from a sample of its rows.
 
-    Args:
-        instance: the program at its length n.
-        head: a head of layer 1.
-        base: the activations by name, those of the head's query and key among them.
-
-    Returns:
-        Whether there are at most about :data:`KEPT` pairs. Cost: the scores of at most :data:`PILOTS` rows.
+    Cost: the scores of at most :data:`PILOTS` rows.
     """
     query, key = instance.query(head), instance.key(head)
     rows, keys = rows_of(instance, head, possible_values(instance, query, base)), possible_values(instance, key, base)
     count = len(np.unique(rows.row_u)) if rows.shared else len(rows.row_u)
     if not count or count * len(keys.flat) <= KEPT:
         return True
-    few = sparse(keys)
+    few = keys.sparse()
     chosen, row_i = np.linspace(0, len(rows.row_u) - 1, PILOTS).astype(np.int64), rows.row_i
     found = [Row(instance, head, int(row_i[r]), int(rows.row_u[r])).candidates(few)[0] for r in chosen]
     return count * sum(map(len, found)) / PILOTS <= KEPT
@@ -58,14 +52,7 @@ def keeps_lists(instance: Instance, head: Head, base: Mapping[str, Activation]) 
 def streamed_activation(instance: Instance, head: Head, base: Mapping[str, Activation]) -> Activation:
     """V and D of a collapsed head, its lists not kept.
 
-    Args:
-        instance: the program at its length n.
-        head: a head of layer 1.
-        base: the activations by name, those of the head's query, key and value among them.
-
-    Returns:
-        The activation; its source has no lists. Cost: one score per row and possible pair, of fewer rows where V and D
-        are full before; memory n^2 bits.
+    Cost: one score per row and possible pair, of fewer rows where V and D are full before; memory n^2 bits.
     """
     query, key = instance.query(head), instance.key(head)
     rows = rows_of(instance, head, possible_values(instance, query, base))
@@ -78,7 +65,7 @@ def streamed_activation(instance: Instance, head: Head, base: Mapping[str, Activ
         int(rows.same), int(head.value == key), int(head.value == query), int(head.ties == "right"), head.default
     )
     gives = SetArrays(base[head.value].values.ptr, base[head.value].values.flat)
-    keys = sparse(possible_values(instance, key, base))
+    keys = possible_values(instance, key, base).sparse()
     seeds = None if rows.shared else hash_states(instance, head, rows.row_i, rows.row_u)
     if seeds is not None:
         _by_kernel(rows, seeds, keys, gives, rules, sets, out)
@@ -97,34 +84,18 @@ def _sets(instance: Instance, head: Head, base: Mapping[str, Activation]) -> ker
     return kernels.DependSets(base[query].depends if query else none, source, every, len(np.unique(value.values.flat)))
 
 
-def sparse(values: Values) -> Values:
-    """Possible values with the positions that have the whole domain left out.
-
-    Args:
-        values: with an entry for each of the n positions.
-
-    Returns:
-        The same, as a default domain and exceptions.
-    """
-    sizes = np.diff(values.ptr)
-    few = np.flatnonzero(sizes < values.domain)
-    items = np.repeat(values.ptr[few] - offsets(sizes[few])[:-1], sizes[few]) + np.arange(int(sizes[few].sum()))
-    return Values(values.domain, values.positions[few], offsets(sizes[few]), values.flat[items])
-
-
 def _by_kernel(
     rows: RowsOfHead, seeds: I64, keys: Values, gives: SetArrays, rules: kernels.HeadRules, sets: kernels.DependSets,
     out: kernels.Collapsed,
 ) -> None:  # fmt: skip
     """Hashed scores; positions are shared among threads, and the result does not depend on their number."""
     arrays = kernels.StreamRows(rows.low, rows.high, rows.row_ptr, rows.row_u, seeds)
-    known = KeyValues(keys.domain, keys.positions, keys.ptr, keys.flat)
     parts = iter(list(pairwise([*range(0, len(rows.low), PART), len(rows.low)])))
 
     def run(_: int) -> None:
         with np.errstate(over="ignore"):
             for part in parts:
-                kernels.stream_positions(*part, arrays, known, gives, rules, sets, out)
+                kernels.stream_positions(*part, arrays, keys.arrays, gives, rules, sets, out)
 
     if threads() == 1:
         run(0)
@@ -164,9 +135,8 @@ def _row(
 ) -> tuple[I64, I64, bool]:  # fmt: skip
     """Values and inputs that one row gives, and whether it ends at a key with one value."""
     row = Row(instance, head, i, u)
-    pairs, _ = row._stream(keys, None)
-    last = int(row._order(*pairs)[-1])
-    at, j = np.unique(pairs[0]), int(pairs[0, last])
+    pairs = row.ranked(keys)
+    at, j = np.unique(pairs[0]), int(pairs[0, -1])
     if head.value == instance.key(head):
         values = np.unique(pairs[1])
     elif head.value == instance.query(head) and i in at:

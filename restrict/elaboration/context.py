@@ -12,7 +12,6 @@ from math import prod
 
 import numpy as np
 
-from restrict.abstract.rows import CONSTANT, Values
 from restrict.abstract.run import mask_of
 from restrict.arrays import I64
 from restrict.checker.account import Meter, exhausted
@@ -20,6 +19,7 @@ from restrict.elaboration.rows import Rows, distinct, every_position
 from restrict.elaboration.statements import COMBINATIONS, LARGE, NODE, Depends, Group, Statement, joined
 from restrict.elaboration.tokens import Tokens
 from restrict.model.program import Head, Instance, Map
+from restrict.rows.values import CONSTANT, Values
 
 
 class Known:

@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from restrict.arrays import I64
 from restrict.checker.account import Meter
-from restrict.checker.formats import Cone
 from restrict.checker.read import runs_of
 from restrict.elaboration.context import Known
+from restrict.elaboration.hints import Cone
 from restrict.elaboration.rows import reaching
 from restrict.elaboration.statements import NODE, Group, Statement
 from restrict.model.program import Head, Instance
@@ -125,6 +125,9 @@ def _of_group(known: Known, head: Head, said: Statement, group: Group) -> Iterat
     if key is not None:
         yield key, group.witness
     own = said.i if key is not None and key == known.instance.query(head) else -1
+    if known.rows.wide(head, said.i):  # everything is listed, and may be looked at
+        yield from ((name, j) for name, stated in facts.items() for j in stated)
+        return
     pairs = known.rows.pairs(head, said.i, group.u)
     known.meter.charge(pairs.shape[1] * 2)
     pairs = pairs[:, reaching(head, pairs, floor)]

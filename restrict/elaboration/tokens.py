@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from restrict.abstract.rows import Values
 from restrict.arrays import I64
+from restrict.rows.values import Values
 
 Numbers = npt.NDArray[np.int32]
 Cell = tuple[int, int, tuple[int, ...]]

@@ -15,11 +15,12 @@ import numpy as np
 
 from restrict.arrays import F64, FREE_INPUT, I64
 from restrict.force.image import MAX_IMAGE, combinations
-from restrict.force.state import ForcingState, RowList
-from restrict.kernels import on_demand as kernel
-from restrict.kernels.on_demand_reads import needed_nodes, open_tokens
+from restrict.force.state import ForcingState
+from restrict.kernels import run as kernel
+from restrict.kernels.run_reads import needed_nodes, open_tokens
 from restrict.model.program import Head, Instance, Map, Variable, mentions, rule_of
 from restrict.model.rules import Callback
+from restrict.rows.store import RowList
 
 MOST_NODES, MOST_WORDS, MOST_KEYS = 2**22, 2**22, 64
 """The most nodes, words of all V, and values of a key other than the position, for which arrays are made."""
@@ -82,11 +83,7 @@ class CompiledRun:
     # ------------------------------------------------------------ asking
 
     def look(self, fixed: Mapping[int, int]) -> tuple[int, ...]:
-        """V of the output under a restriction, by symbol indices.
-
-        Raises:
-            TooMuch: rows or tables are too large to be kept.
-        """
+        """V of the output under a restriction, by symbol indices."""
         tokens = self.run.tokens
         tokens[:] = self.free
         for i, a in fixed.items():
@@ -216,7 +213,7 @@ class CompiledRun:
             u = int(self.run.at[node, 0])
             row = self._room("rows", ("start", "length", "complete"), 1)
             self.rows.row[self.rows.base[node] + (0 if self.program.head[v, 0] == kernel.POSITION else u)] = row
-            self.listed.append(self.state.row_list(variable, i, u))
+            self.listed.append(self.state.rows.of(variable, i, u))
             self._store(row)
         else:
             row = int(self.run.tally[kernel.QUERY])

@@ -38,12 +38,7 @@ class DependenceState(OnDemandState):
     def look(self, fixed: Mapping[int, int], most: int) -> Depends | None:
         """On which free positions the label depends under a restriction.
 
-        Args:
-            fixed: symbol indices by position.
-            most: the largest set of interest.
-
-        Returns:
-            The positions, or ``None`` where there are more than ``most``, or the effort exceeds ``limit``.
+        Gives the positions, or ``None`` where there are more than ``most``, or the effort exceeds ``limit``.
         """
         self.tokens = {**self.pinned, **{i: (a,) for i, a in fixed.items()}}
         self.facts.clear()

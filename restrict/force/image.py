@@ -33,12 +33,7 @@ def whole(domain: int) -> Sequence[int]:
 def covers(allowed: frozenset[int], values: Collection[int]) -> bool:
     """Whether all values are allowed; mostly the sizes of the two sets decide.
 
-    Args:
-        allowed: values 0..domain - 1.
-        values: distinct values 0..domain - 1.
-
-    Returns:
-        Whether ``allowed`` includes all of ``values``.
+    ``allowed``: values 0..domain - 1; ``values``: distinct values 0..domain - 1.
     """
     return len(values) <= len(allowed) and allowed.issuperset(values)
 

@@ -39,11 +39,7 @@ class Looking:
     def values(self, fixed: Mapping[int, int]) -> tuple[int, ...]:
         """V of the output.
 
-        Args:
-            fixed: symbol indices by position, without markers.
-
-        Returns:
-            Value indices, ascending. Cost: the nodes that the output reads, and rows that are new.
+        Gives value indices, ascending. Cost: the nodes that the output reads, and rows that are new.
         """
         if self.compiled is not None:
             try:
@@ -60,22 +56,15 @@ class Looking:
     def labels(self, fixed: Mapping[int, int]) -> set[str]:
         """The labels that are possible (an upper bound on the set).
 
-        Args:
-            fixed: symbol indices by position, without markers.
-
-        Returns:
-            The labels. Cost: that of :meth:`values`.
+        Cost: that of :meth:`values`.
         """
         return {self.instance.label(v) for v in self.values(fixed)}
 
     def label_of(self, word: I64) -> str:
         """The label of one word.
 
-        Args:
-            word: symbol indices of all positions, int64, shape (n,), markers included.
-
-        Returns:
-            The label (exact). Cost: the nodes that the output reads on it.
+        ``word``: symbol indices of all positions, int64, shape (n,), markers included. Cost: the nodes that the output
+        reads on it.
         """
         if self.compiled is not None:
             try:
@@ -85,7 +74,7 @@ class Looking:
             except TooMuch:
                 self.compiled = None
         self.state = OnDemandState(self.instance)
-        self.state.rows_of(self.shared)
+        self.state.rows = self.shared.rows
         self.state.tokens = {i: (a,) for i, a in enumerate(word.tolist())}
         (value,) = self.state.values(*self.node)
         self.spent += SLOWER * self.examined

@@ -25,14 +25,7 @@ Cone = Mapping[str, tuple[int, ...]]
 def tokens_below(node: Node, cone: Cone, reads: Reads, but: Node | None = None) -> set[int]:
     """The positions of the tokens on which a node rests.
 
-    Args:
-        node: where to start.
-        cone: the positions of the nodes that show the claim, by variable.
-        reads: what each of these nodes reads.
-        but: a node that is not followed.
-
-    Returns:
-        Positions, markers included.
+    ``node``: where to start.
     """
     stack, seen, tokens = [node], {node, but}, set[int]()
     while stack:
@@ -51,16 +44,7 @@ def tokens_alone(
 ) -> list[tuple[Node, set[int]]]:
     """The nodes for which alone several tokens are fixed.
 
-    Args:
-        target: the output.
-        fixed: symbol indices by position.
-        cone: the positions of the nodes that show the claim, by variable.
-        reads: what each of these nodes reads.
-        least: the fewest tokens of a node.
-
-    Returns:
-        Nodes other than the target, each with the fixed positions on which the target rests through it only. Cost: a
-        walk over the cone for each.
+    Cost: a walk over the cone for each.
     """
     found = []
     for node in ((name, i) for name, positions in cone.items() for i in positions):
@@ -71,17 +55,7 @@ def tokens_alone(
 
 
 def some_tokens(fixed: Mapping[int, int], cone: Cone, reads: Reads, rng: np.random.Generator) -> dict[int, int]:
-    """A restriction of which a random part is freed.
-
-    Args:
-        fixed: symbol indices by position.
-        cone: the positions of the nodes that show the claim, by variable.
-        reads: what each of these nodes reads.
-        rng: for the choice.
-
-    Returns:
-        The rest of ``fixed``.
-    """
+    """A restriction of which a random part is freed."""
     if rng.random() < 0.5:
         share = float(rng.choice([0.05, 0.1, 0.3]))
         return {i: a for i, a in fixed.items() if rng.random() > share}

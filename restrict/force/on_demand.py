@@ -27,12 +27,8 @@ class OnDemandState(ForcingState):
     def under(self, fixed: Mapping[int, int]) -> OnDemandState:
         """The same program under another restriction; rows already ordered are shared."""
         other = OnDemandState.of(self.instance, fixed)
-        other.rows_of(self)
+        other.rows = self.rows
         return other
-
-    def rows_of(self, other: ForcingState) -> None:
-        """Share the rows that another state of the same program has ordered."""
-        self._lists, self._defaults = other._lists, other._defaults
 
     def read_tokens(self, target: Node) -> set[int]:
         """The positions whose tokens were read, where only the target was asked for: freeing others changes nothing."""

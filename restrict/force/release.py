@@ -193,19 +193,8 @@ def relax(
 ) -> Certificate:
     """Free as much as ``c`` dependencies allow; with ``free`` set, until that fraction is free, with few dependencies.
 
-    Args:
-        task: the output, with the deadline of the search.
-        start: a certificate with ``c = 0``. Where Ctrl-C ended its search, there is no search here: only as many
-            positions as ``free`` asks for are released, from the last one down.
-        c: the most dependencies.
-        free: instead, the fraction of the positions that must be free.
-        like: a state of the same instance whose ordered rows may be used.
-
-    Returns:
-        A certificate that meets the wish; with ``free`` its c may be as large as the number of free positions.
-
-    Raises:
-        ResourceLimit: the output has too many values to list, or a row is too long.
+    ``start``: a certificate with ``c = 0``. Where Ctrl-C ended its search, there is no search here: only as many
+    positions as ``free`` asks for are released, from the last one down.
     """
     instance = task.instance
     noted = task.noting(**{k: v for k, v in start.provenance.items() if k in ("strategy", "stopped")})
@@ -241,14 +230,7 @@ def _confirmed(task: Task, search: Release) -> Certificate:
 
 
 def few_nodes(task: Task) -> bool:
-    """Whether a greedy path, which examines nodes once for every fixed position and step, takes little time.
-
-    Args:
-        task: the output at a position.
-
-    Returns:
-        Whether the program has at most ``ALL_NODES`` nodes.
-    """
+    """Whether a greedy path, which examines nodes once for every fixed position and step, takes little time."""
     return _nodes(task) <= ALL_NODES
 
 

@@ -378,7 +378,7 @@ class Search:
         state, symbols = self.state, len(self.state.alphabet)
         word = rng.integers(symbols, size=self.instance.n).tolist()
         run = OnDemandState.of(self.instance, {**dict(enumerate(word)), **{i: v[0] for i, v in state.pinned.items()}})
-        run.rows_of(state)
+        run.rows = state.rows
         value = run.values(*self.target)[0]
         read = run.read_tokens(self.target)
         self._restart({i: v for i, v in run.tokens.items() if i in read or i in state.pinned})

@@ -1,30 +1,22 @@
-"""What the search knows: fixed tokens, value sets of examined nodes, and the best pairs of each row.
+"""What the search knows: fixed tokens and value sets of examined nodes, over the store of rows.
 
-A row (head, position, query value) does not depend on the restriction: its pairs, best first, are computed once. Under
-a restriction the candidates are then the feasible pairs of that list down to the first position all of whose feasible
-pairs have been passed: that pair *is* the floor (docs/trusted-base.md, rule 4), since the list descends. So examining a
-head again costs a short walk, not a row scan.
+Under a restriction the candidates of a row are the feasible pairs of its list (:mod:`restrict.rows.store`) down to the
+first position all of whose feasible pairs have been passed: that pair *is* the floor (docs/kernel.md, rule 4),
+since the list descends. So examining a head again costs a short walk, not a row scan.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import cached_property
 
 import numpy as np
 
-from restrict.abstract.rows import CONSTANT, Row, Values
 from restrict.arrays import I64
 from restrict.force.image import MAX_IMAGE, combinations, whole
-from restrict.model.program import Head, Instance, Map, Variable, mentions
+from restrict.model.program import Head, Instance, Map, Variable
+from restrict.rows.store import COSTLY, Pair, RowIndex, RowList, RowStore
 
 Node = tuple[str, int]
-Pair = tuple[int, int]
-FIRST_PAIRS, MORE_PAIRS, COSTLY = 48, 512, 2**22
-"""How many pairs of a row are listed at first; ``MORE_PAIRS`` where the row has at least ``COSTLY`` scores."""
-VAST, VAST_PAIRS = 2**33, 4096
-"""A row of at least ``VAST`` scores takes seconds, and listing more of its pairs is a new scan: so ``VAST_PAIRS`` are
-listed at first."""
 MOST_LISTED, LONG_LIST = 2**20, 2**24
 """The run abstains on a row of more than ``LONG_LIST`` pairs whose floor is not among the first ``MOST_LISTED``."""
 FEW_FACTS, LONG_WALK = 64, 200
@@ -37,77 +29,6 @@ MANY_VALUES, LONGEST_WALK = 64, 400
 ``LONGEST_WALK`` pairs: then the candidates above the floor have nearly all values."""
 Box = tuple[tuple[int, ...], ...]
 """One sorted side per argument of a map, as indices into its lists of values."""
-
-
-class RowList:
-    """The pairs of one row, best first, extended on demand."""
-
-    def __init__(self, row: Row, keys: Values) -> None:
-        self.row, self.keys = row, keys
-        self.pairs: list[Pair] = []
-        self.complete = False
-        self.arrays: tuple[I64, I64] | None = None
-        self.index: RowIndex | None = None
-
-    def indexed(self) -> RowIndex | None:
-        """The index of the pairs found so far."""
-        if self.index is None and self.arrays is not None:
-            self.index = RowIndex(*self.arrays, self.keys)
-        return self.index
-
-    def extend(self) -> int:
-        """Find more pairs; returns how many scores were computed."""
-        scores = (self.row.stop - self.row.first) * self.keys.domain
-        start = FIRST_PAIRS if scores < COSTLY else MORE_PAIRS if scores < VAST else VAST_PAIRS
-        count = 8 * len(self.pairs) or start
-        j, w, self.complete = self.row.best(self.keys, count)
-        self.pairs = list(zip(j.tolist(), w.tolist(), strict=True))
-        self.index = None
-        self.arrays = (j, w)
-        return scores
-
-
-class RowIndex:
-    """An index of a row's list, which answers without a walk over it.
-
-    ``of(j)`` are the places of position ``j`` with their key values; ``completions`` are the places at which a position
-    has its last pair, in order.
-    """
-
-    def __init__(self, j: I64, w: I64, keys: Values) -> None:
-        self.j, self.w = j, w
-        self.order = np.argsort(j, kind="stable")
-        self.sorted = j[self.order]
-        starts = np.flatnonzero(np.diff(self.sorted, prepend=-1))
-        counts = np.diff(np.append(starts, len(j)))
-        sizes = np.full(len(starts), keys.domain, dtype=np.int64)
-        if len(keys.positions):
-            at = np.minimum(np.searchsorted(keys.positions, self.sorted[starts]), len(keys.positions) - 1)
-            known = keys.positions[at] == self.sorted[starts]
-            sizes = np.where(known, np.diff(keys.ptr)[at], sizes)
-        done = counts == sizes
-        last = self.order[starts + counts - 1][done] if len(j) else np.empty(0, dtype=np.int64)
-        self.completions = np.sort(last)
-
-    def of(self, j: int) -> tuple[I64, I64]:
-        """Places and key values of a position's pairs."""
-        a, b = np.searchsorted(self.sorted, (j, j + 1))
-        places = self.order[a:b]
-        return places, self.w[places]
-
-    def first_other(self, places: I64, low: int, high: int, apart: set[int]) -> int | None:
-        """The first of ``places`` whose position is visible and not one of ``apart``."""
-        for start in range(0, len(places), 256):
-            for t in places[start : start + 256].tolist():
-                j = int(self.j[t])
-                if low <= j < high and j not in apart:
-                    return int(t)
-        return None
-
-    @cached_property
-    def by_value(self) -> dict[int, I64]:
-        """The places of every key value."""
-        return {int(w): np.flatnonzero(self.w == w) for w in np.unique(self.w)}
 
 
 def depths(instance: Instance) -> dict[str, int]:
@@ -156,17 +77,12 @@ class ForcingState:
         self.scores, self.row_charge, self.wide = 0, 0, False
         self.work = 0
         self.boxes: dict[object, list[Box]] = {}
-        self._lists: dict[tuple[str, int, int], RowList] = {}
-        self._tables: dict[tuple[str, int], I64] = {}
-        self._defaults: dict[str, Values] = {}
+        self.rows = RowStore(instance, self.pinned)
 
     def share(self, other: ForcingState) -> None:
-        """Use the ordered rows and the tables of another state of the same instance with the same pinned positions.
-
-        Both states go on adding to them.
-        """
-        self._lists, self._defaults, self._tables = other._lists, other._defaults, other._tables
-        self.boxes = other.boxes
+        """Use the rows and the boxes of another state of the same instance with the same pinned positions, and go on
+        adding to them."""
+        self.rows, self.boxes = other.rows, other.boxes
 
     # ------------------------------------------------------------ facts
 
@@ -318,7 +234,7 @@ class ForcingState:
         key = self.instance.key(head)
         assert key is not None
         domain = self.instance.domains[key]
-        rows, same = self.row_list(head, i, u), self.instance.query(head) == key
+        rows, same = self.rows.of(head, i, u), self.instance.query(head) == key
         while True:
             if not rows.pairs and not rows.complete:
                 self.extend(rows)
@@ -385,7 +301,7 @@ class ForcingState:
             self.instance.key(head),
             self.instance.query(head) is not None and self.instance.query(head) == self.instance.key(head),
         )
-        rows = self.row_list(head, i, u)
+        rows = self.rows.of(head, i, u)
         left: dict[int, int] = {}
         t = 0
         while True:
@@ -410,28 +326,3 @@ class ForcingState:
             yield j, w
             if key is None or left[j] == 0:
                 return
-
-    def row_list(self, head: Head, i: int, u: int) -> RowList:
-        """The row's list; positions that see half of the word or more share it if the score does not mention ``i``."""
-        first, stop = self.instance.visible(head, i)
-        shared = "i" not in mentions(head) and 2 * (stop - first) >= self.instance.n
-        slot = (head.name, -1 if shared else i, u)
-        if slot not in self._lists:
-            row = Row(self.instance, head, i, u)
-            row.own = (-1, -1)
-            if shared:
-                row.first, row.stop = 0, self.instance.n
-            self._lists[slot] = RowList(row, self._default_values(self.instance.key(head)))
-        return self._lists[slot]
-
-    def _default_values(self, key: str | None) -> Values:
-        if key is None:
-            return CONSTANT
-        if key not in self._defaults:
-            if key == "token":
-                self._defaults[key] = Values.make(len(self.alphabet), self.pinned)
-            elif key == "position":
-                self._defaults[key] = Values.make(1, {j: (j,) for j in range(self.instance.n)})
-            else:
-                self._defaults[key] = Values.make(self.instance.domains[key], {})
-        return self._defaults[key]

@@ -133,11 +133,8 @@ def read_transformer(path: Path) -> Transformer:
 
 def _transformer(path: Path, content: bytes) -> Transformer:
     tensors, config = _Tensors(content), _config(content)
-    fields = config.fields(
-        ("format", "alphabet", "layers", "output"), ("name", "start_marker", "end_marker", "denominators")
-    )
-    if fields["format"].text() != FORMAT:
-        fields["format"].fail(f"this is {quote(fields['format'].value)}, not {FORMAT!r}")
+    optional = ("name", "start_marker", "end_marker", "denominators")
+    fields = config.document(FORMAT, ("alphabet", "layers", "output"), optional)
     for key, value in (fields["denominators"].expect(dict, "an object") if "denominators" in fields else {}).items():
         tensors.divide(key, Node(value, f"denominators.{key}").integer(1))
     alphabet = tuple(s.text() for s in fields["alphabet"].items())

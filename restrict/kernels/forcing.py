@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from restrict.arrays import I32, I64
+from restrict.kernels.collapse import ListArrays, SetArrays, holds
 from restrict.kernels.jit import kernel
-from restrict.kernels.rowlists import ListArrays, SetArrays, holds
 
 
 class CubeArrays(NamedTuple):

@@ -11,11 +11,7 @@ _waiting: list[Callable[[], None]] = []
 
 
 def on_first_compilation(tell: Callable[[], None]) -> None:
-    """Ask to be told, once, when the first kernel of this process is compiled rather than loaded.
-
-    Args:
-        tell: what is called; it replaces what an earlier call asked for.
-    """
+    """Ask to be told, once, when the first kernel of this process is compiled rather than loaded."""
     _waiting[:] = [tell]
 
 

@@ -1,6 +1,6 @@
 """Kernels of the row scan: all pairs (attended position, key value) of one head at one position and query value.
 
-:mod:`restrict.abstract.rows` streams a row in blocks through :func:`fill_pairs`, the register machine, and the two
+:mod:`restrict.rows.row` streams a row in blocks through :func:`fill_pairs`, the register machine, and the two
 selections; nothing of size n is stored but the pairs that survive.
 
 The possible key values of position ``j`` are ``0 .. default_domain-1`` except at the positions listed in ``exc_j``

@@ -44,14 +44,7 @@ class Room(NamedTuple):
 def product_bounds(centre: F64, by_box: F64, q: Sizes, k: Sizes, room: Room, low: F64, high: F64) -> None:
     """Widen ``low .. high`` to hold the scaled products of sets of queries and keys.
 
-    Args:
-        centre: (r, n) products of the centres.
-        by_box: (r, n) bounds on the distance from it by the boxes; (1, 1) where only the balls count.
-        q: sizes of the queries, (r,).
-        k: sizes of the keys, (n,).
-        room: constants of rounding and the scale.
-        low: (r, n), lowered in place.
-        high: (r, n), raised in place.
+    ``by_box``: (r, n) bounds on the distance from it by the boxes; (1, 1) where only the balls count.
     """
     boxes = by_box.shape == centre.shape
     slip = 4 * U
@@ -73,15 +66,7 @@ def product_bounds(centre: F64, by_box: F64, q: Sizes, k: Sizes, room: Room, low
 
 @kernel
 def product_sizes(centre: F64, by_box: F64, q: Sizes, k: Sizes, room: Room) -> None:
-    """Turn the products of the centres of two families of sets into bounds on the absolute values of all products.
-
-    Args:
-        centre: (r, n), changed in place.
-        by_box: (r, n) bounds on the distance from it by the boxes.
-        q: sizes of the one family, (r,).
-        k: sizes of the other, (n,).
-        room: constants of rounding.
-    """
+    """Turn the products of the centres of two families of sets into bounds on the absolute values of all products."""
     for i in range(centre.shape[0]):
         reach, ball, norm = q.norm[i] + q.ball[i], q.ball[i], q.norm[i]
         for j in range(centre.shape[1]):
@@ -93,13 +78,8 @@ def product_sizes(centre: F64, by_box: F64, q: Sizes, k: Sizes, room: Room) -> N
 def weight_bounds(small: F64, big: F64, least_total: F64, most_total: F64, slack: float, tiny: float) -> None:
     """Turn bounds on unnormalised weights into bounds on weights, in place.
 
-    Args:
-        small: (r, n) least unnormalised weights, 0 where masked.
-        big: (r, n) greatest ones.
-        least_total: (r,) lower bounds on their sums.
-        most_total: (r,) upper bounds.
-        slack: relative room for the rounding of the sums, above 1.
-        tiny: absolute room.
+    ``small``: (r, n) least unnormalised weights, 0 where masked; ``most_total``: (r,) upper bounds; ``slack``: relative
+    room for the rounding of the sums, above 1.
     """
     for i in range(small.shape[0]):
         bottom, top = least_total[i], most_total[i] * (1 + 4 * U)
@@ -160,14 +140,8 @@ def coupled_top(small: F64, big: F64, top: F64, start: float) -> float:
 def coupled_tops(small: F64, big: F64, tops: F64, start: F64) -> F64:
     """Upper bounds on averages, better than ``start`` where possible.
 
-    Args:
-        small: (r, n, K) least unnormalised weights, at least 0; 0 where masked.
-        big: (r, n, K) greatest ones.
-        tops: (n, K, d) upper bounds on the values.
-        start: (r, d) certified upper bounds.
-
-    Returns:
-        Shape (r, d), each entry certified. Cost: a few times ``r d n K``.
+    ``small``: (r, n, K) least unnormalised weights, at least 0; 0 where masked; ``tops``: (n, K, d) upper bounds on the
+    values. Gives Shape (r, d), each entry certified. Cost: a few times ``r d n K``.
     """
     found = start.copy()
     for r in range(small.shape[0]):

@@ -24,7 +24,7 @@ import numpy as np
 
 from restrict.errors import ResourceLimit
 from restrict.languages.dfa import Dfa
-from restrict.wording import counted
+from restrict.wording import counted, install
 
 MAX_ELEMENTS = 20_000
 MIN_ELEMENTS = 200
@@ -125,7 +125,7 @@ def _by_library(dfa: Dfa, seen: int) -> Aperiodicity:
     except ImportError:
         raise ResourceLimit(
             f"star-freeness is not known: the transition monoid has over {seen} elements; "
-            "pip install 'restrict[languages]' for libsemigroups"
+            f"{install('languages')} has libsemigroups, which may know"
         ) from None
     if dfa.states > MAX_DEGREE:
         raise ResourceLimit(f"star-freeness is not known: the monoid has over {seen} maps of {dfa.states} states")

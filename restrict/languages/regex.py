@@ -132,11 +132,9 @@ def from_regex(pattern: str, alphabet: str | None = None) -> Regular:
         what = "has no symbol" if wrong is None else f"has {quote(wrong)}, which is an operator or white space"
         raise UsageError(f"the alphabet of the regular expression {quote(pattern)} {what}: write regex[abc]:...")
     _Syntax(pattern, frozenset(symbols)).check()
-    try:
-        from automata.fa.dfa import DFA
-        from automata.fa.nfa import NFA
-    except ImportError:
-        raise UsageError("regular expressions need automata-lib: pip install 'restrict[languages]'") from None
+    from automata.fa.dfa import DFA
+    from automata.fa.nfa import NFA
+
     try:
         found = DFA.from_nfa(NFA.from_regex(pattern, input_symbols=set(symbols)), minify=False)
     except Exception as error:  # whatever the library refuses beyond our syntax

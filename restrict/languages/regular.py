@@ -254,9 +254,7 @@ def read_dfa(node: Node, spec: str) -> Regular:
         ModelError: malformed; the message has the place.
         ResourceLimit: more than ``MAX_STATES`` states.
     """
-    members = node.fields(("format", "alphabet", "start", "accept", "transitions"), ("name",))
-    if members["format"].text() != DFA_FORMAT:
-        members["format"].fail(f"expected {DFA_FORMAT!r}")
+    members = node.document(DFA_FORMAT, ("alphabet", "start", "accept", "transitions"), ("name",))
     alphabet = [_symbol(item.text()) for item in members["alphabet"].items()]
     if not alphabet:
         members["alphabet"].fail("expected at least one symbol")

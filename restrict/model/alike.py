@@ -48,12 +48,8 @@ _KNOWN: WeakKeyDictionary[Model, Kinds | None] = WeakKeyDictionary()
 def kinds_of(model: Model) -> Kinds | None:
     """The kinds of a model's symbols.
 
-    Args:
-        model: a program.
-
-    Returns:
-        The kinds, the same object each time; ``None`` where the alphabet is small, or more than half of it would be
-        left, or the output is a token value. Cost linear in the alphabet and the tables that read it.
+    Gives the kinds, the same object each time; ``None`` where the alphabet is small, or more than half of it would be
+    left, or the output is a token value. Cost linear in the alphabet and the tables that read it.
     """
     if len(model.alphabet) < LARGE:
         return None
@@ -63,14 +59,7 @@ def kinds_of(model: Model) -> Kinds | None:
 
 
 def carriers_of(model: Model) -> frozenset[str]:
-    """The variables that hold token values.
-
-    Args:
-        model: a program.
-
-    Returns:
-        ``token``, and the heads that copy a variable of this set.
-    """
+    """The variables that hold token values."""
     carriers = {"token"}
     for variable in model.variables:
         if isinstance(variable, Head) and variable.value in carriers:

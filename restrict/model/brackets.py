@@ -13,14 +13,7 @@ MAX_TYPES = 64
 def brackets(k: int) -> tuple[str, ...]:
     """The alphabet of ``k`` types of bracket: ``( ) [ ] { } < >``, then ``(5 )5`` and so on.
 
-    Args:
-        k: 1 to 64.
-
-    Returns:
-        2k symbols: each opener, then its closer.
-
-    Raises:
-        UsageError: another ``k``.
+    Gives 2k symbols: each opener, then its closer.
     """
     if not 1 <= k <= MAX_TYPES:
         raise UsageError(f"the number of bracket types must be 1 to 64, not {k}")
@@ -57,11 +50,6 @@ class Brackets:
     def spec_of(self, name: str, more: str = "") -> str:
         """The specification of a language over these brackets.
 
-        Args:
-            name: the language's name.
-            more: what comes after the number of types.
-
-        Returns:
-            ``name:k``, or ``name[SYMBOLS]:k`` where the letters are not the usual ones.
+        Gives ``name:k``, or ``name[SYMBOLS]:k`` where the letters are not the usual ones.
         """
         return f"{name}[{' '.join(self.letters)}]:{self.k}{more}" if self.letters else f"{name}:{self.k}{more}"

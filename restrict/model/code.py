@@ -17,14 +17,7 @@ compilation."""
 
 
 def lower(node: Expr) -> Expr:
-    """The same value with the machine's operators only, at the root of the tree.
-
-    Args:
-        node: an expression.
-
-    Returns:
-        An expression whose root has an opcode, or is a ``const`` or a ``name``. Its operands are not lowered.
-    """
+    """The same value with the machine's operators only, at the root of the tree."""
     zero = const(0)
     match node.op:
         case "gt" | "ge":
@@ -59,12 +52,7 @@ _NO_TABLE = np.zeros(1, dtype=np.int64)
 def compile_expr(expr: Expr, inputs: tuple[str, ...]) -> Code:
     """Compile an expression; common sub-expressions are computed once.
 
-    Args:
-        expr: an expression whose free names are all among ``inputs``.
-        inputs: the names that registers ``0, 1, ..`` will hold.
-
-    Returns:
-        The code. One instruction for each different operator node.
+    ``inputs``: the names that registers ``0, 1, ..`` will hold.
     """
     registers: dict[Expr, int] = {name(text): slot for slot, text in enumerate(inputs)}
     instructions: list[tuple[int, int, int, int, int]] = []

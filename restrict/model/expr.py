@@ -61,45 +61,25 @@ class Payload:
     def bounds(self) -> Interval:
         """Least and greatest entry.
 
-        Returns:
-            Two Python integers (exact). Cost linear in the table.
+        Cost linear in the table.
         """
         return int(self.flat.min()), int(self.flat.max())
 
 
 def const(value: int) -> Expr:
-    """A literal.
-
-    Args:
-        value: any integer.
-
-    Returns:
-        A ``const`` node.
-    """
+    """A literal."""
     return Expr("const", value=value)
 
 
 def name(text: str) -> Expr:
-    """A free name.
-
-    Args:
-        text: the name.
-
-    Returns:
-        A ``name`` node.
-    """
+    """A free name."""
     return Expr("name", text=text)
 
 
 def balanced(op: str, args: list[Expr]) -> Expr:
     """An associative operator on many operands, as a tree of logarithmic height, so that no width exhausts the stack.
 
-    Args:
-        op: ``min``, ``max``, or ``and`` of truth values.
-        args: at least one operand.
-
-    Returns:
-        The tree; the operand itself where there is one only. Nothing is folded.
+    ``args``: at least one operand. Gives the tree; the operand itself where there is one only. Nothing is folded.
     """
     while len(args) > 1:
         pairs = [Expr(op, (a, b)) for a, b in zip(args[::2], args[1::2], strict=False)]
@@ -110,13 +90,7 @@ def balanced(op: str, args: list[Expr]) -> Expr:
 def fold_hashes(expr: Expr) -> Expr:
     """The tree with the hashes of constants replaced by their values, and nothing else.
 
-    Interval analysis goes before it: there a hash may have any value (docs/format.md).
-
-    Args:
-        expr: an expression.
-
-    Returns:
-        The new tree. Cost linear in the tree.
+    Interval analysis goes before it: there a hash may have any value (docs/format.md). Cost linear in the tree.
     """
     if not expr.args:
         return expr
@@ -129,11 +103,7 @@ def fold_hashes(expr: Expr) -> Expr:
 def signed(value: int) -> int:
     """An integer modulo 2^64 as a signed 64-bit integer.
 
-    Args:
-        value: any integer.
-
-    Returns:
-        -2^63 .. 2^63-1.
+    Gives -2^63 .. 2^63-1.
     """
     value &= _MASK64
     return value - 2**64 if value >> 63 else value
@@ -142,12 +112,7 @@ def signed(value: int) -> int:
 def hash_mix(state: int, argument: int) -> int:
     """One mixing step.
 
-    Args:
-        state: a signed 64-bit integer.
-        argument: a signed 64-bit integer.
-
-    Returns:
-        The new state, a signed 64-bit integer.
+    Gives the new state, a signed 64-bit integer.
     """
     mixed = (((state ^ argument) & _MASK64) * HASH_MULTIPLIER) & _MASK64
     return signed(mixed ^ (mixed >> 32))
@@ -156,11 +121,7 @@ def hash_mix(state: int, argument: int) -> int:
 def hash_fin(state: int) -> int:
     """The final step.
 
-    Args:
-        state: a signed 64-bit integer.
-
-    Returns:
-        The hash, 0 .. 2^63-1.
+    Gives the hash, 0 .. 2^63-1.
     """
     mixed = ((state & _MASK64) * HASH_MULTIPLIER) & _MASK64
     return (mixed ^ (mixed >> 32)) >> 1
@@ -173,11 +134,7 @@ HashPrefix = tuple[int, tuple[int | str, ...]]
 def hash_prefix(expr: Expr) -> HashPrefix | None:
     """The part of a score ``hash(..., j, k)`` that a row knows.
 
-    Args:
-        expr: a score.
-
-    Returns:
-        What is mixed before ``j``; ``None`` unless that is numbers, ``i`` and ``q`` only, and ``j`` and ``k`` follow.
+    Gives what is mixed before ``j``; ``None`` unless that is numbers, ``i`` and ``q`` only, and ``j`` and ``k`` follow.
     """
     match expr:
         case Expr("fin", (Expr("mix", (Expr("mix", (inner, Expr("name", text="j"))), Expr("name", text="k"))),)):
@@ -219,15 +176,7 @@ SCALAR: dict[str, Callable[..., int]] = {
 
 
 def fold_node(op: str, args: tuple[Expr, ...]) -> Expr:
-    """An operator node, or its value when all arguments are known.
-
-    Args:
-        op: a key of ``SCALAR``.
-        args: as many operands as the operator takes.
-
-    Returns:
-        A ``const``, a simpler tree of the same value, or the node itself.
-    """
+    """An operator node, or its value when all arguments are known."""
     if all(a.op == "const" for a in args):
         return const(SCALAR[op](*(a.value for a in args)))
     if op == "select" and args[0].op == "const":
@@ -240,15 +189,7 @@ def fold_node(op: str, args: tuple[Expr, ...]) -> Expr:
 
 
 def fold_gather(payload: Payload, index: Expr) -> Expr:
-    """A table entry, or its value when the index is known.
-
-    Args:
-        payload: the flat table.
-        index: its value must lie in the table.
-
-    Returns:
-        A ``const`` or a ``gather`` node.
-    """
+    """A table entry, or its value when the index is known."""
     if index.op == "const":
         return const(int(payload.flat[index.value]))
     return Expr("gather", (index,), payload=payload)
@@ -257,12 +198,7 @@ def fold_gather(payload: Payload, index: Expr) -> Expr:
 def substitute(expr: Expr, known: Mapping[str, Expr]) -> Expr:
     """Replace names by expressions and fold what becomes constant.
 
-    Args:
-        expr: an expression.
-        known: name to what replaces it; other names stay.
-
-    Returns:
-        The new tree. Cost linear in the parts of the tree that read a known name.
+    Cost linear in the parts of the tree that read a known name.
     """
     if expr.op == "name":
         return known.get(expr.text, expr)
@@ -275,28 +211,15 @@ def substitute(expr: Expr, known: Mapping[str, Expr]) -> Expr:
 
 
 def bind(expr: Expr, **known: int) -> Expr:
-    """:func:`substitute` with numbers.
-
-    Args:
-        expr: an expression.
-        **known: name to value.
-
-    Returns:
-        The new tree.
-    """
+    """:func:`substitute` with numbers."""
     return substitute(expr, {key: const(value) for key, value in known.items()})
 
 
 def table(flat: I64, shape: tuple[int, ...], axes: list[Expr]) -> Expr:
     """The entry of a row-major table at some index expressions.
 
-    Args:
-        flat: int64, shape (product of ``shape``,).
-        shape: the size of every axis.
-        axes: the index on every axis, as many as ``shape`` has sizes; each must stay below its size.
-
-    Returns:
-        A ``const`` or a ``gather`` node.
+    ``flat``: int64, shape (product of ``shape``,); ``axes``: the index on every axis, as many as ``shape`` has sizes;
+    each must stay below its size.
     """
     index, stride = const(0), 1
     for size, axis in zip(reversed(shape), reversed(axes), strict=True):

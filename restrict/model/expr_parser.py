@@ -35,16 +35,7 @@ Tall = tuple[Expr, int]
 def parse(text: str, allowed: frozenset[str]) -> Expr:
     """Parse an expression.
 
-    Args:
-        text: the expression, at most 10 000 characters.
-        allowed: the names that it may read.
-
-    Returns:
-        The tree, at most 50 high.
-
-    Raises:
-        ModelError: the first fault, without the place.
-        ResourceLimit: more than ``MAX_HASHED`` arguments of hashes.
+    ``text``: the expression, at most 10 000 characters. Gives the tree, at most 50 high.
     """
     if len(text) > MAX_LENGTH:
         raise ModelError(f"the expression has {len(text)} characters; the limit is {MAX_LENGTH}")

@@ -19,11 +19,7 @@ if TYPE_CHECKING:
 def program_graph(variables: Iterable[Variable]) -> nx.DiGraph[str]:
     """The graph of a list of variables, which need not be a valid program.
 
-    Args:
-        variables: maps and heads, in any order; names that none of them has become nodes without a kind.
-
-    Returns:
-        A directed graph whose nodes are names. Cost linear in the references.
+    Cost linear in the references.
     """
     import networkx as nx
 
@@ -41,11 +37,7 @@ def program_graph(variables: Iterable[Variable]) -> nx.DiGraph[str]:
 def cycle(graph: nx.DiGraph[str]) -> list[str]:
     """A cyclic definition, if there is one.
 
-    Args:
-        graph: as :func:`program_graph` makes it.
-
-    Returns:
-        Names, each of which reads the one after it and the last the first; empty where there is no cycle. Linear.
+    Gives Names, each of which reads the one after it and the last the first; empty where there is no cycle. Linear.
     """
     import networkx as nx
 
@@ -58,11 +50,7 @@ def cycle(graph: nx.DiGraph[str]) -> list[str]:
 def depths(graph: nx.DiGraph[str]) -> dict[str, int]:
     """The depth of every variable: the most heads on a path that ends at it, itself included.
 
-    Args:
-        graph: of a program without cycles.
-
-    Returns:
-        Name to depth; 0 for ``token`` and ``position``. Linear.
+    Gives Name to depth; 0 for ``token`` and ``position``. Linear.
     """
     import networkx as nx
 

@@ -16,16 +16,7 @@ _BOOLEAN = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not"))
 def interval(expr: Expr, ranges: Mapping[str, Interval]) -> Interval:
     """Bounds on the value when every name lies in its range (docs/format.md, interval analysis).
 
-    Args:
-        expr: an expression.
-        ranges: for every free name, its least and greatest value.
-
-    Returns:
-        Least and greatest value that it may take (certified bounds, not always reached). Cost linear in the expression.
-
-    Raises:
-        ModelError: (without the place) where a sub-expression may leave 64 bits, divide by 0 or take a root of a
-            negative number.
+    Cost linear in the expression.
     """
     result = _interval(expr, ranges)
     if result[0] < MIN64 or result[1] > MAX64:

@@ -22,12 +22,7 @@ defined at none of so many lengths in a row is defined at no later one, either."
 def holds(when: object, n: int) -> bool:
     """Whether a condition holds at a length.
 
-    Args:
-        when: the model's condition, parsed; anything else is no condition and holds everywhere.
-        n: the length.
-
-    Returns:
-        The answer; ``False`` where the condition itself overflows or divides by 0. Cost linear in the condition.
+    Gives the answer; ``False`` where the condition itself overflows or divides by 0. Cost linear in the condition.
     """
     if not isinstance(when, Formula):
         return True
@@ -40,17 +35,9 @@ def holds(when: object, n: int) -> bool:
 def least_length(model: Model, first: int, most: int = SEARCHED) -> int | None:
     """The least length from ``first`` on at which a model is defined: ``when``, overflow, divisors, domains.
 
-    Args:
-        model: the model.
-        first: the first length to try, markers counted.
-        most: how many lengths are tried, at least 1.
-
-    Returns:
-        The length, in ``first .. first + most - 1``; ``None`` where it is defined at none of these. Cost: one look at
-        ``when`` for each length, and an instance for each at which it holds.
-
-    Raises:
-        ResourceLimit: at some length the values of a map are too many to be checked.
+    ``most``: how many lengths are tried, at least 1. Gives the length, in ``first .. first + most - 1``; ``None`` where
+    it is defined at none of these. Cost: one look at ``when`` for each length, and an instance for each at which it
+    holds.
     """
     for n in range(max(first, 1, len(model.markers)), first + most):
         if holds(model.when, n):
@@ -63,12 +50,5 @@ def least_length(model: Model, first: int, most: int = SEARCHED) -> int | None:
 
 
 def why_not(model: Model) -> str:
-    """What a message adds where a model is defined at no length: its condition, if it has one.
-
-    Args:
-        model: the model.
-
-    Returns:
-        Words that follow a sentence, or nothing.
-    """
+    """What a message adds where a model is defined at no length: its condition, if it has one."""
     return f"; its condition is {model.when.text!r}" if isinstance(model.when, Formula) else ""

@@ -46,16 +46,7 @@ class OnDemandRun:
     def value(self, name: str, i: int) -> int:
         """The value of a node. Nodes that wait for others are on an explicit stack, since programs may be deep.
 
-        Args:
-            name: a variable, ``token`` or ``position``.
-            i: 0 .. n-1.
-
-        Returns:
-            0 .. domain-1 (exact). Cost: the scores that it reads, each node once.
-
-        Raises:
-            ResourceLimit: more than ``limit`` scores in all, or more than ``ROW`` in one row.
-            ModelError: a callable gave a wrong value.
+        ``i``: 0 .. n-1. Gives 0 .. domain-1 (exact). Cost: the scores that it reads, each node once.
         """
         waiting: list[tuple[Node, Steps]] = []
         node, found = (name, i), self._ready(name, i)
@@ -75,14 +66,7 @@ class OnDemandRun:
     def label(self, position: int) -> str:
         """The output's label at a position.
 
-        Args:
-            position: 0 .. n-1.
-
-        Returns:
-            The label, as :meth:`restrict.model.variables.Output.label` gives it.
-
-        Raises:
-            ResourceLimit: as :meth:`value` does.
+        ``position``: 0 .. n-1.
         """
         return self.instance.label(self.value(self.instance.model.output.variable, position))
 

@@ -41,12 +41,7 @@ _CHUNK = 2**16
 def place_of(model: Model, name: str) -> str:
     """The place of a variable in the file, for messages.
 
-    Args:
-        model: a model.
-        name: one of its listed variables.
-
-    Returns:
-        For example ``variables[3] 'out'``.
+    Gives for example ``variables[3] 'out'``.
     """
     at = [v.name for v in model.variables].index(name)
     return f"variables[{at}] {name!r}"
@@ -56,14 +51,7 @@ def place_of(model: Model, name: str) -> str:
 
 
 def validate_model(model: Model) -> None:
-    """Check everything that does not depend on ``n``.
-
-    Args:
-        model: a program whose texts and callables are rules.
-
-    Raises:
-        ModelError: with the first fault.
-    """
+    """Check everything that does not depend on ``n``."""
     _check_symbols(model)
     known = {v.name: at for at, v in enumerate(model.variables)}
     _check_names(model, known)
@@ -83,14 +71,7 @@ def validate_model(model: Model) -> None:
 
 
 def has_control(text: str) -> bool:
-    """Whether a text has a control character (Unicode category Cc).
-
-    Args:
-        text: any text.
-
-    Returns:
-        The answer.
-    """
+    """Whether a text has a control character (Unicode category Cc)."""
     return any(unicodedata.category(c) == "Cc" for c in text)
 
 
@@ -114,12 +95,8 @@ def escaped(symbol: str) -> str:
 def check_symbol(symbol: object, place: str) -> None:
     """A symbol is a short string without white space and is not ``*``.
 
-    Args:
-        symbol: what to check: a text of 1 to 64 characters, no control characters among them.
-        place: where it stands, for the message.
-
-    Raises:
-        ModelError: not a symbol.
+    ``symbol``: what to check: a text of 1 to 64 characters, no control characters among them; ``place``: where it
+    stands, for the message.
     """
     if (
         not isinstance(symbol, str)
@@ -262,14 +239,6 @@ def validate_instance(instance: Instance) -> None:
     """Check everything that depends on ``n``, and fill ``instance.domains``.
 
     Cost linear in the program, plus the enumeration of maps whose interval is not enough.
-
-    Args:
-        instance: a new instance; its ``domains`` is written.
-
-    Raises:
-        ModelError: the model is not defined at this length, or breaks a rule there.
-        UsageError: a length out of range.
-        ResourceLimit: a map with more than 2^24 combinations to enumerate.
     """
     model, n = instance.model, instance.n
     if isinstance(n, bool) or not isinstance(n, int) or not max(1, len(model.markers)) <= n <= MAX_N:

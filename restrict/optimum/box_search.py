@@ -109,15 +109,7 @@ class BoxSearch:
     # ------------------------------------------------------------ the abstract run
 
     def run(self, symbols: Mapping[int, tuple[int, ...]]) -> tuple[frozenset[str], Symbols, OnDemandState]:
-        """Labels under a box, the part of the box that was read, and the state.
-
-        Args:
-            symbols: the box: allowed symbol indices by position, not empty.
-
-        Returns:
-            The labels that are possible; the positions of the box that were read, with their symbols; and the state of
-            the run.
-        """
+        """Labels under a box, the part of the box that was read, and the state."""
         self.tick()
         state = OnDemandState(self.instance)
         state.share(self.base)
@@ -132,11 +124,7 @@ class BoxSearch:
     def finished(self, symbols: Symbols) -> FoundBox:
         """A box with the nodes that prove it.
 
-        Args:
-            symbols: the box: allowed symbol indices by position.
-
-        Returns:
-            The box without positions that are not read, its possible labels and its cone. Cost: one run on demand.
+        Cost: one run on demand.
         """
         labels, read, state = self.run(symbols)
         return FoundBox(dict(sorted(read.items())), labels, needed_cone(state, (self.output, self.position)))
@@ -146,15 +134,9 @@ class BoxSearch:
     def find(self, node: Open, label: str | None) -> FoundBox | None:
         """A small box that conflicts with nothing at the node and excludes the label.
 
-        Cost: some searches, and a run on demand for each position of what they find.
-
-        Args:
-            node: chosen positions with their possible symbols.
-            label: to be excluded; ``None``: the box is to force some one label.
-
-        Returns:
-            The box with the fewest positions that are not chosen, or ``None`` where none was found: the label is forced
-            at the node, or the search was not good enough.
+        Cost: some searches, and a run on demand for each position of what they find. ``label``: to be excluded;
+        ``None``: the box is to force some one label. Gives the box with the fewest positions that are not chosen, or
+        ``None`` where none was found: the label is forced at the node, or the search was not good enough.
         """
         held = {p: indices(bits) for p, bits in node.symbols.items()}
 
@@ -174,14 +156,7 @@ class BoxSearch:
         """A box that excludes the label without the positions ``used`` by so many others; ``None``: there was none.
 
         So many disjoint boxes prove the optimum of models that are made of blocks, such as AND of ORs, at once.
-
-        Args:
-            label: to be excluded.
-            used: positions that the box must not restrict.
-            boxes: how many boxes use them, at least 0; it sets the width of the search.
-
-        Returns:
-            The box, made small.
+        ``boxes``: how many boxes use them, at least 0; it sets the width of the search.
         """
 
         def accepts(labels: frozenset[str]) -> bool:
@@ -195,11 +170,7 @@ class BoxSearch:
     def word_without(self, label: str) -> FoundBox | None:
         """What the output reads on a random word that does not have the label, as a box that is not made small.
 
-        Args:
-            label: to be excluded.
-
-        Returns:
-            The box, or ``None`` where no word that was drawn is without the label. Cost: a run on demand a word.
+        Gives the box, or ``None`` where no word that was drawn is without the label. Cost: a run on demand a word.
         """
         found = next(self._by_words({}, lambda labels: label not in labels), None)
         return None if found is None else self.finished(found)
@@ -207,14 +178,8 @@ class BoxSearch:
     def forced(self, node: Open, label: str) -> Symbols | None:
         """Symbols for the node's positions that force the label, by the abstract run.
 
-        Positions that are not needed are left out. Cost: one run on demand.
-
-        Args:
-            node: chosen positions with their possible symbols; the least symbol of each is taken.
-            label: to be forced.
-
-        Returns:
-            One symbol for each position needed, or ``None`` where these symbols do not force the label.
+        Positions that are not needed are left out. Cost: one run on demand. Gives one symbol for each position needed,
+        or ``None`` where these symbols do not force the label.
         """
         fixed = {p: indices(bits)[:1] for p, bits in node.symbols.items()}
         labels, read, _ = self.run(fixed)

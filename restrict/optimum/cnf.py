@@ -2,7 +2,7 @@
 
 The literal ``[v_i = a]`` stands for "node ``(v, i)`` has value ``a``". There are literals only for nodes that the
 target can read and values that they can take: value sets ``V`` come from an abstract run under the restriction
-(docs/trusted-base.md, rules 1-4), made on demand from the target, so candidate lists are cut at the floor.
+(docs/kernel.md, rules 1-4), made on demand from the target, so candidate lists are cut at the floor.
 
 - A node has exactly one value of its ``V``.
 - Map: for every point of the product of the arguments' ``V``, a clause from the arguments' literals to the value's.
@@ -106,46 +106,16 @@ class Encoding:
     def lit(self, name: str, i: int, value: int) -> int:
         """The literal of ``name_i = value``; ``-TRUE`` for a value that the node cannot take.
 
-        Args:
-            name: ``"token"`` or a variable.
-            i: the position, 0..n - 1.
-            value: the value's index.
-
-        Returns:
-            A non-zero integer.
-
-        Raises:
-            KeyError: the node is not encoded.
+        ``i``: the position, 0..n - 1.
         """
         return self.values[name, i].get(value, -TRUE)
 
     def token_lit(self, i: int, symbol: int) -> int:
-        """The literal of ``x_i = symbol`` (an index) for ``i`` in ``inputs``.
-
-        Args:
-            i: a position of ``inputs``.
-            symbol: the symbol's index.
-
-        Returns:
-            A non-zero integer.
-
-        Raises:
-            KeyError: the position is not encoded.
-        """
+        """The literal of ``x_i = symbol`` (an index) for ``i`` in ``inputs``."""
         return self.lit("token", i, symbol)
 
     def labels(self, i: int) -> dict[str, list[int]]:
-        """The literals of the output's values at a target, by label.
-
-        Args:
-            i: a target that was encoded.
-
-        Returns:
-            The literals of the values that the output can take there.
-
-        Raises:
-            KeyError: the position was no target.
-        """
+        """The literals of the output's values at a target, by label."""
         found: dict[str, list[int]] = {}
         for value, literal in self.values[self.instance.model.output.variable, i].items():
             found.setdefault(self.instance.label(value), []).append(literal)
@@ -154,25 +124,13 @@ class Encoding:
     def symbol(self, i: int, true: Collection[int]) -> int:
         """The symbol (an index) of an input in a model, given as its literals; any one where the model has none.
 
-        Args:
-            i: a position that is encoded.
-            true: the literals that hold; a set is fast.
-
-        Returns:
-            The symbol's index.
+        Gives the symbol's index.
         """
         row = self.values["token", i]
         return next((a for a, literal in row.items() if literal in true), next(iter(row)))
 
     def decode(self, model: Iterable[int]) -> list[str]:
-        """The word, without markers, that a model shows; the first symbol where the model says nothing.
-
-        Args:
-            model: the literals that hold.
-
-        Returns:
-            The symbols at all positions without markers, in order.
-        """
+        """The word, without markers, that a model shows; the first symbol where the model says nothing."""
         true, alphabet = set(model), self.instance.model.alphabet
         word = {i: alphabet[0] for i in range(self.instance.n) if i not in self.instance.pinned} | dict(
             self.restriction.fixed
@@ -182,15 +140,7 @@ class Encoding:
         return [word[i] for i in sorted(word)]
 
     def copy(self, shared: Collection[int], offset: int | None = None) -> Encoding:
-        """A second copy on the variables above ``offset`` (default: ``top``) with the same tokens at ``shared``.
-
-        Args:
-            shared: positions whose tokens both copies have in common.
-            offset: added to every other variable, at least ``top``; ``None``: ``top``.
-
-        Returns:
-            The copy. Its first clause, which says that ``TRUE`` holds, is the same as before.
-        """
+        """A second copy on the variables above ``offset`` (default: ``top``) with the same tokens at ``shared``."""
         shift = self.top if offset is None else offset
         kept = {TRUE} | {abs(y) for i in shared for y in self.values.get(("token", i), {}).values()}
 
@@ -205,11 +155,8 @@ class Encoding:
     def refuting(self, true: Collection[int]) -> list[Clause]:
         """Clauses of wide maps that hold and that a model, given as its literals, breaks.
 
-        Args:
-            true: the literals that hold; a set is fast.
-
-        Returns:
-            One clause for each wide map that has a wrong value; none where the model is an input with its true values.
+        Gives one clause for each wide map that has a wrong value; none where the model is an input with its true
+        values.
         """
         held = {TRUE, *true}
         return [clause for w in self.wide if (clause := w.refuting(self.instance, held)) is not None]
@@ -219,20 +166,7 @@ def encode(instance: Instance, restriction: Restriction, targets: Iterable[int],
     """The cone of the output at the positions ``targets`` under ``restriction``, as CNF.
 
     Cost: one clause per point of a map's box and per candidate, query value and value of a head, over the nodes that
-    the targets read.
-
-    Args:
-        instance: the model at its length.
-        restriction: what is fixed.
-        targets: positions of the output, 0..n - 1.
-        most: clauses, at most; ``None``: ``MAX_CLAUSES``.
-
-    Returns:
-        The formula. Without wide maps it is exact: each input that agrees with the restriction extends to one model
-        (see the module).
-
-    Raises:
-        ResourceLimit: beyond ``most`` clauses.
+    the targets read. ``most``: clauses, at most; ``None``: ``MAX_CLAUSES``.
     """
     encoder = _Encoder(instance, OnDemandState.of(instance, restriction.tokens(instance.model)), most or MAX_CLAUSES)
     try:

@@ -58,13 +58,6 @@ def descend(task: Task, known: Mapping[int, int]) -> Descent:
     """Look for fewer positions that force the output than are known to.
 
     Cost: an encoding of the cone, at most ``ROUNDS`` SAT proposals per label, and some ten SAT calls for each.
-
-    Args:
-        task: the output at one position.
-        known: symbol indices by position; they force the output.
-
-    Returns:
-        What was found. With a deadline, by then.
     """
     if not known or len(known) > LARGE:
         return Descent(0 if not known else None, None)

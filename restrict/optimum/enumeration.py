@@ -50,39 +50,19 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 def few_restrictions(instance: Instance) -> bool:
-    """Whether every word is run by default: it takes some seconds.
-
-    Args:
-        instance: the model at its length.
-
-    Returns:
-        Whether there are at most 2^16 words, 50 million restrictions and 600 million nodes of all words.
-    """
+    """Whether every word is run by default: it takes some seconds."""
     return words_fit(instance, WORDS, NODES) and _at_most(instance, WORDS, RESTRICTIONS)
 
 
 def few_tables(instance: Instance) -> bool:
-    """Whether a table of all restrictions takes well under a second.
-
-    Args:
-        instance: the model at its length.
-
-    Returns:
-        Whether there are at most 2^14 words and 2.5 million restrictions.
-    """
+    """Whether a table of all restrictions takes well under a second."""
     return _at_most(instance, TABLE_WORDS, TABLE_RESTRICTIONS)
 
 
 def words_fit(instance: Instance, words: int = MOST_WORDS, nodes: int | None = None) -> bool:
     """Whether there are at most so many words, and nodes of all of them together.
 
-    Args:
-        instance: the model at its length.
-        words: the most words.
-        nodes: the most nodes of all words together; ``None``: any number.
-
-    Returns:
-        Whether all words can be run within these bounds; never with more than 30 positions without markers.
+    ``nodes``: the most nodes of all words together; ``None``: any number.
     """
     m, symbols = len(instance.unpinned), len(instance.model.alphabet)
     if m > 30 or symbols**m > words:
@@ -91,14 +71,7 @@ def words_fit(instance: Instance, words: int = MOST_WORDS, nodes: int | None = N
 
 
 def restrictions_fit(instance: Instance) -> bool:
-    """Whether all restrictions can be tabulated at all.
-
-    Args:
-        instance: the model at its length.
-
-    Returns:
-        Whether there are at most 2^20 words and 20 million restrictions.
-    """
+    """Whether all restrictions can be tabulated at all."""
     return _at_most(instance, MOST_WORDS, MOST_RESTRICTIONS)
 
 
@@ -113,13 +86,8 @@ def _at_most(instance: Instance, words: int, restrictions: int) -> bool:
 def digits(numbers: I64, base: int, m: int) -> I64:
     """The ``m`` digits of each number, the first most significant; shape (numbers, m).
 
-    Args:
-        numbers: int64, shape (count,), 0..base^m - 1.
-        base: at least 2.
-        m: the number of digits, at least 0; base^m is below 2^63.
-
-    Returns:
-        int64, shape (count, m), values 0..base - 1.
+    ``numbers``: int64, shape (count,), 0..base^m - 1; ``base``: at least 2. Gives int64, shape (count, m), values
+    0..base - 1.
     """
     powers = np.array([base**p for p in range(m - 1, -1, -1)], dtype=np.int64)
     return np.asarray(numbers)[:, None] // powers % base
@@ -128,12 +96,8 @@ def digits(numbers: I64, base: int, m: int) -> I64:
 def all_words(symbols: int, m: int) -> Iterator[I64]:
     """All words of ``m`` symbols in the order of their digits, ``CHUNK`` at a time; shape (words, m).
 
-    Args:
-        symbols: the size of the alphabet, at least 1.
-        m: the length without markers, at least 0.
-
-    Returns:
-        Chunks of words: int64, shape (at most ``CHUNK``, m), symbol indices.
+    ``symbols``: the size of the alphabet, at least 1. Gives Chunks of words: int64, shape (at most ``CHUNK``, m),
+    symbol indices.
     """
     for start in range(0, symbols**m, CHUNK):
         yield digits(np.arange(start, min(symbols**m, start + CHUNK), dtype=np.int64), symbols, m)
@@ -142,18 +106,7 @@ def all_words(symbols: int, m: int) -> Iterator[I64]:
 def all_labels(instance: Instance, position: int, deadline: Deadline = NEVER) -> tuple[Labels, list[str]]:
     """The label of every word at a position.
 
-    Cost: every word is run.
-
-    Args:
-        instance: the program at its length.
-        position: that of the output.
-        deadline: looked at once a chunk of words.
-
-    Returns:
-        (s,) * m, int16: the index of each word's label; and the labels' names.
-
-    Raises:
-        OutOfTime: the deadline has passed.
+    Cost: every word is run. Gives (s,) * m, int16: the index of each word's label; and the labels' names.
     """
     symbols, m = len(instance.model.alphabet), len(instance.unpinned)
     parts, names = [], dict[str, int]()
@@ -171,13 +124,9 @@ def lift(
 ) -> npt.NDArray[Scalar]:
     """A table over words as one over restrictions: ``star(table, axis)`` is the entry at ``*``.
 
-    Args:
-        table: any dtype, shape (s,) * m, one axis for each position without a marker.
-        star: gives the entries at ``*`` along an axis, which keeps size 1 in its result.
-        skip: an axis that is left as it is; -1: none.
-
-    Returns:
-        Shape (s + 1,) * m; index ``s`` stands for ``*``, a position that is not fixed.
+    ``table``: any dtype, shape (s,) * m, one axis for each position without a marker; ``star``: gives the entries at
+    ``*`` along an axis, which keeps size 1 in its result; ``skip``: an axis that is left as it is; -1: none. Gives
+    Shape (s + 1,) * m; index ``s`` stands for ``*``, a position that is not fixed.
     """
     for axis in range(table.ndim):
         if axis != skip:
@@ -188,11 +137,8 @@ def lift(
 def constant_labels(labels: Labels) -> Labels:
     """The label that each restriction forces, or ``MIXED``; shape (s + 1,) * m.
 
-    Args:
-        labels: int16, shape (s,) * m: the label's index of each word (:func:`all_labels`).
-
-    Returns:
-        int16: the index of the forced label, or -1. Exact.
+    ``labels``: int16, shape (s,) * m: the label's index of each word (:func:`all_labels`). Gives int16: the index of
+    the forced label, or -1. Exact.
     """
 
     def star(table: Labels, axis: int) -> Labels:
@@ -205,13 +151,8 @@ def constant_labels(labels: Labels) -> Labels:
 def essential_counts(labels: Labels) -> npt.NDArray[np.int8]:
     """On how many free positions the label depends under each restriction, exactly; shape (s + 1,) * m.
 
-    Cost: m passes over the table.
-
-    Args:
-        labels: int16, shape (s,) * m: the label's index of each word (:func:`all_labels`).
-
-    Returns:
-        int8, values 0..m.
+    Cost: m passes over the table. ``labels``: int16, shape (s,) * m: the label's index of each word
+    (:func:`all_labels`). Gives int8, values 0..m.
     """
     m = labels.ndim
     counts = np.zeros([size + 1 for size in labels.shape], dtype=np.int8)
@@ -225,11 +166,8 @@ def essential_counts(labels: Labels) -> npt.NDArray[np.int8]:
 def by_size(mask: npt.NDArray[np.bool_]) -> tuple[I64, I64]:
     """The restrictions of a mask over (s + 1,) * m.
 
-    Args:
-        mask: bool, shape (s + 1,) * m: the restrictions that are wanted.
-
-    Returns:
-        How many positions each fixes, and its index; the fewest fixed first, then by index.
+    ``mask``: bool, shape (s + 1,) * m: the restrictions that are wanted. Gives how many positions each fixes, and its
+    index; the fewest fixed first, then by index.
     """
     m = mask.ndim
     fixed = np.zeros(mask.shape, dtype=np.int8)
@@ -245,13 +183,8 @@ def by_size(mask: npt.NDArray[np.bool_]) -> tuple[I64, I64]:
 def cube_of(index: int, symbols: int, unpinned: Sequence[int]) -> dict[int, int]:
     """The restriction of an index: symbol indices by position.
 
-    Args:
-        index: the flat index into a table of shape (s + 1,) * m.
-        symbols: s, the size of the alphabet.
-        unpinned: the m positions without markers, ascending.
-
-    Returns:
-        The fixed positions; those at ``*`` are left out.
+    ``index``: the flat index into a table of shape (s + 1,) * m; ``unpinned``: the m positions without markers,
+    ascending.
     """
     row = digits(np.array([index], dtype=np.int64), symbols + 1, len(unpinned))[0].tolist()
     return {i: a for i, a in zip(unpinned, row, strict=True) if a < symbols}
@@ -263,12 +196,7 @@ def cube_of(index: int, symbols: int, unpinned: Sequence[int]) -> dict[int, int]
 def forcing(instance: Instance, position: int) -> Iterator[dict[int, int]]:
     """All restrictions that force the output's label at a position, those that fix the fewest positions first.
 
-    Args:
-        instance: the model at its length; :func:`restrictions_fit` must hold.
-        position: that of the output.
-
-    Returns:
-        The restrictions, as symbol indices by position. Cost: every word is run, then m passes over the table.
+    Cost: every word is run, then m passes over the table.
     """
     labels, _ = all_labels(instance, position)
     _, order = by_size(constant_labels(labels) != MIXED)
@@ -278,14 +206,7 @@ def forcing(instance: Instance, position: int) -> Iterator[dict[int, int]]:
 def fewest(task: Task) -> Faces | None:
     """The restrictions that force the output with the fewest fixed positions, by running every word.
 
-    Args:
-        task: the output at one position.
-
-    Returns:
-        Up to ``KEPT`` of them; ``None`` where there are too many labels.
-
-    Raises:
-        OutOfTime: the deadline has passed before it was certain that there are no smaller ones.
+    Gives up to ``KEPT`` of them; ``None`` where there are too many labels.
     """
     labels, names = all_labels(task.instance, task.one_position("an optimum"), task.deadline)
     if len(names) > LABELS:
@@ -299,17 +220,8 @@ def fewest(task: Task) -> Faces | None:
 def by_enumeration(task: Task, most: int) -> tuple[int | None, Certificate | None]:
     """The optimum (exact), and a certificate of an optimal restriction where ``most`` positions are too many.
 
-    Args:
-        task: the output at one position.
-        most: the size of the best restriction known.
-
-    Returns:
-        The optimum, ``None`` where there are too many labels to say; and the certificate, ``None`` where nothing
-        smaller than ``most`` could be confirmed. Cost: every word is run, then the search of
-        :mod:`restrict.optimum.faces`.
-
-    Raises:
-        OutOfTime: the deadline has passed before the optimum is known.
+    Gives the optimum, ``None`` where there are too many labels to say; and the certificate, ``None`` where nothing
+    smaller than ``most`` could be confirmed. Cost: every word is run, then the search of :mod:`restrict.optimum.faces`.
     """
     faces = fewest(task)
     if faces is None:
@@ -321,13 +233,8 @@ def by_enumeration(task: Task, most: int) -> tuple[int | None, Certificate | Non
 def confirm_one(task: Task, cubes: Sequence[dict[int, int]]) -> Certificate | None:
     """A certificate of one of several restrictions that force the output.
 
-    Args:
-        task: the output at one position.
-        cubes: symbol indices by position, all of one size.
-
-    Returns:
-        The first that the abstract run confirms as it is; else the first with a small tree of cases, with a larger one,
-        or with a split; ``None`` where all that is too much.
+    Gives the first that the abstract run confirms as it is; else the first with a small tree of cases, with a larger
+    one, or with a split; ``None`` where all that is too much.
     """
     shared = Looking(task.instance, task.one_position("an optimum"))
     for fixed in cubes:
@@ -347,18 +254,8 @@ def fewest_fixed(task: Task, c: int, most: int) -> Certificate | None:
     """A certificate of the smallest restriction under which the label depends on at most ``c`` inputs.
 
     It is the smallest that the checker can confirm, by the run over all nodes or case by case. Cost: every word is run,
-    m passes over the table of restrictions, and up to ``TRIES`` abstract runs for each size.
-
-    Args:
-        task: the output at one position.
-        c: the most inputs that the label may depend on, at least 0.
-        most: one more than the most fixed positions that are of interest.
-
-    Returns:
-        The certificate, or ``None`` where none below ``most`` was confirmed.
-
-    Raises:
-        OutOfTime: the deadline has passed.
+    m passes over the table of restrictions, and up to ``TRIES`` abstract runs for each size. Gives the certificate, or
+    ``None`` where none below ``most`` was confirmed.
     """
     labels, _ = all_labels(task.instance, task.one_position("an optimum"), task.deadline)
     counts = essential_counts(labels)
@@ -375,17 +272,8 @@ def least_depends(task: Task, most: int, below: int) -> Certificate | None:
     """A certificate with few fixed positions and as few dependencies as the checker can confirm.
 
     Cost: every word is run, m passes over the table of restrictions, and up to ``TRIES`` abstract runs for each ``c``.
-
-    Args:
-        task: the output at one position.
-        most: the most fixed positions.
-        below: one more than the most dependencies that are of interest, at least 0.
-
-    Returns:
-        The certificate, or ``None`` where none with fewer than ``below`` dependencies was confirmed.
-
-    Raises:
-        OutOfTime: the deadline has passed.
+    ``below``: one more than the most dependencies that are of interest, at least 0. Gives the certificate, or ``None``
+    where none with fewer than ``below`` dependencies was confirmed.
     """
     labels, _ = all_labels(task.instance, task.one_position("an optimum"), task.deadline)
     counts = essential_counts(labels)

@@ -48,14 +48,7 @@ class Faces:
         return self.largest == self.most
 
     def cubes(self, unpinned: Sequence[int]) -> list[dict[int, int]]:
-        """The answers as restrictions.
-
-        Args:
-            unpinned: the position of every axis.
-
-        Returns:
-            Symbol indices by position.
-        """
+        """The answers as restrictions."""
         return [self._cube(free, entry, unpinned) for free, entry in self.found]
 
     def _cube(self, free: tuple[int, ...], entry: int, unpinned: Sequence[int]) -> dict[int, int]:
@@ -71,17 +64,9 @@ def largest_faces(
 ) -> Faces:  # fmt: skip
     """The faces with the most free positions on which the label is constant and, with ``members``, both kinds occur.
 
-    Args:
-        labels: shape (s,) * m, the label of every word, 0 .. 254.
-        members: the same shape: whether a word is a member.
-        keep: how many faces of the greatest size to return, at most.
-        deadline: looked at once a set of free positions; past it, the best so far and a bound are returned.
-
-    Returns:
-        The faces. Cost: at most one pass over ``(s + 1) ** m`` entries, usually far less; memory a few times the table.
-
-    Raises:
-        ValueError: a label beyond 254.
+    ``labels``: shape (s,) * m, the label of every word, 0 .. 254; ``keep``: how many faces of the greatest size to
+    return, at most. Cost: at most one pass over ``(s + 1) ** m`` entries, usually far less; memory a few times the
+    table.
     """
     m, symbols = labels.ndim, labels.shape[0] if labels.ndim else 1
     if labels.size and int(labels.max()) >= MIXED:

@@ -36,48 +36,25 @@ class Problem:
         self.inputs, self.deadline = oracle.inputs, oracle.deadline
 
     def opposing(self, i: int, symbol: int) -> list[int]:
-        """The other symbols at a position.
-
-        Args:
-            i: the position.
-            symbol: the symbol's index that is left out.
-
-        Returns:
-            The indices of the other symbols that are possible there.
-        """
+        """The other symbols at a position."""
         return [a for j, a in self.element if j == i and a != symbol]
 
     def add(self, cube: Cube) -> None:
-        """The restriction must conflict with this cube.
-
-        Args:
-            cube: forces another label; the empty cube shows that the label cannot be forced.
-        """
+        """The restriction must conflict with this cube."""
         self.cubes.append(cube)
         self.solver.add_clause([self.element[i, b] for i, a in cube.items() for b in self.opposing(i, a)])
         if not cube:
             self.lower = len(self.inputs) + 1
 
     def block(self, h: Cube) -> None:
-        """No more hitting set that contains this one.
-
-        Args:
-            h: a hitting set, as symbol indices by position.
-        """
+        """No more hitting set that contains this one."""
         self.solver.add_clause([-self.element[i, a] for i, a in h.items()])
 
     def hit(self, most: int | None = None, budget: Budget | None = None) -> Cube | None:
         """A hitting set of few elements.
 
-        Args:
-            most: how many elements, at most; ``None``: ``lower``.
-            budget: of conflicts; ``None``: without limit.
-
-        Returns:
-            The set, or ``None`` where there is none.
-
-        Raises:
-            OutOfTime: the deadline has passed, or the budget is spent.
+        ``most``: how many elements, at most; ``None``: ``lower``; ``budget``: of conflicts; ``None``: without limit.
+        Gives the set, or ``None`` where there is none.
         """
         most = self.lower if most is None else most
         bound = [-self.count.rhs[most]] if most < len(self.inputs) else []
@@ -89,15 +66,7 @@ class Problem:
     def missed(self, h: Cube, rng: np.random.Generator) -> Cube | None:
         """A cube that a restriction does not conflict with, which is added.
 
-        Args:
-            h: the restriction.
-            rng: for the order in which positions are left out of the cube.
-
-        Returns:
-            The cube, subset-minimal; ``None`` where the restriction forces the label (exact).
-
-        Raises:
-            OutOfTime: the deadline has passed.
+        Gives the cube, subset-minimal; ``None`` where the restriction forces the label (exact).
         """
         x = self.oracle.find(h, self.other)
         if x is None:
@@ -108,16 +77,8 @@ class Problem:
     def dive(self, h: Cube, rng: np.random.Generator, most: int | None = None) -> Cube | None:
         """Let a restriction conflict with the cubes that it misses, one after another, until it forces the label.
 
-        Args:
-            h: the restriction; it grows.
-            rng: for the positions and symbols.
-            most: without it, all new positions of a cube are fixed; with it one of them, up to so many in all.
-
-        Returns:
-            A subset-minimal part that forces the label; ``None`` where ``h`` forces another one, or has grown too far.
-
-        Raises:
-            OutOfTime: the deadline has passed.
+        Gives a subset-minimal part that forces the label; ``None`` where ``h`` forces another one, or has grown too
+        far.
         """
         while (cube := self.missed(h, rng)) is not None:
             new = [i for i in cube if i not in h]

@@ -96,11 +96,7 @@ class Blocks:
     def singles(self, read: Mapping[int, int]) -> Iterator[int]:
         """Positions whose change alone flips the label; every explanation has them.
 
-        Args:
-            read: the positions to try, with their symbols.
-
-        Yields:
-            The positions. Cost: one evaluation per position and symbol.
+        Cost: one evaluation per position and symbol.
         """
         for i in sorted(read):
             self.task.deadline.check()
@@ -110,12 +106,7 @@ class Blocks:
     def by_words(self, agreed: set[int], fails: int) -> Cube | None:
         """A block that leaves some positions alone, from words drawn at random.
 
-        Args:
-            agreed: positions that may not change.
-            fails: how many words are drawn.
-
-        Returns:
-            The new symbols by position, subset-minimal; ``None`` where none of the words has another label.
+        Gives the new symbols by position, subset-minimal; ``None`` where none of the words has another label.
         """
         held = np.array([*agreed, *self.given, *self.instance.pinned], dtype=np.int64)
         for _ in range(fails):
@@ -130,15 +121,7 @@ class Blocks:
     def by_sat(self, cube: Cube) -> Cube | None:
         """A block that leaves a set of positions alone, exactly.
 
-        Args:
-            cube: the positions with their symbols.
-
-        Returns:
-            The new symbols by position, subset-minimal, or ``None``: there is no block, so the cube explains.
-
-        Raises:
-            ResourceLimit: what is left of the cone is too large.
-            OutOfTime: the deadline has passed.
+        Gives the new symbols by position, subset-minimal, or ``None``: there is no block, so the cube explains.
         """
         fixed = Restriction.of(self.instance, {**self.given, **cube})
         code = encode(self.instance, fixed, [self.position], CLAUSES)
@@ -180,18 +163,9 @@ def minimum(
 ) -> Minimum:
     """A minimum explanation, or the one known with a bound.
 
-    Cost: for each round a minimum hitting set by MaxSAT, and the words and proofs of this module.
-
-    Args:
-        blocks: the input.
-        known: an explanation.
-        read: what the output reads on the input.
-        prices: the price of one position, where it is not 1.
-        rounds: proposals, at most.
-        effort: the nodes of all runs, about; ``None``: no limit.
-
-    Returns:
-        The lightest explanation with a proof; it is a minimum one where ``lower`` is its weight.
+    Cost: for each round a minimum hitting set by MaxSAT, and the words and proofs of this module. ``prices``: the price
+    of one position, where it is not 1; ``rounds``: proposals, at most; ``effort``: the nodes of all runs, about;
+    ``None``: no limit. Gives the lightest explanation with a proof; it is a minimum one where ``lower`` is its weight.
     """
     blocks.last = NEVER_SPENT if effort is None else blocks.shared.spent + effort
     return _Closing(blocks, Priced(prices), known).run(read, rounds)

@@ -53,17 +53,8 @@ class Oracle:
     def find(self, cube: Mapping[int, int], selector: int, more: Iterable[int] = ()) -> Cube | None:
         """An input that agrees with the cube and is selected.
 
-        Args:
-            cube: symbol indices by position; positions outside ``inputs`` have no influence and are ignored.
-            selector: a literal of ``same`` or ``other``.
-            more: literals to assume besides.
-
-        Returns:
-            The symbols at ``inputs``, or ``None`` where there is no such input (exact). Cost: one SAT call, and one for
-            each round of refinement where there are wide maps.
-
-        Raises:
-            OutOfTime: the deadline has passed.
+        Gives the symbols at ``inputs``, or ``None`` where there is no such input (exact). Cost: one SAT call, and one
+        for each round of refinement where there are wide maps.
         """
         assumed = [self.code.token_lit(i, a) for i, a in cube.items() if ("token", i) in self.code.values]
         while ask(self.solver, [selector, *assumed, *more], self.deadline):
@@ -87,33 +78,15 @@ class Oracle:
         return (run.label(self.position) == label) == same
 
     def core(self, cube: Cube) -> Cube:
-        """The part of the cube that the last negative answer of :meth:`find` used.
-
-        Args:
-            cube: the cube of that call.
-
-        Returns:
-            A part of the cube, not always minimal, under which the answer is negative, too.
-        """
+        """The part of the cube that the last negative answer of :meth:`find` used."""
         used = {self.place[abs(y)] for y in self.solver.get_core() or () if abs(y) in self.place}
         return {i: a for i, a in cube.items() if i in used}
 
     def shrink(self, cube: Cube, selector: int, order: Iterable[int]) -> Cube:
         """A subset-minimal part of the cube under which nothing is selected.
 
-        Cost: one SAT call per position of the first core.
-
-        Args:
-            cube: symbol indices by position, under which nothing is selected.
-            selector: a literal of ``same`` or ``other``.
-            order: the positions, in the order in which they are left out, where that is possible.
-
-        Returns:
-            The part.
-
-        Raises:
-            ValueError: something is selected under the cube.
-            OutOfTime: the deadline has passed.
+        Cost: one SAT call per position of the first core. ``order``: the positions, in the order in which they are left
+        out, where that is possible.
         """
         if self.find(cube, selector) is not None:
             raise ValueError("the cube does not exclude the selector")

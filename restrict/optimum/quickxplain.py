@@ -21,13 +21,8 @@ Test = Callable[[Cube], Cube | None]
 def quickxplain(test: Test, cube: Cube, order: Sequence[int]) -> Cube:
     """A subset-minimal part that passes a monotone test; positions that come early in the order are kept if possible.
 
-    Args:
-        test: gives a part of a cube that passes, or ``None``; a larger cube passes where a smaller one does.
-        cube: symbol indices by position; it passes.
-        order: all positions of the cube, those to be kept first.
-
-    Returns:
-        The part that is left. Cost: about ``2 k log2(n / k) + 2 k`` tests for ``k`` of ``n`` positions.
+    ``test``: gives a part of a cube that passes, or ``None``; a larger cube passes where a smaller one does. Cost:
+    about ``2 k log2(n / k) + 2 k`` tests for ``k`` of ``n`` positions.
     """
     if not order or test({}) is not None:
         return {}

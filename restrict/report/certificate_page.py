@@ -7,7 +7,7 @@ from pathlib import Path
 
 from restrict.abstract.run import abstract_run
 from restrict.certificate.cases import leaves
-from restrict.certificate.certificate import Certificate, claim_of, read_certificate
+from restrict.certificate.certificate import Certificate, claim_of
 from restrict.certificate.outline import Outline
 from restrict.certificate.refutation import Refutation
 from restrict.errors import ResourceLimit
@@ -92,7 +92,7 @@ def _picture(loaded: Loaded) -> tuple[Picture, str | None, Certificate | None]:
     why = too_many(outline, len(model.variables))
     if why is not None:
         return bare, f"Only the inputs are drawn: {why}.", None
-    found = read_certificate(loaded.root)
+    found = Certificate.from_json(loaded.root)
     instance = model.at(outline.n)
     try:
         if found.cases is None:

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 
 from restrict.errors import UsageError
 from restrict.files import write_bytes
+from restrict.wording import install
 
 COLOURS: dict[str, tuple[str, str]] = {
     "none": ("none", "none"),
@@ -236,9 +237,7 @@ def check_ending(path: Path) -> None:
         try:
             import matplotlib  # noqa: F401
         except ImportError:
-            raise UsageError(
-                "a PDF figure needs matplotlib: pip install 'restrict[report]'; SVG needs nothing"
-            ) from None
+            raise UsageError(f"a PDF figure needs matplotlib: {install('report')}; SVG needs nothing") from None
 
 
 def _pdf(drawing: Drawing) -> bytes:

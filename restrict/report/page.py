@@ -154,9 +154,7 @@ def need_jinja() -> None:
     try:
         import jinja2  # noqa: F401
     except ImportError:
-        raise UsageError(
-            "a report needs Jinja2: pip install 'restrict[report]'; `restrict show` needs nothing"
-        ) from None
+        raise UsageError("a report needs Jinja2: pip install jinja2; `restrict show` needs nothing") from None
 
 
 def _environment() -> Any:

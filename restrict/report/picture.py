@@ -1,6 +1,6 @@
 """What a certificate's drawing shows, as data: one row per variable, one spot per node, or per cell at large ``n``.
 
-The facts are those of the abstract run over the certificate's cone (docs/trusted-base.md, rules 1-6), once under the
+The facts are those of the abstract run over the certificate's cone (docs/kernel.md, rules 1-6), once under the
 restriction and once with nothing fixed, so that attention can be shown before and after.
 """
 
@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from restrict.abstract.rows import CONSTANT, Row
 from restrict.abstract.run import AbstractRun, Cone, abstract_run, positions_of
 from restrict.arrays import I64
 from restrict.certificate.certificate import Certificate
@@ -21,6 +20,8 @@ from restrict.model.graph import depths
 from restrict.model.program import Head, Instance, Variable
 from restrict.report.text import fixed_list, span, span_list
 from restrict.restriction import Restriction, runs
+from restrict.rows.row import Row
+from restrict.rows.values import CONSTANT
 from restrict.wording import counted
 
 EXACT = 400

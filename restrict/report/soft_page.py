@@ -17,7 +17,7 @@ from restrict.report.picture import Axis, Picture, inputs_track
 from restrict.report.scene import scene
 from restrict.report.text import fixed_list
 from restrict.restriction import Restriction
-from restrict.soft.claim import read_soft_certificate
+from restrict.soft.claim import SoftCertificate
 from restrict.strictjson import Node
 
 CURVES = (("layerwise", "firstline", "(b) layer by layer, certified bound"),
@@ -38,7 +38,7 @@ def soft_page(root: Node, path: Path) -> Page:
     Raises:
         ModelError: it is malformed.
     """
-    found = read_soft_certificate(root)
+    found = SoftCertificate.from_json(root)
     free = found.n - len(found.fixed)
     spans = tuple((int(start), int(count), str(a)) for start, count, a in Restriction(found.n, found.fixed).to_json())
     unknown = OutlineClaim(free, free, (), None)

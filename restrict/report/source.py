@@ -6,13 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from restrict.certificate.certificate import read_certificate
+from restrict.certificate.certificate import Certificate
 from restrict.certificate.lower_bound import FORMAT as BOUND
-from restrict.certificate.lower_bound import read_lower_bound
+from restrict.certificate.lower_bound import LowerBound
 from restrict.certificate.outline import FORMAT as CERTIFICATE
 from restrict.certificate.outline import read_outline
 from restrict.certificate.refutation import FORMAT as REFUTATION
-from restrict.certificate.refutation import read_refutation
+from restrict.certificate.refutation import Refutation
 from restrict.errors import ModelError, RestrictError, UsageError, quote
 from restrict.files import naming, read_bytes
 from restrict.model.fileformat import FORMAT as MODEL
@@ -107,7 +107,7 @@ def document_page(
         if kind == SOFT:
             return soft_page(root, path)
         if kind == BOUND:
-            bound = read_lower_bound(root)
+            bound = LowerBound.from_json(root)
             known = _model(bound.model_name, bound.sha256, given)
             return bound_page(bound, path, known, None if known is None or check is None else check(known, bound))
         if kind in (CERTIFICATE, REFUTATION):
@@ -120,13 +120,13 @@ def document_page(
 
 def _certificate(path: Path, root: Node, kind: str, given: Model | None, check: Checked | None, stages: bool) -> Page:
     """The report of a certificate or a refutation."""
-    refutation = read_refutation(root) if kind == REFUTATION else None
+    refutation = Refutation.from_json(root) if kind == REFUTATION else None
     inner = root if refutation is None else root.fields(root.value)["certificate"]
     outline = read_outline(inner)
     known = _model(outline.model_name, outline.sha256, given)
     line = None
     if known is not None and check is not None:
-        line = check(known, refutation if refutation is not None else read_certificate(root))
+        line = check(known, refutation if refutation is not None else Certificate.from_json(root))
     page = certificate_page(Loaded(path, outline, inner, known, refutation), line)
     if stages:
         from restrict.report.stages import stages_section

@@ -36,11 +36,7 @@ class Checker:
             self.add(clause)
 
     def add(self, clause: Sequence[int]) -> None:
-        """Take a clause as given. Cost: its length, and the propagation that it starts.
-
-        Args:
-            clause: literals, non-zero integers; repeats count once, and the empty clause is a contradiction.
-        """
+        """Take a clause as given. Cost: its length, and the propagation that it starts."""
         literals = sorted(set(clause), key=lambda y: (-y in self.true, y))
         number = len(self.clauses)
         self.clauses.append(literals)
@@ -56,14 +52,7 @@ class Checker:
             self.refuted = self._propagate() or self.refuted
 
     def delete(self, clause: Sequence[int]) -> None:
-        """Forget one copy of a clause (a missing one is an error); units stay.
-
-        Args:
-            clause: literals, non-zero integers, in any order.
-
-        Raises:
-            ProofError: no such clause is there.
-        """
+        """Forget one copy of a clause (a missing one is an error); units stay."""
         literals = tuple(sorted(set(clause)))
         if not self.numbers.get(literals):
             raise ProofError(f"the deleted clause {' '.join(map(str, literals))} is not there")
@@ -71,14 +60,7 @@ class Checker:
             self.alive[self.numbers[literals].pop()] = False
 
     def implies(self, lemma: Sequence[int]) -> bool:
-        """Whether the lemma has the RUP property. The trail is as before afterwards.
-
-        Args:
-            lemma: literals, non-zero integers.
-
-        Returns:
-            Whether its negation gives a conflict by unit propagation.
-        """
+        """Whether the lemma has the RUP property. The trail is as before afterwards."""
         mark, conflict = len(self.trail), self.refuted
         for y in lemma:
             conflict = conflict or y in self.true
@@ -133,17 +115,8 @@ class Checker:
 def check_refutation(clauses: Iterable[Sequence[int]], proof: Iterable[str]) -> int:
     """Check that a proof refutes a formula.
 
-    Only RUP lemmas are accepted (Goldberg and Novikov, DATE 2003). Cost: one unit propagation a lemma.
-
-    Args:
-        clauses: the formula; a clause is a sequence of non-zero integers.
-        proof: DRAT lines: a lemma ``1 -2 0`` or a deletion ``d 1 -2 0``. Lines after the contradiction are not read.
-
-    Returns:
-        The number of lemmas checked.
-
-    Raises:
-        ProofError: a step that does not follow, or no empty clause at the end.
+    Only RUP lemmas are accepted (Goldberg and Novikov, DATE 2003). Cost: one unit propagation a lemma. ``proof``: DRAT
+    lines: a lemma ``1 -2 0`` or a deletion ``d 1 -2 0``. Lines after the contradiction are not read.
     """
     checker, lemmas = Checker(clauses), 0
     for at, line in enumerate(proof, 1):
@@ -177,12 +150,7 @@ def _read(line: str, at: int) -> tuple[list[int], bool]:
 def dimacs(clauses: Sequence[Sequence[int]], top: int) -> str:
     """The formula as a DIMACS file.
 
-    Args:
-        clauses: the formula; a clause is a sequence of non-zero integers.
-        top: the largest variable, at least 0.
-
-    Returns:
-        The text of the file, with a newline at the end.
+    ``top``: the largest variable, at least 0.
     """
     lines = [f"p cnf {top} {len(clauses)}", *(" ".join(map(str, [*clause, 0])) for clause in clauses)]
     return "\n".join(lines) + "\n"

@@ -21,13 +21,8 @@ def unmissed(
 ) -> Iterator[Proposal]:
     """The proposals that miss nothing, in the order in which they are made.
 
-    Args:
-        propose: the next proposal; ``None`` where there is none. One that was an answer must be blocked to go on.
-        learn: finds sets that a proposal misses and makes them known to the proposer; whether there are any.
-        rounds: proposals at most; ``None``: any number.
-
-    Yields:
-        The answers. Cost: one call of each function for every proposal.
+    ``propose``: the next proposal; ``None`` where there is none. One that was an answer must be blocked to go on;
+    ``rounds``: proposals at most; ``None``: any number. Cost: one call of each function for every proposal.
     """
     for _ in count() if rounds is None else range(rounds):
         proposal = propose()
@@ -58,19 +53,11 @@ class Cheapest(Generic[Symbol]):
         self.solver = RC2(formula)
 
     def add(self, cube: Mapping[int, Symbol]) -> None:
-        """A restriction must fix a position of this cube to another symbol.
-
-        Args:
-            cube: symbols by position.
-        """
+        """A restriction must fix a position of this cube to another symbol."""
         self.solver.add_clause([self.element[i, b] for i, a in cube.items() for b in self.symbols if b != a])
 
     def get(self) -> dict[int, Symbol] | None:
-        """A restriction that conflicts with every cube; ``None`` where there is none.
-
-        Returns:
-            Symbols by position. No other has fewer positions.
-        """
+        """A restriction that conflicts with every cube; ``None`` where there is none."""
         model = self.solver.compute()
         return None if model is None else {i: a for (i, a), x in self.element.items() if x in set(model)}
 

@@ -24,17 +24,7 @@ class Budget:
 def ask(solver: Any, assumptions: Sequence[int], deadline: Deadline, budget: Budget | None = None) -> bool:
     """Whether the clauses are satisfiable under the assumptions.
 
-    Args:
-        solver: a PySAT solver with a conflict budget (Glucose, MiniSat and similar ones).
-        assumptions: literals.
-        deadline: looked at every ``CONFLICTS`` conflicts.
-        budget: what the calls may take together; ``None``: any number.
-
-    Returns:
-        The answer; a model or a core is then in the solver.
-
-    Raises:
-        OutOfTime: the deadline has passed, or the budget is spent.
+    ``budget``: what the calls may take together; ``None``: any number.
     """
     while True:
         deadline.check()
@@ -51,15 +41,7 @@ def ask(solver: Any, assumptions: Sequence[int], deadline: Deadline, budget: Bud
 
 @contextmanager
 def alarm(time: float | None, ring: Callable[[], None]) -> Iterator[None]:
-    """Within the block, call ``ring`` after ``time`` seconds: for searches that only another thread can interrupt.
-
-    Args:
-        time: seconds; ``None``: never.
-        ring: called on another thread, such as a solver's ``interrupt``.
-
-    Returns:
-        A context manager; the timer is cancelled at the end of the block.
-    """
+    """Within the block, call ``ring`` after ``time`` seconds: for searches that only another thread can interrupt."""
     if time is None:
         yield
         return

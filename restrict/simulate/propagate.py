@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from restrict.errors import NotEstablished
+from restrict.simulate.floating import average_error
 from restrict.soft.model import Floats, SoftHead, SoftLayer, SoftModel
 
 SLACK = 1 + 2.0**-30
@@ -44,8 +45,9 @@ class Bounds:
         return Bounds(size * SLACK, (error + 2 * unit * (size + error)) * SLACK)
 
 
-Read = Callable[[SoftHead, Bounds], Bounds]
-"""Bounds on what a head reads (before its output matrix), from those of its input."""
+Distance = Callable[[SoftHead, float, float], float]
+"""The l1 distance of a head's weights from those of the other run, from the error of the product of a query and a key,
+and a bound on such a product. Rounding of the average is not in it."""
 
 
 def refuse(model: SoftModel, what: str) -> None:
@@ -66,14 +68,14 @@ def refuse(model: SoftModel, what: str) -> None:
         raise NotEstablished(f"{what}: only ReLU networks are analysed")
 
 
-def logits_error(model: SoftModel, n: int, unit: float, read: Read) -> float:
+def logits_error(model: SoftModel, n: int, unit: float, distance: Distance) -> float:
     """How far any logit can be from the exact one, on any word and at any position.
 
     Args:
         model: what :func:`refuse` lets through.
         n: the length.
         unit: unit roundoff.
-        read: bounds on what a head reads.
+        distance: how far a head's weights move.
 
     Returns:
         A certified bound, infinite where an activation may overflow.
@@ -81,7 +83,7 @@ def logits_error(model: SoftModel, n: int, unit: float, read: Read) -> float:
     with np.errstate(over="ignore", invalid="ignore"):
         x = embedded(model, n, unit)
         for layer in model.layers:
-            x = through(layer, x, unit, read)
+            x = through(layer, x, unit, lambda head, x: attended(head, x, n, unit, distance))
         found = float(linear(model.output.unembed, model.output.bias, x, unit).error.max()) * SLACK
     return found if math.isfinite(found) else math.inf
 
@@ -146,7 +148,33 @@ def linear(matrix: Floats, bias: Floats, x: Bounds, unit: float) -> Bounds:
     return Bounds(size * SLACK, (error + gamma(terms, unit) * (size + error)) * SLACK)
 
 
-def through(layer: SoftLayer, x: Bounds, unit: float, read: Read) -> Bounds:
+def attended(head: SoftHead, x: Bounds, n: int, unit: float, distance: Distance) -> Bounds:
+    """What a head reads, before its output matrix.
+
+    It errs by ``sum (w' - w) v + sum w' (v' - v)`` with the weights ``w`` and values ``v`` of the exact run and ``w'``,
+    ``v'`` of the other one, where the ``w'`` add up to 1; and then by the rounding of that average.
+
+    Args:
+        head: the head.
+        x: its input.
+        n: the length.
+        unit: unit roundoff.
+        distance: how far its weights move.
+
+    Returns:
+        Bounds on what is read.
+    """
+    q, k = linear(head.query, head.query_bias, x, unit), linear(head.key, head.key_bias, x, unit)
+    v = linear(head.value, head.value_bias, x, unit)
+    product = float((q.size + q.error) @ (k.size + k.error))
+    off = float(q.error @ (k.size + k.error) + q.size @ k.error) + (gamma(len(q.size), unit) + 6 * unit) * product
+    moved = distance(head, off * SLACK, product * SLACK)
+    error = v.error + moved * v.size
+    rounded = average_error(n, unit) * (v.size + v.error) if unit else 0.0
+    return Bounds(v.size, (error + rounded) * SLACK)
+
+
+def through(layer: SoftLayer, x: Bounds, unit: float, read: Callable[[SoftHead, Bounds], Bounds]) -> Bounds:
     """One layer.
 
     Args:

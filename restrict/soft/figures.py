@@ -10,6 +10,7 @@ from typing import Any
 from restrict.errors import UsageError
 from restrict.soft.cross_entropy import CrossEntropy
 from restrict.soft.influence import Influence
+from restrict.wording import install
 
 COLUMNS = (
     ("closed", "(a) closed form", "C3^-"),
@@ -27,7 +28,7 @@ def _pyplot() -> Any:
     try:
         import matplotlib
     except ImportError:
-        raise UsageError("--figure needs matplotlib: pip install 'restrict[report]'") from None
+        raise UsageError(f"--figure needs matplotlib: {install('report')}") from None
     matplotlib.use("Agg")
     # The same figure gives the same bytes.
     matplotlib.rcParams["svg.hashsalt"] = "restrict"

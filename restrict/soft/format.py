@@ -174,10 +174,8 @@ def _array(name: str, entry: dict[str, Any]) -> Floats:
 
 
 def _model(tensors: Tensors, root: Node, path: Path | None) -> SoftModel:
-    required = ("format", "name", "alphabet", "position", "layers", "output")
-    fields = root.fields(required, ("description", "certified", "start_marker", "end_marker", "final_norm"))
-    if fields["format"].text() != FORMAT:
-        fields["format"].fail(f"this is {quote(fields['format'].value)}, not {FORMAT!r}")
+    required = ("name", "alphabet", "position", "layers", "output")
+    fields = root.document(FORMAT, required, ("description", "certified", "start_marker", "end_marker", "final_norm"))
     text = {key: fields[key].text() for key in ("name", "description", "start_marker", "end_marker") if key in fields}
     layers = fields["layers"].items()
     if len(layers) > MAX_LAYERS:

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from restrict.errors import UsageError
 from restrict.sweep.local import Lost, deaf
+from restrict.wording import install
 
 Given = TypeVar("Given")
 Found = TypeVar("Found")
@@ -107,7 +108,7 @@ def _client(address: str, jobs: int, opened: ExitStack) -> Any:
         import dask
         from distributed import Client, LocalCluster
     except ImportError:
-        raise UsageError("--dask needs Dask: pip install 'restrict[sweep]'") from None
+        raise UsageError(f"--dask needs Dask: {install('sweep')}") from None
     opened.enter_context(_quiet())
     if address == "local":
         opened.enter_context(dask.config.set({"distributed.scheduler.allowed-failures": ALLOWED_FAILURES}))

@@ -31,16 +31,6 @@ def try_certificate(instance: Instance, certificate: Certificate) -> Trial:
     claimed dependencies their labels are equal.
 
     For the target ``all``: no label changes with more than ``c`` changes of single symbols.
-
-    Args:
-        instance: the model at the certificate's length.
-        certificate: what is about to be given.
-
-    Returns:
-        The runs.
-
-    Raises:
-        Disagreement: a run contradicts the claim.
     """
     trial, rng, claim = Trial(instance.model), np.random.default_rng(0), certificate.claim
     position, fixed = position_of(instance, certificate.target), certificate.restriction.tokens(instance.model)
@@ -110,18 +100,7 @@ def try_forced(
 ) -> Trial:
     """Run words under a restriction that is said to force a label.
 
-    Args:
-        instance: the model at a length.
-        fixed: symbol indices by position.
-        position: where the label is.
-        label: the label; ``None``: any one.
-        word: one more word under the restriction: the input that is explained.
-
-    Returns:
-        The runs.
-
-    Raises:
-        Disagreement: a word has another label.
+    ``position``: where the label is; ``label``: the label; ``None``: any one.
     """
     trial, rng = Trial(instance.model), np.random.default_rng(0)
     words = _words(trial, instance, fixed, (position,), rng)
@@ -136,15 +115,7 @@ def try_forced(
 def try_dependency(instance: Instance, position: int, p: int, one: Sequence[str], two: Sequence[str]) -> None:
     """Run two words that are said to show that a position matters.
 
-    Args:
-        instance: the model at a length.
-        position: where the label is.
-        p: the position at which the words differ.
-        one: a word, without markers.
-        two: another one.
-
-    Raises:
-        Disagreement: they differ elsewhere, or their labels are equal.
+    ``position``: where the label is.
     """
     model = instance.model
     words = np.array([model.symbols(one), model.symbols(two)], dtype=np.int64)
@@ -159,14 +130,7 @@ def try_dependency(instance: Instance, position: int, p: int, one: Sequence[str]
 def try_independence(instance: Instance, fixed: Mapping[int, int], position: int, positions: Sequence[int]) -> None:
     """Change single symbols at positions that are said not to matter.
 
-    Args:
-        instance: the model at a length.
-        fixed: symbol indices by position: the restriction.
-        position: where the label is.
-        positions: free positions on which the label does not depend.
-
-    Raises:
-        Disagreement: a change alters the label.
+    ``position``: where the label is.
     """
     model, trial, rng = instance.model, Trial(instance.model), np.random.default_rng(0)
     for p in positions[:FLIPS]:
@@ -185,16 +149,7 @@ def try_boxes(
 ) -> Trial:
     """Run a word of each box of a lower bound.
 
-    Args:
-        instance: the model at a length.
-        boxes: the allowed symbols by position, and the labels that are possible then.
-        at: where the label is.
-
-    Returns:
-        The runs.
-
-    Raises:
-        Disagreement: a word in a box has a label that the box excludes.
+    ``at``: where the label is.
     """
     trial, rng = Trial(instance.model), np.random.default_rng(0)
     for symbols, labels in boxes[:BOXES]:

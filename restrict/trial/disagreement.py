@@ -20,18 +20,7 @@ SHOWN = 60
 
 
 def disagree(model: Model, claim: str, word: tuple[str, ...], found: str, result: object = None) -> NoReturn:
-    """Save the model and the answer, and raise the error that says where.
-
-    Args:
-        model: the model that was run.
-        claim: what the answer says of the word, as the beginning of a sentence.
-        word: the symbols, without markers.
-        found: what the run shows.
-        result: the answer: anything that JSON can hold, or bytes of a file.
-
-    Raises:
-        Disagreement: always.
-    """
+    """Save the model and the answer, and raise the error that says where."""
     n = len(word) + len(model.markers)
     document = {
         "format": FORMAT,

@@ -59,14 +59,10 @@ class Trial:
     def run(self, words: I64, positions: Sequence[int] | None = None) -> Sample | None:
         """Run words of one length.
 
-        Args:
-            words: symbol indices, shape (count, symbols).
-            positions: where to read the output; by default the last position or, where the output is at every one,
-                all of them (three of a long word).
-
-        Returns:
-            What was seen; ``None`` where the model is not defined at this length, where that is not known within the
-            limits, or where all words are too long.
+        ``words``: symbol indices, shape (count, symbols); ``positions``: where to read the output; by default the last
+        position or, where the output is at every one, all of them (three of a long word). Gives what was seen; ``None``
+        where the model is not defined at this length, where that is not known within the limits, or where all words are
+        too long.
         """
         n = words.shape[1] + len(self.model.markers)
         instance = defined_at(self.model, n)
@@ -95,12 +91,7 @@ def _read_out(model: Model, n: int) -> tuple[int, ...]:
 def defined_at(model: Model, n: int) -> Instance | None:
     """The model at a length; ``None`` where it is not defined there, or that is not known.
 
-    Args:
-        model: the model.
-        n: the length, markers counted.
-
-    Returns:
-        The instance, or ``None``. A condition that fails is seen without an instance being made.
+    Gives the instance, or ``None``. A condition that fails is seen without an instance being made.
     """
     if not max(1, len(model.markers)) <= n <= MAX_N:
         return None
@@ -115,16 +106,8 @@ def defined_at(model: Model, n: int) -> Instance | None:
 def observed(instance: Instance, words: I64, positions: tuple[int, ...]) -> I64 | None:
     """The values of the output by the ordinary evaluation.
 
-    Args:
-        instance: the model at a length.
-        words: symbol indices, shape (count, symbols).
-        positions: where the output is read.
-
-    Returns:
-        int64, shape (count, positions); ``None`` where a long word takes more than ``SCORES`` scores or ``ROWS``.
-
-    Raises:
-        ModelError: a callable gave a wrong value.
+    ``words``: symbol indices, shape (count, symbols); ``positions``: where the output is read. Gives int64, shape
+    (count, positions); ``None`` where a long word takes more than ``SCORES`` scores or ``ROWS``.
     """
     output = instance.model.output.variable
     if instance.n <= LONG:
@@ -146,13 +129,7 @@ def observed(instance: Instance, words: I64, positions: tuple[int, ...]) -> I64 
 def cost(instance: Instance, count: int, positions: tuple[int, ...]) -> int:
     """What a run costs, in rows of scores; an estimate that does not depend on the machine.
 
-    Args:
-        instance: the model at a length.
-        count: how many words.
-        positions: where the output is read.
-
-    Returns:
-        The number of rows, with the scores of all of them.
+    ``positions``: where the output is read.
     """
     n, rows, elements = instance.n, 0, 0
     if n > LONG:

@@ -20,14 +20,7 @@ CHANGES = (1.0, 0.15)
 def words_of(symbols: int, length: int, rng: np.random.Generator, count: int = SOME) -> I64:
     """All words of a length where they are few, else random ones.
 
-    Args:
-        symbols: the size of the alphabet.
-        length: how many symbols a word has.
-        rng: where random words come from.
-        count: how many random words.
-
-    Returns:
-        Symbol indices, int64, shape (words, length).
+    ``rng``: where random words come from. Gives symbol indices, int64, shape (words, length).
     """
     if symbols == 1 or symbols ** min(length, 40) <= FEW:
         return np.array(list(np.ndindex((symbols,) * length)), dtype=np.int64).reshape(symbols**length, length)
@@ -37,14 +30,7 @@ def words_of(symbols: int, length: int, rng: np.random.Generator, count: int = S
 def random_words(symbols: int, length: int, rng: np.random.Generator, count: int) -> I64:
     """Random words; every other one has long runs of one symbol.
 
-    Args:
-        symbols: the size of the alphabet.
-        length: how many symbols a word has.
-        rng: where they come from.
-        count: how many.
-
-    Returns:
-        Symbol indices, int64, shape (count, length).
+    ``rng``: where they come from. Gives symbol indices, int64, shape (count, length).
     """
     letters = rng.integers(0, symbols, (count, length))
     share = np.array([CHANGES[at % len(CHANGES)] for at in range(count)])
@@ -59,16 +45,8 @@ def completions(
 ) -> I64:
     """Words that agree with a restriction.
 
-    Args:
-        cells: the positions of the symbols of a word, in order.
-        symbols: the size of the alphabet.
-        fixed: symbol indices by position.
-        rng: where the other symbols come from.
-        count: how many words.
-        few: where there are at most so many words in all, all of them are given.
-
-    Returns:
-        Symbol indices, int64, shape (words, cells).
+    ``rng``: where the other symbols come from; ``few``: where there are at most so many words in all, all of them are
+    given. Gives symbol indices, int64, shape (words, cells).
     """
     free = len(cells) - len(fixed)
     if symbols ** min(free, 60) <= few:
@@ -83,27 +61,12 @@ def completions(
 
 
 def by_length(words: Sequence[Sequence[int]]) -> Iterator[I64]:
-    """Words of several lengths, put together by length.
-
-    Args:
-        words: symbol indices of each word.
-
-    Returns:
-        An iterator over arrays as :func:`words_of` makes them, the shortest words first.
-    """
+    """Words of several lengths, put together by length."""
     for length in sorted({len(word) for word in words}):
         group = [word for word in words if len(word) == length]
         yield np.array(group, dtype=np.int64).reshape(len(group), length)
 
 
 def spelled(alphabet: Sequence[str], word: npt.ArrayLike) -> tuple[str, ...]:
-    """The symbols of a word.
-
-    Args:
-        alphabet: the symbols.
-        word: their indices.
-
-    Returns:
-        The symbols in order.
-    """
+    """The symbols of a word."""
     return tuple(alphabet[int(a)] for a in np.asarray(word))

@@ -20,10 +20,10 @@ import numpy as np
 
 from restrict.arrays import F64, FREE_INPUT, I32, I64, offsets
 from restrict.deadline import NEVER, Deadline
-from restrict.depth_reduction.lists import Lists
 from restrict.kernels import exchange as kernels
 from restrict.kernels.cover_literals import greedy_literals
 from restrict.kernels.cover_state import Literals
+from restrict.rows.lists import Lists
 
 TRY_PUT, TRY_DROP, TABU = 48, 128, 10
 """Literals and set inputs sampled in a step, and the steps for which an exchanged input rests (fewer for small
@@ -155,8 +155,7 @@ class Exchange:
     def load(self, symbols: I64) -> None:
         """Start from an assignment.
 
-        Args:
-            symbols: the symbol of each input, -1 = free, shape (inputs,).
+        ``symbols``: the symbol of each input, -1 = free, shape (inputs,).
         """
         s, search = self.rows.symbols, self.search
         lits = np.full((self.rows.inputs, s), kernels.OPEN)
@@ -172,14 +171,9 @@ class Exchange:
     def run(self, phi: F64, steps: int, deadline: Deadline = NEVER, groups: int = LONGEST_OF) -> I64:
         """Exchange for a number of steps.
 
-        Args:
-            phi: the objective of a group by its length, shape (longest + 2,).
-            steps: how many; in blocks of :data:`BLOCK`, at least one.
-            deadline: ends it after a block.
-            groups: three times in four, the group with the most dependencies of this many (1 .. 12) is shortened.
-
-        Returns:
-            The best assignment under ``phi``: the symbol of each input, -1 = free.
+        ``phi``: the objective of a group by its length, shape (longest + 2,); ``steps``: how many; in blocks of
+        :data:`BLOCK`, at least one; ``groups``: three times in four, the group with the most dependencies of this many
+        (1 .. 12) is shortened. Gives the best assignment under ``phi``: the symbol of each input, -1 = free.
         """
         best, values = self._now(phi)
         limits = kernels.Limits(self.budget, TRY_PUT, TRY_DROP, min(TABU, self.budget // 4), groups)
@@ -194,16 +188,9 @@ class Exchange:
         """Simulated annealing, from what is set now: a local search for the end, where few exchanges help.
 
         At the start of a round the gains of literals and the losses of all set ones are computed; the round draws
-        exchanges from the most promising ones. The temperature falls to 0 from round to round.
-
-        Args:
-            phi: the objective of a group by its length, shape (longest + 2,).
-            rounds: how many. Cost of one: the gains of a tenth of all literals, every eighth time of all of them, and
-                three exchanges for every ten literals, most of which are ruled out early.
-            deadline: ends it after a round.
-
-        Returns:
-            The best assignment under ``phi``: the symbol of each input, -1 = free.
+        exchanges from the most promising ones. The temperature falls to 0 from round to round. ``phi``: the objective
+        of a group by its length, shape (longest + 2,). Gives the best assignment under ``phi``: the symbol of each
+        input, -1 = free.
         """
         best, values = self._now(phi)
         literals, held, count = np.arange(len(self.search.lits)), self.held, len(self.held)

@@ -97,18 +97,8 @@ class Repeated:
 def periodic(task: Task, *, c: int | None = None, free: int | None = None) -> Repeated:
     """A restriction that repeats: most free positions with every label depending on at most ``c`` inputs, or least c.
 
-    Only for programs that :func:`restrict.abstract.all_positions.supported` accepts.
-
-    Args:
-        task: its instance and seed; its deadline, or Ctrl-C, ends the search for patterns, and the best so far counts.
-        c: the most inputs that a label may depend on; as many positions as the search can stay free.
-        free: instead, how many positions stay free; c is made as small as the search can.
-
-    Returns:
-        The pattern at ``task.instance.n``. Cost: some thousand runs at a short length and a few at n, O(n) each.
-
-    Raises:
-        NotEstablished: no pattern was found that keeps to ``c`` or ``free``.
+    Only for programs that :func:`restrict.abstract.all_positions.supported` accepts. Cost: some thousand runs at a
+    short length and a few at n, O(n) each.
     """
     instance, rng = task.instance, np.random.default_rng(task.seed)
     unpinned = len(task.instance.unpinned)

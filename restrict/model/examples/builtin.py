@@ -49,31 +49,19 @@ def _labels(variable: str, labels: list[str], position: str = "last") -> dict[st
 
 
 def contains_one() -> Model:
-    """Accepts the words with at least one 1. The head sees a 1 if there is one.
-
-    Returns:
-        The object of a model file, for every `n`.
-    """
+    """Accepts the words with at least one 1. The head sees a 1 if there is one."""
     seen = _head("seen", "token", "k == 1", key="token")
     return _model("contains-one", "Accepts if some symbol is 1.", BITS, [seen], _accept("seen", 1))
 
 
 def all_ones() -> Model:
-    """Accepts `1*`. The head sees a 0 if there is one.
-
-    Returns:
-        The object of a model file, for every `n`.
-    """
+    """Accepts `1*`. The head sees a 0 if there is one."""
     seen = _head("seen", "token", "k == 0", key="token")
     return _model("all-ones", "Accepts the words of ones, 1*.", BITS, [seen], _accept("seen", 1))
 
 
 def first_symbol() -> Model:
-    """Accepts the words that begin with 1.
-
-    Returns:
-        The object of a model file, for every `n`.
-    """
+    """Accepts the words that begin with 1."""
     first = _head("first", "token", "j == 0")
     return _model("first-symbol", "Accepts if the first symbol is 1.", BITS, [first], _accept("first", 1))
 
@@ -83,9 +71,6 @@ def a_n_b_n() -> Model:
 
     Every position knows which symbol it must have; one head looks for a position that has the other one. At odd `n`
     every position is wrong.
-
-    Returns:
-        The object of a model file, for every `n`.
     """
     wrong = _map("wrong", ["token", "position"], 2, "n % 2 == 1 or token != (2 * position >= n)")
     violation = _head("violation", "wrong", "k", key="wrong")
@@ -94,11 +79,7 @@ def a_n_b_n() -> Model:
 
 
 def q_then_u() -> Model:
-    """Over the 26 letters: every q is immediately followed by u (so the last letter is not q).
-
-    Returns:
-        The object of a model file, for every `n`.
-    """
+    """Over the 26 letters: every q is immediately followed by u (so the last letter is not q)."""
     letters = [chr(ord("a") + index) for index in range(26)]
     follows = _head("next", "token", "0", mask="strict_future", domain=27, default=26)
     wrong = _map("wrong", ["token", "next"], 2, "token == 16 and next != 20")
@@ -131,20 +112,12 @@ def _square(name: str, inner: str, outer: str) -> Model:
 
 
 def and_of_ors() -> Model:
-    """AND over `m` blocks of the OR of `m` inputs, `n = m * m`. Either output is forced by exactly `m` inputs.
-
-    Returns:
-        The object of a model file, for square `n`.
-    """
+    """AND over `m` blocks of the OR of `m` inputs, `n = m * m`. Either output is forced by exactly `m` inputs."""
     return _square("and-of-ors", "or", "and")
 
 
 def or_of_ands() -> Model:
-    """OR over `m` blocks of the AND of `m` inputs, `n = m * m`. Either output is forced by exactly `m` inputs.
-
-    Returns:
-        The object of a model file, for square `n`.
-    """
+    """OR over `m` blocks of the AND of `m` inputs, `n = m * m`. Either output is forced by exactly `m` inputs."""
     return _square("or-of-ands", "and", "or")
 
 
@@ -152,14 +125,8 @@ def alternating_tree(bottom: int = 8, middle: int = 8) -> Model:
     """AND of ORs of ANDs.
 
     Forcing 1 costs exactly the product of the AND fan-ins, `(n // (bottom * middle)) * bottom`; forcing 0 exactly the
-    product of the OR fan-ins, `middle`.
-
-    Args:
-        bottom: inputs per AND, at least 1.
-        middle: ANDs per OR, at least 1. There are `n // (bottom * middle)` ORs.
-
-    Returns:
-        The object of a model file, for multiples of `bottom * middle`.
+    product of the OR fan-ins, `middle`. ``bottom``: inputs per AND, at least 1; ``middle``: ANDs per OR, at least 1.
+    There are `n // (bottom * middle)` ORs.
     """
     size = bottom * middle
     variables = [
@@ -174,13 +141,7 @@ def alternating_tree(bottom: int = 8, middle: int = 8) -> Model:
 def tribes(width: int = 8) -> Model:
     """OR over `n // width` tribes of the AND of their members.
 
-    Forcing 1 costs exactly `width`, forcing 0 exactly `n // width`.
-
-    Args:
-        width: members per tribe, at least 1.
-
-    Returns:
-        The object of a model file, for multiples of `width`.
+    Forcing 1 costs exactly `width`, forcing 0 exactly `n // width`. ``width``: members per tribe, at least 1.
     """
     variables = [
         _gate("tribe", "token", "and", inside=f"j // {width} == i // {width}"),
@@ -198,9 +159,6 @@ def flip_flop() -> Model:
 
     `i` is ignored and `r` reads. The head takes the rightmost write; with no write it brings an `i` or `r`, which is
     not 1.
-
-    Returns:
-        The object of a model file, for every `n`.
     """
     last = _head("last", "token", "k <= 1", key="token", mask="past", ties="right")
     bit = _map("bit", ["last"], 2, "last == 1")
@@ -213,13 +171,8 @@ def induction_head(letters: int = 4) -> Model:
 
     `previous` is the symbol before each position. The two heads of the second layer attend to the same position: the
     rightmost `j <= i` whose previous symbol is the current one, and the symbol at that `j` is what followed it. If no
-    `j` matches, `matched` brings a symbol that is not the current one, which is how the map knows.
-
-    Args:
-        letters: the size of the alphabet, 1 .. 26: the first letters from `a`.
-
-    Returns:
-        The object of a model file, for every `n`.
+    `j` matches, `matched` brings a symbol that is not the current one, which is how the map knows. ``letters``: the
+    size of the alphabet, 1 .. 26: the first letters from `a`.
     """
     alphabet = [chr(ord("a") + index) for index in range(letters)]
     variables = [
@@ -235,11 +188,7 @@ def induction_head(letters: int = 4) -> Model:
 def tagger(letters: int = 3) -> Model:
     """Tags every letter `first` (not seen before), `double` (equal to the symbol just before) or `again`.
 
-    Args:
-        letters: the size of the alphabet, 1 .. 26: the first letters from `a`.
-
-    Returns:
-        The object of a model file, for every `n`.
+    ``letters``: the size of the alphabet, 1 .. 26: the first letters from `a`.
     """
     alphabet = [chr(ord("a") + index) for index in range(letters)]
     none: dict[str, str | int] = {"mask": "strict_past", "domain": letters + 1, "default": letters}
@@ -283,20 +232,12 @@ def _dyck1(depth: int) -> Model:
 
 
 def dyck1_depth2() -> Model:
-    """A recogniser of Dyck-1 with nesting depth at most 2.
-
-    Returns:
-        The object of a model file, for every `n`.
-    """
+    """A recogniser of Dyck-1 with nesting depth at most 2."""
     return _dyck1(2)
 
 
 def dyck1_depth3() -> Model:
-    """A recogniser of Dyck-1 with nesting depth at most 3.
-
-    Returns:
-        The object of a model file, for every `n`.
-    """
+    """A recogniser of Dyck-1 with nesting depth at most 3."""
     return _dyck1(3)
 
 
@@ -306,11 +247,7 @@ def dyck1_depth3() -> Model:
 def parity8(width: int = 8) -> Model:
     """Accepts if the first symbols have an odd number of ones: one head per symbol and one map.
 
-    Args:
-        width: how many symbols count, 1 .. 2000.
-
-    Returns:
-        The object of a model file, for `n >= width`.
+    ``width``: how many symbols count, 1 .. 2000.
     """
     bits = [f"bit{index}" for index in range(width)]
     heads = [_head(bit, "token", f"j == {index}") for index, bit in enumerate(bits)]
@@ -325,13 +262,8 @@ def parity_attempt(layers: int = 4) -> Model:
     `parity0` is the symbol itself (0 at the markers). Layer `l` reads `parity(l-1)` one position to the left, so
     `parity l` at `i` is the parity of the symbols at `i - l .. i`; where nothing is to the left the default is 0, and
     the start marker counts 0. At the end marker the last layer holds the parity of the last `layers` symbols: of the
-    whole word if it has at most `layers`; otherwise the first symbol is ignored.
-
-    Args:
-        layers: 1 .. 2000.
-
-    Returns:
-        The object of a model file, for every `n >= 2`.
+    whole word if it has at most `layers`; otherwise the first symbol is ignored. ``layers``: 1 .. 2000. Gives the
+    object of a model file, for every `n >= 2`.
     """
     variables = [_map("parity0", ["token"], 2, "token == 1")]
     for layer in range(1, layers + 1):

@@ -26,13 +26,7 @@ def tribes_trap(width: int = 8, seed: int = 0) -> dict[str, Any]:
     Layer 1 reads `width` hashed positions at every position `i` (one head each); `trap` is 1 when all of them agree
     with a pattern: on half of the positions it is part of one hidden assignment, on the others it is random, so these
     contradict each other. Layer 2 attends, in a hashed order of its own at every position, to the first trap that is 1.
-
-    Args:
-        width: inputs per tribe, 1 .. 80.
-        seed: of the hashed constants, at least 0.
-
-    Returns:
-        The object of a model file, for every `n`.
+    ``width``: inputs per tribe, 1 .. 80; ``seed``: of the hashed constants, at least 0.
     """
     where = [f"hash({seed}, {t}, i) % n" for t in range(width)]
     reads = [
@@ -54,15 +48,8 @@ def shared_hubs(width: int = 3, states: int = 3, seed: int = 0) -> dict[str, Any
     """Layer-1 activations that share inputs: each is a random function of its symbol and of some hubs.
 
     There are isqrt(n) hubs, so one hub feeds about `width` isqrt(n) activations. Layer 2 is one head with independent
-    hashed scores over them.
-
-    Args:
-        width: hubs per activation, 1 .. 1000.
-        states: values per activation, at least 1.
-        seed: of the hashed constants, at least 0.
-
-    Returns:
-        The object of a model file, for every `n`.
+    hashed scores over them. ``width``: hubs per activation, 1 .. 1000; ``states``: values per activation, at least 1;
+    ``seed``: of the hashed constants, at least 0.
     """
     reads = [
         {"name": f"hub{t}", "kind": "head", "value": "token", "score": f"j == hash({seed}, {t}, i) % isqrt(n)"}
@@ -95,12 +82,7 @@ def _dot(name: str, text: str, entry: Callable[[str, int], str], dim: int, seed:
 def dot_dense(dim: int = 6, seed: int = 0) -> dict[str, Any]:
     """Two heads whose scores are dot products of dense hashed vectors with entries -50..50.
 
-    Args:
-        dim: the dimension of the vectors, 1 .. 120.
-        seed: of the hashed constants, at least 0.
-
-    Returns:
-        The object of a model file, for every `n`.
+    ``dim``: the dimension of the vectors, 1 .. 120; ``seed``: of the hashed constants, at least 0.
     """
     text = f"dot products of dense vectors of dimension {dim}; the parity of the symbol and what two heads bring"
     return _dot("dot-dense", text, lambda h, d: f"{h} % 101 - 50", dim, seed)
@@ -109,12 +91,7 @@ def dot_dense(dim: int = 6, seed: int = 0) -> dict[str, Any]:
 def dot_sparse(dim: int = 6, seed: int = 0) -> dict[str, Any]:
     """Two heads whose scores are dot products of sparse 0/1 hashed vectors (one entry in four is 1): ties abound.
 
-    Args:
-        dim: the dimension of the vectors, 1 .. 120.
-        seed: of the hashed constants, at least 0.
-
-    Returns:
-        The object of a model file, for every `n`.
+    ``dim``: the dimension of the vectors, 1 .. 120; ``seed``: of the hashed constants, at least 0.
     """
     text = f"dot products of sparse 0/1 vectors of dimension {dim}; the parity of the symbol and what two heads bring"
     return _dot("dot-sparse", text, lambda h, d: f"{h} % 4 == 0", dim, seed)

@@ -58,17 +58,8 @@ OPTIMA: dict[str, Formula] = {
 def known_optimum(model: Model, n: int) -> int | None:
     """The fewest fixed positions that force the label at the last position.
 
-    Args:
-        model: any model.
-        n: its length, markers included.
-
-    Returns:
-        The optimum (exact) where the model's bytes are those of a built-in one; else ``None``. Source:
-        instances/README.md.
-
-    Raises:
-        UsageError: ``n`` is out of range.
-        ModelError: the model is not defined at ``n``.
+    Gives the optimum (exact) where the model's bytes are those of a built-in one; else ``None``. Source:
+    instances/README.md.
     """
     name, _, rest = model.name.partition(":")
     if name not in OPTIMA or model.content is None:

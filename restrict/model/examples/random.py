@@ -30,23 +30,11 @@ def random_model(
 
     Layer ``l``: head ``h`` at ``i`` attends by ``hash(seed, 2l, h, i, q, j, k)`` from and to the activations of layer
     ``l-1`` (layer 0 is the token), and the new activation is ``hash(seed, 2l+1, i, old, head values...) mod states``;
-    in the last layer mod ``classes``, which is the output.
-
-    Args:
-        layers: at least 1; ``layers * (heads + 1)`` may be at most 4096.
-        heads: heads per layer.
-        states: values per activation, at least 1.
-        seed: of the hashed constants, at least 0.
-        symbols: the size of the alphabet, 1 .. 65536; not read where there are ``brackets``.
-        classes: values of the output, at least 1. With two, 1 is accepted.
-        every: 1: an output at every position; 0: at the last one.
-        brackets: types of bracket, 1 .. 64: the alphabet of a Dyck language; 0: digits or other symbols.
-
-    Returns:
-        The object of a model file, for every ``n``.
-
-    Raises:
-        UsageError: sizes out of range.
+    in the last layer mod ``classes``, which is the output. ``layers``: at least 1; ``layers * (heads + 1)`` may be at
+    most 4096; ``heads``: heads per layer; ``states``: values per activation, at least 1; ``seed``: of the hashed
+    constants, at least 0; ``symbols``: the size of the alphabet, 1 .. 65536; not read where there are ``brackets``;
+    ``every``: 1: an output at every position; 0: at the last one; ``brackets``: types of bracket, 1 .. 64: the alphabet
+    of a Dyck language; 0: digits or other symbols.
     """
     size = layers * (heads + 1)
     if size > MOST_VARIABLES or max(symbols, brackets) > MOST_SYMBOLS:

@@ -23,7 +23,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from restrict.simulate.floating import SHORT, SLACK, noise, share
+from restrict.simulate.floating import SHORT, SLACK, blown, deviation, noise, share
 from restrict.simulate.lemmas_6_to_9 import exp_above
 
 __all__ = ["Bound", "Exists", "Lookup", "Nearest", "Neighbour", "Threshold"]
@@ -81,7 +81,7 @@ class Bound:
         Returns:
             A certified bound, at most 1.
         """
-        return min(1.0, share(self.odds(n, unit)) + noise(n, unit, self.few))
+        return deviation(self.odds(n, unit), n, unit, self.few)
 
 
 def fall(x: float) -> float:
@@ -116,11 +116,6 @@ def _embedded(unit: float) -> float:
     return unit * (1 + 2.0**-20)
 
 
-def _blown(exponent: float) -> float:
-    """``exp(exponent)``; where that is large nothing is certified, and it only has to stay finite."""
-    return math.exp(min(exponent, 60.0)) * SLACK
-
-
 @dataclass(frozen=True)
 class Exists(Bound):
     """Somewhere in view: scores 0 and 1 at the scale ``log(6n - 5)``, the value is the key.
@@ -131,7 +126,7 @@ class Exists(Bound):
     """
 
     def _odds(self, n: int, unit: float) -> float:
-        return (n - 1) / (6 * n - 5) * _blown(16 * _embedded(unit) * math.log(6 * n))
+        return (n - 1) / (6 * n - 5) * blown(16 * _embedded(unit) * math.log(6 * n))
 
     def everywhere(self) -> float:
         """See the base class.
@@ -164,12 +159,12 @@ class Nearest(Bound):
     def _odds(self, n: int, unit: float) -> float:
         v, count = _embedded(unit), (n - 1) // self.stride
         if self.tie == "share":
-            near = steps(fall(2.0 * (1 - 4 * v)), count) * _blown(8 * n * v)
-            return (near + self.beyond * _blown(32 * n * v)) * SLACK
+            near = steps(fall(2.0 * (1 - 4 * v)), count) * blown(8 * n * v)
+            return (near + self.beyond * blown(32 * n * v)) * SLACK
         if self.tie == "integer":
             return math.inf if 8 * n * unit > 1 else (steps(fall(2.0 * (1 - 4 * v)), count) + self.beyond) * SLACK
         left = 1 - (4 * n + 8) * v
-        return math.inf if left <= 0 else (steps(fall(2.0 * left), count) + self.beyond * _blown(64 * v)) * SLACK
+        return math.inf if left <= 0 else (steps(fall(2.0 * left), count) + self.beyond * blown(64 * v)) * SLACK
 
     def everywhere(self) -> float:
         """See the base class.
@@ -200,9 +195,9 @@ class Neighbour(Bound):
     def _odds(self, n: int, unit: float) -> float:
         v = _embedded(unit)
         if not self.decoder:
-            return self._encoder(min(n, SHORT)) * _blown(16 * n * v)
+            return self._encoder(min(n, SHORT)) * blown(16 * n * v)
         if n < 4:
-            return max(fall(1.25), (fall(19 / 12) + fall(2.25)) if n == 3 else 0.0) * _blown(64 * v)
+            return max(fall(1.25), (fall(19 / 12) + fall(2.25)) if n == 3 else 0.0) * blown(64 * v)
         left, scale = 1 - (2 * n + 8) * v, (min(n, SHORT) - 1) * (min(n, SHORT) - 3) * (1 - 16 * v)
         if left <= 0:
             return math.inf

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from restrict.errors import ModelError, UsageError, quote
 from restrict.soft.importers.named import Named
 from restrict.soft.importers.settings import Choices, Origin
-from restrict.soft.importers.vocabulary import Vocabulary
+from restrict.soft.importers.vocabulary import Vocabulary, vocabulary
 from restrict.soft.model import (
     Activation,
     Floats,
@@ -20,6 +21,8 @@ from restrict.soft.model import (
     Positions,
     SoftFeedForward,
     SoftHead,
+    SoftLayer,
+    SoftModel,
     SoftOutput,
 )
 from restrict.soft.terms import Term
@@ -62,6 +65,58 @@ def network(inner: Floats, inner_bias: Floats, outer: Floats, outer_bias: Floats
         The network, its arrays in C order.
     """
     return SoftFeedForward(np.ascontiguousarray(inner), inner_bias, np.ascontiguousarray(outer), outer_bias, kind)
+
+
+Names = tuple[str, str]
+"""The names of a matrix and of its bias."""
+
+
+def usual(name: str) -> Names:
+    """The names with PyTorch's endings."""
+    return f"{name}.weight", f"{name}.bias"
+
+
+def mlp(
+    tensors: Named, inner: Names, outer: Names, d: int, kind: Activation, turned: bool = False
+) -> SoftFeedForward:  # fmt: skip
+    """The network of a layer.
+
+    Args:
+        tensors: the weights.
+        inner: the names of the first matrix and of its bias.
+        outer: those of the second.
+        d: the width.
+        kind: the activation.
+        turned: matrices are stored as (inputs, outputs); here they are (outputs, inputs).
+
+    Returns:
+        The network.
+    """
+    first = tensors.take(inner[0], (d, None) if turned else (None, d))
+    width = first.shape[1 if turned else 0]
+    second = tensors.take(outer[0], (width, d) if turned else (d, width))
+    biases = tensors.bias(inner[1], width), tensors.bias(outer[1], d)
+    return network(first.T if turned else first, biases[0], second.T if turned else second, biases[1], kind)
+
+
+def layers_named(tensors: Named, name: re.Pattern[str], missing: str) -> tuple[re.Match[str], int]:
+    """Which layers there are.
+
+    Args:
+        tensors: the weights.
+        name: the name of one tensor of every layer, with a group ``layer``.
+        missing: what is said where there is none.
+
+    Returns:
+        The first name, and the number of layers.
+
+    Raises:
+        ModelError: there is none.
+    """
+    matches = [m for m in map(name.fullmatch, sorted(tensors.arrays)) if m]
+    if not matches:
+        raise ModelError(f"{tensors.source}: {missing}")
+    return matches[0], 1 + max(int(m["layer"]) for m in matches)
 
 
 def norm_of(tensors: Named, name: str, d: int, eps: str) -> LayerNorm:
@@ -203,6 +258,49 @@ def read_out(choices: Choices, words: Vocabulary, unembed: Floats, bias: Floats,
     accept = (1,) if len(labels) == 2 and not by_set else ()
     kind: Kind = "signs" if by_set else "sign" if single else "softmax"
     return SoftOutput(unembed, bias, tuple(labels), where, kind, accept)
+
+
+class Parts(NamedTuple):
+    """What a layout has found: the matrices, the layers, and where the output is read by default."""
+
+    embed: Floats
+    table: Floats | None
+    layers: tuple[SoftLayer, ...]
+    final: LayerNorm | None
+    unembed: Floats
+    bias: Floats
+    place: Place
+
+
+def assembled(tensors: Named, choices: Choices, name: str, parts: Parts) -> SoftModel:
+    """The model of all its parts; every tensor has been taken by now.
+
+    Args:
+        tensors: the weights.
+        choices: what is given and configured; decisions are noted there.
+        name: for people.
+        parts: what the layout has found.
+
+    Returns:
+        The model.
+
+    Raises:
+        ModelError: a tensor is left over, or a symbol, a label or a position does not fit.
+        UsageError: arguments that do not fit, or too few.
+    """
+    words = vocabulary(choices, len(parts.embed))
+    tensors.finish()
+    return SoftModel(
+        name=name,
+        alphabet=words.free,
+        embed=parts.embed[words.rows],
+        positions=position_table(choices, parts.table),
+        layers=parts.layers,
+        output=read_out(choices, words, parts.unembed, parts.bias, parts.place),
+        start_marker=words.start,
+        end_marker=words.end,
+        final_norm=parts.final,
+    )
 
 
 def short(names: Sequence[str]) -> str:

@@ -327,7 +327,7 @@ def verify_every_length(
 
 def _finished(run: _Run, language: str, begin: float) -> EveryLength:
     """The answer, with potentials where all lengths are decided."""
-    basis, proof = basis_document(run.search.atoms), None
+    basis, proof = basis_document(run.search.turns[0]), None
     run.tell("potentials")
     kept = [case for case in run.found if case.key[0] <= len(run.blocks)]
     if run.blocks or run.wrong is not None:

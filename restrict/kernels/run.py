@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restrict.arrays import FREE_INPUT, I32, I64
-from restrict.kernels.jit import inline_kernel, kernel
+from restrict.kernels.jit import inline_kernel, kernel, sized_kernel
 
 U64 = NDArray[np.uint64]
 TOKEN, POSITION = 0, 1
@@ -82,6 +82,11 @@ class RunArrays(NamedTuple):
     noted: I64
     mark: I64
     tally: I64
+
+
+def nodes(program: ProgramArrays, *_: object) -> int:
+    """About how many elements a run reads: its arrays have room for much more."""
+    return program.n * len(program.kind)
 
 
 @kernel
@@ -316,19 +321,11 @@ def run_row(program: ProgramArrays, rows: RowArrays, run: RunArrays, node: int, 
             return DONE
 
 
-@kernel
+@sized_kernel(nodes)
 def run_on_demand(program: ProgramArrays, rows: RowArrays, run: RunArrays, target: int, odometer: I64) -> int:
     """Compute V of a node and of all that it reads, in the run ``tally[EPOCH]``.
 
-    Args:
-        program: the program.
-        rows: its rows and tables so far.
-        run: the run; tokens are those of the restriction.
-        target: the node.
-        odometer: int64, shape (2, most arguments of a map), scratch.
-
-    Returns:
-        ``DONE``; or what is wanted, for the node ``tally[NODE]`` (of ``WANT_PAIRS`` for the row ``tally[QUERY]``).
+    ``odometer``: int64, shape (2, most arguments of a map), scratch.
     """
     n, size = program.n, 1
     run.stack[0] = target

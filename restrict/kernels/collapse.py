@@ -1,7 +1,7 @@
-"""Kernels of ranked candidate lists: many rows in one call, their cuts, and the result of a collapsed head.
+"""Kernels of a collapse: candidate lists under fewer key values, and V and D of a head, a map and a truth table.
 
 A *row* is one head at one position with one query value; its list holds its pairs (attended position, key value), best
-first, down to the floor (docs/trusted-base.md, rule 4). Possible values of a variable at position ``j`` are
+first, down to the floor (docs/kernel.md, rule 4). Possible values of a variable at position ``j`` are
 ``flat[ptr[j] : ptr[j + 1]]``, ascending. Sets of inputs are rows of 64-bit words.
 """
 
@@ -13,7 +13,6 @@ import numpy as np
 
 from restrict.arrays import I64
 from restrict.kernels.jit import kernel
-from restrict.kernels.machine import HALF, LOW32, MULTIPLIER
 
 
 class ListArrays(NamedTuple):
@@ -47,118 +46,6 @@ def holds(ptr: I64, flat: I64, j: int, w: int) -> bool:
         else:
             high = middle
     return bool(low < ptr[j + 1] and flat[low] == w)
-
-
-@kernel
-def sort_pairs(pairs: I64, count: int, right: int) -> None:
-    """Sort ``pairs[:, :count]`` (rows j, w, score >= 0): best score first, ties by position (leftmost or rightmost)."""
-    order = np.argsort(-pairs[2, :count], kind="mergesort")
-    pairs[:, :count] = pairs[:, order]
-    for t in range(1, count):
-        v = t
-        while v > 0 and pairs[2, v - 1] == pairs[2, v]:
-            a, b = pairs[0, v - 1], pairs[0, v]
-            if a == b or (a > b) == (right == 1):
-                break
-            for r in range(2):
-                pairs[r, v - 1], pairs[r, v] = pairs[r, v], pairs[r, v - 1]
-            v -= 1
-
-
-@kernel
-def shrink(pairs: I64, count: int, limit: int, right: int, have: int, floor_s: int, floor_j: int) -> int:
-    """Sort and drop what lies below the floor, or beyond the ``limit`` best (0: no limit); returns how many stay."""
-    sort_pairs(pairs, count, right)
-    while have == 1 and count > 0:
-        s, j = pairs[2, count - 1], pairs[0, count - 1]
-        if s > floor_s or (s == floor_s and ((j >= floor_j) if right else (j <= floor_j))):
-            break
-        count -= 1
-    return min(count, limit) if limit > 0 else count
-
-
-@kernel
-def scan_part(
-    seed: int, first: int, stop: int, self_j: int, self_w: int, right: int, ptr: I64, flat: I64, state: I64, pairs: I64
-) -> int:  # fmt: skip
-    """Append to ``pairs`` (3, room) the pairs of one row at or above the floor and at least LEAST, from ``first`` on.
-
-    ``state`` is (count, have, floor score, floor position, least). Returns the first position that might not fit.
-    """
-    count, have, floor_s, floor_j, least = state[0], state[1], state[2], state[3], state[4]
-    room = pairs.shape[1]
-    bar = max(floor_s, least) if have == 1 else least
-    j = first
-    while j < stop:
-        at_j = (seed ^ j) * MULTIPLIER
-        at_j ^= (at_j >> 32) & LOW32
-        alone = j == self_j
-        low = ptr[j]
-        size = 1 if alone else ptr[j + 1] - low
-        if count + size > room:
-            break
-        worst = HALF
-        for t in range(size):
-            w = self_w if alone else flat[low + t]
-            h = (at_j ^ w) * MULTIPLIER
-            h = (h ^ ((h >> 32) & LOW32)) * MULTIPLIER
-            s = ((h ^ ((h >> 32) & LOW32)) >> 1) & HALF
-            worst = min(worst, s)
-            if s >= bar:
-                pairs[0, count], pairs[1, count], pairs[2, count] = j, w, s
-                count += 1
-        if worst >= bar and (have == 0 or worst > floor_s or (worst == floor_s and right == 1)):
-            have, floor_s, floor_j = 1, worst, j
-            bar = max(floor_s, least)
-        j += 1
-    state[0], state[1], state[2], state[3] = count, have, floor_s, floor_j
-    return j
-
-
-@kernel
-def scan_rows(
-    seeds: I64, owner: I64, query: I64, bounds: I64, own: int, right: int, limit: int, ptr: I64, flat: I64,
-    out: I64, ends: I64, complete: I64,
-) -> int:  # fmt: skip
-    """Lists of the hashed rows: score of (j, w) = the hash from state ``seeds[r]`` on.
-
-    ``bounds`` (2, rows): visible positions. With ``own`` position ``owner[r]`` has only the key value ``query[r]``.
-    Appends to ``out`` (2, capacity); ``ends[r]`` is where row ``r`` ends, ``complete[r]`` whether its list reaches the
-    floor. Returns the first row that did not fit.
-    """
-    widest = 1
-    for j in range(ptr.shape[0] - 1):
-        widest = max(widest, ptr[j + 1] - ptr[j])
-    pairs = np.empty((3, (4 * limit if limit > 0 else 1024) + 2 * widest), np.int64)
-    state = np.zeros(5, np.int64)
-    used = 0
-    for r in range(seeds.shape[0]):
-        state[:] = 0
-        j = bounds[0, r]
-        while True:
-            self_j = owner[r] if own == 1 else -1
-            j = scan_part(seeds[r], j, bounds[1, r], self_j, query[r], right, ptr, flat, state, pairs)
-            count = shrink(pairs, state[0], 0, right, state[1], state[2], state[3])
-            if limit > 0 and count > limit:
-                count = limit
-                state[4] = pairs[2, count - 1]
-            state[0] = count
-            if j >= bounds[1, r]:
-                break
-            if count > (pairs.shape[1] * 3) // 4:
-                wider = np.empty((3, 2 * pairs.shape[1]), np.int64)
-                wider[:, :count] = pairs[:, :count]
-                pairs = wider
-        count = state[0]
-        if used + count > out.shape[1]:
-            return r
-        out[:, used : used + count] = pairs[:2, :count]
-        used += count
-        ends[r] = used
-        last = count - 1
-        ended = state[1] == 1 and count > 0 and pairs[0, last] == state[3] and pairs[2, last] == state[2]
-        complete[r] = 1 if ended else 0
-    return len(seeds)
 
 
 @kernel

@@ -4,7 +4,7 @@ A row of a large alphabet has a score for every position and symbol: a thousand 
 thousand symbols, and one scan of all takes from a tenth of a second to seconds. Which pairs reach a given score does
 not depend on the restriction. So a scan that found *all* pairs of score at least ``bar`` is kept, and the candidates of
 the same row under a restriction are those of them at positions with the whole domain, together with the pairs of the
-restricted positions, which are scored anew (:meth:`restrict.abstract.rows.Row.candidates`).
+restricted positions, which are scored anew (:meth:`restrict.rows.row.Row.candidates`).
 
 Invariant: among ``pairs`` are all pairs (j, w) of score at least ``bar`` with ``first <= j < stop``, ``j`` not in
 ``apart`` and ``0 <= w < domain``; they are what the scan of the row found, not what a search believes. The check of a
@@ -38,29 +38,14 @@ class KeptScan:
     pairs: I64
 
     def covers(self, first: int, stop: int, apart: I64) -> bool:
-        """Whether the scan holds for these positions, those in ``apart`` excepted: they are scored anew.
-
-        Args:
-            first: the first position.
-            stop: one past the last one.
-            apart: int64, shape (m,), ascending.
-
-        Returns:
-            Whether all positions first .. stop - 1, except those apart, were scanned with the whole domain.
-        """
+        """Whether the scan holds for these positions, those in ``apart`` excepted: they are scored anew."""
         inside = self.apart[(self.apart >= first) & (self.apart < stop)]
         return self.first <= first and stop <= self.stop and bool(np.isin(inside, apart).all())
 
     def of_others(self, first: int, stop: int, apart: I64) -> I64:
         """The pairs at positions first .. stop - 1 that are not apart.
 
-        Args:
-            first: the first position.
-            stop: one past the last one.
-            apart: int64, shape (m,), ascending.
-
-        Returns:
-            int64, shape (3, m).
+        ``apart``: int64, shape (m,), ascending. Gives int64, shape (3, m).
         """
         j = self.pairs[0]
         return self.pairs[:, (j >= first) & (j < stop) & ~np.isin(j, apart)]
@@ -74,13 +59,7 @@ class KeptScans:
         self.held = 0
 
     def keep(self, seed: int, domain: int, scan: KeptScan) -> None:
-        """Keep a scan, in place of an earlier one of the same row, unless the memory is full.
-
-        Args:
-            seed: the hash state before the position.
-            domain: the number of key values.
-            scan: what was found.
-        """
+        """Keep a scan, in place of an earlier one of the same row, unless the memory is full."""
         old = self.by_row.get((seed, domain))
         held = self.held + scan.pairs.nbytes - (old.pairs.nbytes if old else 0)
         if held <= MOST_BYTES:
@@ -91,12 +70,5 @@ _KEPT: WeakKeyDictionary[Instance, KeptScans] = WeakKeyDictionary()
 
 
 def kept_scans(instance: Instance) -> KeptScans:
-    """What is kept for an instance, for as long as it lives.
-
-    Args:
-        instance: a model at a length.
-
-    Returns:
-        Its scans, empty at first.
-    """
+    """What is kept for an instance, for as long as it lives."""
     return _KEPT.setdefault(instance, KeptScans())

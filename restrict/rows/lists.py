@@ -1,7 +1,7 @@
 """Candidate lists of all rows of a head at once: what a collapsed head is computed from, and what the stages rank.
 
-The batch twin of :mod:`restrict.abstract.rows`: hashed scores run in one kernel for all rows, every other score
-goes through :class:`restrict.abstract.rows.Row`, and rows that cannot differ are computed once.
+The batch twin of :mod:`restrict.rows.row`: hashed scores run in one kernel for all rows, every other score
+goes through :class:`restrict.rows.row.Row`, and rows that cannot differ are computed once.
 """
 
 from __future__ import annotations
@@ -12,15 +12,17 @@ from itertools import pairwise
 
 import numpy as np
 
-from restrict.abstract.rows import Row, Values, pool, threads
 from restrict.arrays import I64, offsets
 from restrict.blocks import cuts, each, width
 from restrict.errors import ResourceLimit
-from restrict.kernels import rowlists as kernels
+from restrict.kernels import collapse as kernels
+from restrict.kernels.scan_lists import scan_rows
 from restrict.model.expr import Expr, bind
 from restrict.model.program import Head, Instance, mentions
 from restrict.model.rules import Formula, evaluate
 from restrict.model.shipped import Shipped
+from restrict.rows.row import Row, pool, threads
+from restrict.rows.values import Values
 
 LEAST_SPREAD, LEAST_ROWS = 1 << 22, 64
 """Pairs of positions from which rows are shared among other processes, and the fewest rows of a block."""
@@ -117,13 +119,7 @@ class RowsOfHead:
 def rows_of(instance: Instance, head: Head, queries: Values) -> RowsOfHead:
     """The rows of a head.
 
-    Args:
-        instance: the model at one length.
-        head: the head.
-        queries: possible values of its query at all n positions (one value 0 where it reads none).
-
-    Returns:
-        The rows; a position that sees nothing has none. Cost linear in them.
+    ``queries``: possible values of its query at all n positions (one value 0 where it reads none). Cost linear in them.
     """
     n = instance.n
     visible = np.array([instance.visible(head, i) for i in range(n)]).reshape(n, 2)
@@ -139,17 +135,9 @@ def rows_of(instance: Instance, head: Head, queries: Values) -> RowsOfHead:
 def candidate_lists(instance: Instance, head: Head, queries: Values, keys: Values, limit: int = 0) -> Lists:
     """The lists of all rows of a head.
 
-    Cost: one score per row and possible pair.
-
-    Args:
-        instance: the model at one length.
-        head: the head.
-        queries, keys: possible values of its query and key at all n positions (``Values`` with ``positions`` 0..n-1;
-            one value 0 where the head reads none).
-        limit: keep at most this many pairs of a row (0: down to the floor).
-
-    Raises:
-        ResourceLimit: more than :data:`MOST_PAIRS` pairs.
+    Cost: one score per row and possible pair. ``queries``, ``keys``: possible values of its query and key at all n
+    positions (``Values`` with ``positions`` 0..n-1; one value 0 where the head reads none); ``limit``: keep at most
+    this many pairs of a row (0: down to the floor).
     """
     rows = rows_of(instance, head, queries)
     row_i, row_u = rows.row_i, rows.row_u
@@ -201,15 +189,7 @@ def _spread(instance: Instance, head: Head, row_i: I64, row_u: I64, keys: Values
 def rows_block(work: RowsWork, part: tuple[I64, I64]) -> Parts:
     """The lists of some rows, for another process.
 
-    Args:
-        work: the head, the possible keys, and the most pairs of a row.
-        part: the position and the query value of each row.
-
-    Returns:
-        As :data:`Parts`, the pairs in half the bytes where they fit.
-
-    Raises:
-        ResourceLimit: too many pairs.
+    Gives as :data:`Parts`, the pairs in half the bytes where they fit.
     """
     instance = work.instance.instance
     head = next(v for v in instance.model.variables if isinstance(v, Head) and v.name == work.head)
@@ -225,19 +205,13 @@ def _rows(instance: Instance, head: Head, row_i: I64, row_u: I64, keys: Values, 
         return _each(instance, head, row_i, row_u, keys, limit, False)[1]
     visible = np.array([instance.visible(head, i) for i in range(instance.n)], dtype=np.int64)
     bounds, same = np.ascontiguousarray(visible[row_i].T), _asks_for_itself(instance, head)
-    return _hashed(seeds, row_i, row_u, bounds, same, head.ties == "right", limit, keys)
+    return _hashed(seeds, row_i, row_u, bounds, same, head.ties == "right", limit, keys.sparse())
 
 
 def hash_states(instance: Instance, head: Head, row_i: I64, row_u: I64) -> I64 | None:
     """The hash state before ``j`` of every row, where the score is ``hash(..., j, k)``.
 
-    Args:
-        instance: the model at one length.
-        head: the head.
-        row_i, row_u: position and query value of each row.
-
-    Returns:
-        int64, one a row; ``None`` for any other score.
+    Gives int64, one a row; ``None`` for any other score.
     """
     if not isinstance(head.score, Formula) or instance.key(head) is None:
         return None
@@ -273,9 +247,9 @@ def _chunks(arrays: tuple[I64, I64, I64, I64], same: int, right: int, limit: int
         out = np.empty((2, size), np.int64)
         rest = slice(start, None)
         with np.errstate(over="ignore"):
-            done = kernels.scan_rows(
+            done = scan_rows(
                 seeds[rest], row_i[rest], row_u[rest], np.ascontiguousarray(bounds[:, rest]), same, right, limit,
-                keys.ptr, keys.flat, out, ends, complete,
+                keys.arrays, out, ends, complete,
             )  # fmt: skip
         if done == 0:
             size *= 4
@@ -326,6 +300,5 @@ def _each(
 
 def _ranked(row: Row, keys: Values, limit: int) -> tuple[I64, bool]:
     """The pairs of one row at or above the floor, best first, and whether they reach it."""
-    pairs, _ = row._stream(keys, None)
-    pairs = pairs[:2, row._order(*pairs)]
+    pairs = row.ranked(keys)[:2]
     return (pairs[:, :limit], False) if 0 < limit < pairs.shape[1] else (pairs, True)

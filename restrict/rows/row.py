@@ -1,29 +1,26 @@
-"""Streaming one row of a head: its candidates under a restriction, or its best pairs for the search.
-
-The values that a variable may take are given sparsely (:class:`Values`): a default domain, and exceptions at the
-positions that are fixed, pinned or examined. So a row of a million positions costs its scores and nothing more.
-"""
+"""Streaming one row of a head: its candidates under a restriction, or its best pairs for the search."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import pairwise
 
 import numpy as np
 
-from restrict.abstract.kept import LONG_SCAN, KeptScan, kept_scans
 from restrict.arrays import I64, MIN64
 from restrict.errors import ResourceLimit
 from restrict.kernels import scan
 from restrict.kernels.machine import BLOCK
+from restrict.kernels.scan_hash import CHUNK, MANY, SHORT, scan_hash
 from restrict.model.code import Code, compile_expr
 from restrict.model.expr import Expr
 from restrict.model.program import Head, Instance
 from restrict.model.rules import registers, run_code
+from restrict.rows.kept import LONG_SCAN, KeptScan, kept_scans
+from restrict.rows.values import Values
 
 MAX_PAIRS = 2**40
 """A row of more pairs than this is refused."""
@@ -34,43 +31,6 @@ SHORT_ROW, LONG_ROW = 2**12, 2**18
 WIDE_KEY, MOST_KNOWN = 64, 256
 """With at least ``WIDE_KEY`` key values, the floor of the restricted positions is computed beforehand, from at most
 ``MOST_KNOWN`` of them."""
-
-
-@dataclass(frozen=True, eq=False)
-class Values:
-    """Possible values of one variable at all positions: ``flat[ptr[p]:ptr[p+1]]`` at ``positions[p]``, and
-    ``0 .. domain-1`` at all others."""
-
-    domain: int
-    positions: I64
-    ptr: I64
-    flat: I64
-
-    @staticmethod
-    def make(domain: int, exceptions: Mapping[int, tuple[int, ...]]) -> Values:
-        """From a mapping of positions to sorted values.
-
-        Args:
-            domain: the size of the domain, at least 1.
-            exceptions: for some positions, the values 0..domain - 1 that are possible there, ascending.
-
-        Returns:
-            The values; other positions have the whole domain.
-        """
-        order = sorted(exceptions)
-        ptr = np.zeros(len(order) + 1, dtype=np.int64)
-        np.cumsum([len(exceptions[j]) for j in order], out=ptr[1:])
-        flat = np.array([w for j in order for w in exceptions[j]], dtype=np.int64)
-        return Values(domain, np.array(order, dtype=np.int64), ptr, flat)
-
-    @cached_property
-    def signature(self) -> tuple[bytes, bytes, bytes]:
-        """A key: for one variable, two objects have the same key iff they have the same values."""
-        return self.positions.tobytes(), self.ptr.tobytes(), self.flat.tobytes()
-
-
-CONSTANT = Values.make(1, {})
-"""The dummy key of a score that does not mention one."""
 
 
 class Row:
@@ -102,16 +62,8 @@ class Row:
     def block_registers(self, positions: int, domain: int, size: int) -> tuple[Code, I64]:
         """Code and registers for blocks of ``size`` pairs.
 
-        Folding and compiling is worth it only for a long row; short rows share the head's code, with ``i`` and ``q``
-        as further inputs.
-
-        Args:
-            positions: the number of positions in the row.
-            domain: the number of key values.
-            size: pairs in a block, at least 1.
-
-        Returns:
-            The code; and the registers, int64, shape (registers, size), with the constants filled in.
+        Folding and compiling is worth it only for a long row; short rows share the head's code, with ``i`` and ``q`` as
+        further inputs. Gives the code; and the registers, int64, shape (registers, size), with the constants filled in.
         """
         shared = self.instance.shared_code(self.head) if positions * domain < BLOCK else None
         if shared is None:
@@ -121,39 +73,30 @@ class Row:
         return shared, regs
 
     def candidates(self, keys: Values) -> tuple[I64, I64]:
-        """The pairs (j, w) at or above the floor, by position (docs/trusted-base.md, rule 4).
+        """The pairs (j, w) at or above the floor, by position (docs/kernel.md, rule 4).
 
-        Cost: one score a pair; where a long row was scanned before (:mod:`restrict.abstract.kept`), one score for every
-        pair of a restricted position.
-
-        Args:
-            keys: V of the key at all positions; :data:`CONSTANT` where the score mentions no key.
-
-        Returns:
-            Two int64 arrays of one length: the positions ``j``, ascending, and the key values ``w``.
-
-        Raises:
-            ResourceLimit: more than 2^40 pairs.
+        Cost: one score a pair; where a long row was scanned before (:mod:`restrict.rows.kept`), one score for every
+        pair of a restricted position. ``keys``: V of the key at all positions; :data:`restrict.rows.values.CONSTANT`
+        where the score mentions no key. Gives two int64 arrays of one length: the positions ``j``, ascending, and the
+        key values ``w``.
         """
         pairs = self._from_kept(keys)
         if pairs is None:
             pairs, _ = self._stream(keys, None)
         return pairs[0], pairs[1]
 
+    def ranked(self, keys: Values) -> I64:
+        """The pairs at or above the floor, best first: int64, shape (3, m), rows j, w, score; the last is the floor."""
+        pairs, _ = self._stream(keys, None)
+        return pairs[:, self._order(*pairs)]
+
     def scored(self, keys: Values, least: int = MIN64) -> I64:
         """The pairs at or above the floor with their scores, and none below a score.
 
-        The floor itself is the last of them in the order of pairs. Cost: that of :meth:`candidates`.
-
-        Args:
-            keys: V of the key at all positions; :data:`CONSTANT` where the score mentions no key.
-            least: a 64-bit score; pairs below it are left out.
-
-        Returns:
-            int64, shape (3, m): positions ``j``, ascending, key values ``w``, scores.
-
-        Raises:
-            ResourceLimit: more than 2^40 pairs.
+        The floor itself is the last of them in the order of pairs. Cost: that of :meth:`candidates`. ``keys``: V of the
+        key at all positions; :data:`restrict.rows.values.CONSTANT` where the score mentions no key; ``least``: a 64-bit
+        score; pairs below it are left out. Gives int64, shape (3, m): positions ``j``, ascending, key values ``w``,
+        scores.
         """
         pairs = self._from_kept(keys) if least == MIN64 else None
         if pairs is None:
@@ -163,16 +106,9 @@ class Row:
     def best(self, keys: Values, count: int) -> tuple[I64, I64, bool]:
         """The ``count`` best pairs, best first, and whether these are all.
 
-        Args:
-            keys: V of the key at all positions; :data:`CONSTANT` where the score mentions no key.
-            count: how many pairs, at least 1.
-
-        Returns:
-            The positions ``j`` and the key values ``w`` (int64, one length, at most ``count``), and whether no pair is
-            left out.
-
-        Raises:
-            ResourceLimit: more than 2^40 pairs.
+        ``keys``: V of the key at all positions; :data:`restrict.rows.values.CONSTANT` where the score mentions no key.
+        Gives the positions ``j`` and the key values ``w`` (int64, one length, at most ``count``), and whether no pair
+        is left out.
         """
         if self._is_hash(keys, self.stop - self.first):
             pairs = self._above(keys, count)
@@ -333,20 +269,17 @@ class Row:
         return positions * keys.domain >= SHORT_ROW and self.seed is not None
 
     def _hash_blocks(self, keys: Values, state: I64, stop: int, track: int, wanted: int) -> Iterator[I64]:
-        """A hashed score: one fused kernel (:mod:`restrict.kernels.hashscan`), about ``wanted`` survivors at a time."""
-        from restrict.kernels.hashscan import CHUNK, MANY, SHORT, KeyValues, scan_hash
-
+        """A hashed score: one fused kernel (``scan_hash``), about ``wanted`` survivors at a time."""
         seed = self.seed
         assert seed is not None
         bounds = np.array([stop, *self.own, self.right, track], dtype=np.int64)
         most = max(keys.domain, int(np.diff(keys.ptr).max(initial=1)))
         out = np.empty((3, max(most, min(wanted, BLOCK // 4))), dtype=np.int64)
-        possible = KeyValues(keys.domain, keys.positions, keys.ptr, keys.flat)
         chunk = 1 if keys.domain >= MANY else CHUNK if (stop - state[scan.NEXT_J]) * keys.domain >= LONG_ROW else SHORT
         base, scores = np.empty(chunk, dtype=np.int64), np.empty((min(keys.domain, MANY), chunk), dtype=np.int64)
         while state[scan.NEXT_J] < stop:
             with np.errstate(over="ignore"):
-                m = scan_hash(seed, possible, bounds, state, base, scores, out)
+                m = scan_hash(seed, keys.arrays, bounds, state, base, scores, out)
             yield out[:, :m].copy()
 
     def _compact(self, pairs: I64, count: int | None, state: I64) -> I64:

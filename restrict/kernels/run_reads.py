@@ -1,6 +1,6 @@
 """What a run on demand depends on: the nodes of its certificate, and the tokens that leave most open.
 
-After :func:`restrict.kernels.on_demand.run_on_demand` has finished, walks are repeated with everything known. The
+After :func:`restrict.kernels.run.run_on_demand` has finished, walks are repeated with everything known. The
 values that a walk has found so far are kept at ``offset[TOKEN]``, where no V is.
 """
 
@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from restrict.arrays import F64, FREE_INPUT, I64
-from restrict.kernels.jit import inline_kernel, kernel
-from restrict.kernels.on_demand import (
+from restrict.kernels.jit import inline_kernel, kernel, sized_kernel
+from restrict.kernels.run import (
     EPOCH,
     FINISHED,
     MAP,
@@ -21,6 +21,7 @@ from restrict.kernels.on_demand import (
     RowArrays,
     RunArrays,
     holds,
+    nodes,
     passed,
     possible,
     put,
@@ -115,20 +116,11 @@ def row_reads(
     return found, many
 
 
-@kernel
+@sized_kernel(nodes)
 def needed_nodes(program: ProgramArrays, rows: RowArrays, run: RunArrays, target: int, out: I64, reads: I64) -> int:
     """The nodes on which V of the target rests: those that it reads, and they read, that say more than their domain.
 
-    Args:
-        program: the program.
-        rows: its rows.
-        run: a run in which the target is finished.
-        target: a node.
-        out: int64, as long as there are nodes; the nodes, the target first.
-        reads: the same length, scratch.
-
-    Returns:
-        How many nodes ``out`` has then.
+    ``out``: int64, as long as there are nodes; the nodes, the target first.
     """
     n = program.n
     out[0], size, done = target, 1, 0
@@ -148,7 +140,7 @@ def needed_nodes(program: ProgramArrays, rows: RowArrays, run: RunArrays, target
     return size
 
 
-@kernel
+@sized_kernel(nodes)
 def open_tokens(program: ProgramArrays, rows: RowArrays, run: RunArrays, weight: F64, reads: I64) -> None:
     """Add to ``weight`` of each free token what the nodes that read it leave open: a node of more than one value that
     reads ``m`` free tokens counts ``2^-m`` for each."""

@@ -9,30 +9,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from restrict.abstract.kept import LONG_SCAN
-from restrict.abstract.rows import Row, Values
 from restrict.arrays import I64
 from restrict.model.alike import Kinds, kinds_of
 from restrict.model.program import Head, Instance
+from restrict.rows.kept import LONG_SCAN
+from restrict.rows.row import Row
+from restrict.rows.values import Values
 
 
 def winners(instance: Instance, head: Head, i: int, u: int, keys: Values) -> tuple[I64, I64]:
     """The positions and the key values of the candidates of a row.
 
-    Cost: that of :meth:`restrict.abstract.rows.Row.candidates`; of a long row, one score for every position and kind.
-
-    Args:
-        instance: the model at its length.
-        head: one of its heads.
-        i: the position of the query, 0..n - 1.
-        u: the query's value.
-        keys: V of the key at all positions; :data:`restrict.abstract.rows.CONSTANT` where the score mentions no key.
-
-    Returns:
-        Two int64 arrays, each ascending and without repetition.
-
-    Raises:
-        ResourceLimit: a row has too many pairs.
+    Cost: that of :meth:`restrict.rows.row.Row.candidates`; of a long row, one score for every position and kind. ``i``:
+    the position of the query, 0..n - 1; ``keys``: V of the key at all positions; :data:`restrict.rows.values.CONSTANT`
+    where the score mentions no key. Gives two int64 arrays, each ascending and without repetition.
     """
     row = Row(instance, head, i, u)
     long = (row.stop - row.first) * keys.domain >= LONG_SCAN and row.seed is None

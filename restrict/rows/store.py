@@ -1,0 +1,135 @@
+"""The store of rows: the pairs of each row of an instance, best first, found when they are first asked for.
+
+A row (head, position, query value) does not depend on the restriction, so its list is found once and serves every
+search, run and encoding of the instance: what a node can attend to under a restriction is read off the list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+import numpy as np
+
+from restrict.arrays import I64
+from restrict.model.program import Head, Instance, mentions
+from restrict.rows.row import Row
+from restrict.rows.values import CONSTANT, Values
+
+Pair = tuple[int, int]
+"""A position and a key value."""
+FIRST_PAIRS, MORE_PAIRS, COSTLY = 48, 512, 2**22
+"""How many pairs of a row are listed at first; ``MORE_PAIRS`` where the row has at least ``COSTLY`` scores."""
+VAST, VAST_PAIRS = 2**33, 4096
+"""A row of at least ``VAST`` scores takes seconds, and listing more of its pairs is a new scan: so ``VAST_PAIRS`` are
+listed at first."""
+
+
+class RowList:
+    """The pairs of one row, best first: those found so far, more by :meth:`extend`."""
+
+    def __init__(self, row: Row, keys: Values) -> None:
+        self.row, self.keys = row, keys
+        self.pairs: list[Pair] = []
+        self.complete = False
+        self.arrays: tuple[I64, I64] | None = None
+        self.index: RowIndex | None = None
+
+    def indexed(self) -> RowIndex | None:
+        """The index of the pairs found so far."""
+        if self.index is None and self.arrays is not None:
+            self.index = RowIndex(*self.arrays, self.keys)
+        return self.index
+
+    def extend(self) -> int:
+        """Find more pairs; returns how many scores were computed."""
+        scores = (self.row.stop - self.row.first) * self.keys.domain
+        start = FIRST_PAIRS if scores < COSTLY else MORE_PAIRS if scores < VAST else VAST_PAIRS
+        count = 8 * len(self.pairs) or start
+        j, w, self.complete = self.row.best(self.keys, count)
+        self.pairs = list(zip(j.tolist(), w.tolist(), strict=True))
+        self.index = None
+        self.arrays = (j, w)
+        return scores
+
+
+class RowIndex:
+    """An index of a row's list, which answers without a walk over it.
+
+    ``of(j)`` are the places of position ``j`` with their key values; ``completions`` are the places at which a position
+    has its last pair, in order.
+    """
+
+    def __init__(self, j: I64, w: I64, keys: Values) -> None:
+        self.j, self.w = j, w
+        self.order = np.argsort(j, kind="stable")
+        self.sorted = j[self.order]
+        starts = np.flatnonzero(np.diff(self.sorted, prepend=-1))
+        counts = np.diff(np.append(starts, len(j)))
+        sizes = np.full(len(starts), keys.domain, dtype=np.int64)
+        if len(keys.positions):
+            at = np.minimum(np.searchsorted(keys.positions, self.sorted[starts]), len(keys.positions) - 1)
+            known = keys.positions[at] == self.sorted[starts]
+            sizes = np.where(known, np.diff(keys.ptr)[at], sizes)
+        done = counts == sizes
+        last = self.order[starts + counts - 1][done] if len(j) else np.empty(0, dtype=np.int64)
+        self.completions = np.sort(last)
+
+    def of(self, j: int) -> tuple[I64, I64]:
+        """Places and key values of a position's pairs."""
+        a, b = np.searchsorted(self.sorted, (j, j + 1))
+        places = self.order[a:b]
+        return places, self.w[places]
+
+    def first_other(self, places: I64, low: int, high: int, apart: set[int]) -> int | None:
+        """The first of ``places`` whose position is visible and not one of ``apart``."""
+        for start in range(0, len(places), 256):
+            for t in places[start : start + 256].tolist():
+                j = int(self.j[t])
+                if low <= j < high and j not in apart:
+                    return int(t)
+        return None
+
+    @cached_property
+    def by_value(self) -> dict[int, I64]:
+        """The places of every key value."""
+        return {int(w): np.flatnonzero(self.w == w) for w in np.unique(self.w)}
+
+
+class RowStore:
+    """The lists of all rows of an instance; ``pinned`` are the positions with one token in every restriction."""
+
+    def __init__(self, instance: Instance, pinned: Mapping[int, tuple[int, ...]]) -> None:
+        self.instance, self.pinned = instance, pinned
+        self._lists: dict[tuple[str, int, int], RowList] = {}
+        self._keys: dict[str, Values] = {}
+
+    def of(self, head: Head, i: int, u: int) -> RowList:
+        """The list of a row; positions that see half of the word or more share it if the score does not mention ``i``.
+
+        What a position does not see, and its own key where that is the query, are for the reader to leave out.
+        """
+        first, stop = self.instance.visible(head, i)
+        shared = "i" not in mentions(head) and 2 * (stop - first) >= self.instance.n
+        slot = (head.name, -1 if shared else i, u)
+        if slot not in self._lists:
+            row = Row(self.instance, head, i, u)
+            row.own = (-1, -1)
+            if shared:
+                row.first, row.stop = 0, self.instance.n
+            self._lists[slot] = RowList(row, self._key_values(self.instance.key(head)))
+        return self._lists[slot]
+
+    def _key_values(self, key: str | None) -> Values:
+        """What a key may be where nothing but the pinned tokens is known."""
+        if key is None:
+            return CONSTANT
+        if key not in self._keys:
+            if key == "token":
+                self._keys[key] = Values.make(len(self.instance.model.alphabet), self.pinned)
+            else:
+                every = (
+                    Values.own(self.instance.n) if key == "position" else Values.make(self.instance.domains[key], {})
+                )
+                self._keys[key] = every
+        return self._keys[key]

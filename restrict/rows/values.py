@@ -1,0 +1,63 @@
+"""Possible values of one variable at all positions, sparsely: a domain, and exceptions where less is possible.
+
+So what a row of a million positions costs is its scores and nothing more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from restrict.arrays import I64, offsets, take_rows
+from restrict.kernels.scan_hash import KeyValues
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """Possible values of one variable at all positions: ``flat[ptr[p]:ptr[p+1]]`` at ``positions[p]``, and
+    ``0 .. domain-1`` at all others."""
+
+    domain: int
+    positions: I64
+    ptr: I64
+    flat: I64
+
+    @staticmethod
+    def make(domain: int, exceptions: Mapping[int, tuple[int, ...]]) -> Values:
+        """From the values that are possible at some positions, ascending; the others have the whole domain."""
+        order = sorted(exceptions)
+        flat = np.array([w for j in order for w in exceptions[j]], dtype=np.int64)
+        return Values(domain, np.array(order, dtype=np.int64), offsets([len(exceptions[j]) for j in order]), flat)
+
+    @staticmethod
+    def one(domain: int, n: int) -> Values:
+        """The value 0 at each of n positions."""
+        return Values(domain, np.arange(n), np.arange(n + 1), np.zeros(n, np.int64))
+
+    @staticmethod
+    def own(n: int) -> Values:
+        """At each of n positions the position itself."""
+        return Values(1, np.arange(n), np.arange(n + 1), np.arange(n))
+
+    @cached_property
+    def signature(self) -> tuple[bytes, bytes, bytes]:
+        """A key: for one variable, two objects have the same key iff they have the same values."""
+        return self.positions.tobytes(), self.ptr.tobytes(), self.flat.tobytes()
+
+    @property
+    def arrays(self) -> KeyValues:
+        """The same as the kernels take it."""
+        return KeyValues(self.domain, self.positions, self.ptr, self.flat)
+
+    def sparse(self) -> Values:
+        """The same without entries for positions that have the whole domain."""
+        sizes = np.diff(self.ptr)
+        few = np.flatnonzero(sizes < self.domain)
+        return Values(self.domain, self.positions[few], offsets(sizes[few]), self.flat[take_rows(self.ptr, few)])
+
+
+CONSTANT = Values.make(1, {})
+"""The dummy key of a score that does not mention one."""
