@@ -240,7 +240,7 @@ class _Run:
         """Decide all cases of a block, or none; a single length is attacked where it is open."""
         self.tell(f"lengths {first} .. {last} of {self.most()}")
         self.search.block, number, found = (first, last), len(self.blocks) + 1, []
-        for key in cases(self.graph, number):
+        for key in cases(self.graph, number, first, last):
             case = self.search.case(key)
             if isinstance(case, Open):
                 self.wrong = (self.word(self.graph, case, first) if first == last else None) or self.wrong
