@@ -23,6 +23,7 @@ docs/format.md and docs/kernel-format.md.
                 ``soft_sets``, ``soft_layers`` and ``soft_run``; the files are in docs/soft-format.md
 ``verdict``     signs of a trained model's logits on all words of a language, with ``verdict_model``,
                 ``verdict_numbers``, ``verdict_forms`` and ``verdict_paths``: docs/soft-verdicts.md
+``verdict_every``   the same at every length, for models without position embeddings
 ``main``        which module verifies which format; from Python, ``main.verify`` on bytes
 ``__main__``    the command line
 """
