@@ -39,7 +39,7 @@ def equal(one: Model, two: Model, first: int, states: int, progress: Progress | 
     found = [automaton(model, states=states, progress=progress, keep=True) for model in (one, two)]
     labels.comparable(found[0].built.program, found[1].built.program)
     if found[0].every and first > 1:
-        raise UsageError("with output at every position --from is not available")
+        raise UsageError("with output at every position `first` is not available")
     languages = all(model.output.accept is not None and model.output.position == "last" for model in (one, two))
     what = f"{'language' if languages else 'labels'} of {two.name}"
     wrong, claims = _compared(found, first, languages)

@@ -17,6 +17,8 @@ from typing import TextIO
 import click
 from click.shell_completion import CompletionItem
 
+from restrict.cli.names import LANGUAGES, MODELS, SOFT_MODELS
+
 LABELLED = re.compile(r"  \S{7} (?=\S)|\s*\S+(?: \S+){0,3}\s{2,}(?=\S)")
 """The start of a line such as ``  fixed   4 of 100 positions``: its further lines begin below the value."""
 NARROWEST = 20
@@ -91,23 +93,17 @@ def error_line(line: str, stream: TextIO) -> str:
 
 def complete_model(_context: click.Context, _parameter: click.Parameter, start: str) -> list[CompletionItem]:
     """What can follow where MODEL is asked for: built-in names and files."""
-    from restrict.model.source import GENERATORS
-
-    return _names(start, GENERATORS)
+    return _names(start, MODELS)
 
 
 def complete_soft_model(_context: click.Context, _parameter: click.Parameter, start: str) -> list[CompletionItem]:
     """The same for softmax models."""
-    from restrict.soft.source import GENERATORS
-
-    return _names(start, GENERATORS)
+    return _names(start, SOFT_MODELS)
 
 
 def complete_language(_context: click.Context, _parameter: click.Parameter, start: str) -> list[CompletionItem]:
     """What can follow where a language is asked for."""
-    from restrict.languages.source import READERS
-
-    return _names(start, READERS)
+    return _names(start, LANGUAGES)
 
 
 def _names(start: str, known: Iterable[str]) -> list[CompletionItem]:

@@ -151,7 +151,10 @@ def _config(content: bytes) -> Node:
     header = parse(content[8 : 8 + length], "safetensors header")
     metadata = header.get("__metadata__", {}) if isinstance(header, dict) else {}
     if not isinstance(metadata, dict) or not isinstance(metadata.get("restrict"), str):
-        raise ModelError("the metadata has no entry 'restrict' that describes the transformer (docs/importers.md)")
+        raise ModelError(
+            "the metadata has no entry 'restrict' that describes the transformer (docs/importers.md); "
+            "`restrict soft import` reads trained softmax weights"
+        )
     return Node(parse(metadata["restrict"].encode(), "metadata 'restrict'"), "top level")
 
 

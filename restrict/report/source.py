@@ -21,6 +21,7 @@ from restrict.model.source import GENERATORS, load
 from restrict.report.automaton_page import automaton_page, proof_page
 from restrict.report.bound_page import bound_page
 from restrict.report.certificate_page import Loaded, certificate_page
+from restrict.report.front_page import front_page
 from restrict.report.page import Page
 from restrict.report.soft_page import influence_page, soft_page
 from restrict.report.sweep_page import is_sweep, sweep_page
@@ -38,9 +39,11 @@ def page_of(path: Path, model: str | None = None, check: Checked | None = None, 
     """The report of a file.
 
     ``path``: a certificate, a refutation, a lower bound, an automaton, a proof for all lengths, a soft certificate, the
-    rows of a sweep, or the output of `restrict soft influence --json`. ``model``: the model, as on the command line; by
-    default the built-in model or generator that the file names.
+    rows of a sweep, the output of `restrict soft influence --json`, or a folder with the certificates of a front.
+    ``model``: the model, as on the command line; by default the built-in model or generator that the file names.
     """
+    if path.is_dir():
+        return front_page(path)
     content = read_bytes(path)
     page = table_page(content, path)
     return page or document_page(Node(parse(content, str(path)), "top level"), path, model, check, stages)
