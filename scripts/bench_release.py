@@ -23,7 +23,7 @@ def main() -> int:
     arguments = parser.parse_args()
     sys.path.insert(0, str(ROOT))
     from restrict import load
-    from restrict.certification import _released, force_output
+    from restrict.certification import RELEASED, Standing, force_output, run
     from restrict.optimum.enumeration import all_labels, by_size, essential_counts, few_restrictions
     from restrict.task import Task
 
@@ -40,7 +40,8 @@ def main() -> int:
         counts = essential_counts(all_labels(task.instance, n - 1)[0]) if known else None
         for c in bounds:
             started = time.perf_counter()
-            found = _released(task, start, c, None)
+            found = run(Standing(task, start, c=c), RELEASED).best
+            assert found is not None
             fixed = len(found.restriction.fixed)
             assert found.c <= c
             text = f"c={c}: {fixed}"
