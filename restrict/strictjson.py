@@ -1,5 +1,6 @@
 """Strict JSON: no duplicate keys, no floats, no unknown keys, every fault with its place (docs/format.md, rules for
-both files). The bytes are read by the trusted reader, which is linear and bounds its memory."""
+both files). The bytes are read by the trusted reader, which is linear and bounds its memory. A :class:`Record` is a
+result with such a file."""
 
 from __future__ import annotations
 
@@ -7,14 +8,15 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, Self, TypeVar
 
 from restrict.arrays import MAX64, MIN64
 from restrict.checker.account import READING, Meter, Place, Reject
 from restrict.checker.main import uncollected
 from restrict.checker.read import read_json
 from restrict.errors import ModelError, ResourceLimit, quote
-from restrict.files import naming, read_bytes
+from restrict.files import naming, read_bytes, write_bytes
+from restrict.htmltable import facts_table
 
 Read = TypeVar("Read")
 
@@ -139,6 +141,25 @@ class Node:
             self.fail(f"unknown key {quote(unknown[0])}; known here: {', '.join([*required, *optional])}")
         return dict(self.members())
 
+    def document(self, form: str, required: Iterable[str], optional: Iterable[str] = ()) -> dict[str, Node]:
+        """The members of a file's object, whose ``format`` is the one expected.
+
+        Args:
+            form: the format, such as ``restrict-certificate/1``.
+            required: the other keys that must be there.
+            optional: the keys that may be there.
+
+        Returns:
+            Key to member, in the order of the file.
+
+        Raises:
+            ModelError: as :meth:`fields`, or it is of another format.
+        """
+        members = self.fields(("format", *required), optional)
+        if members["format"].text() != form:
+            members["format"].fail(f"this is {quote(members['format'].value)}, not {form!r}")
+        return members
+
     def members(self) -> Iterator[tuple[str, Node]]:
         """The members of an object, whatever their keys, one by one.
 
@@ -187,6 +208,65 @@ def read_document(path: str | Path, read: Callable[[Node], Read]) -> Read:
     """
     with naming(path):
         return read(Node(parse(read_bytes(Path(path)), str(path)), "top level"))
+
+
+class Record:
+    """A result with a file: how it is written, read, and shown in a notebook. Subclasses are frozen dataclasses."""
+
+    def to_bytes(self) -> bytes:
+        """The bytes of the file; the same for the same result."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_json(cls, root: Node) -> Self:
+        """A result from its JSON form; it is not checked here.
+
+        Args:
+            root: the JSON value, with its place for messages.
+
+        Returns:
+            The result.
+
+        Raises:
+            ModelError: it is malformed, with the place.
+            ResourceLimit: it has more positions than can be held one by one.
+        """
+        raise NotImplementedError
+
+    def facts(self) -> tuple[str, list[tuple[str, object]]]:
+        """What a notebook shows: a title, and names with values."""
+        raise NotImplementedError
+
+    def save(self, path: str | Path) -> None:
+        """Write the file.
+
+        Args:
+            path: the file; it is overwritten.
+
+        Raises:
+            UsageError: the file cannot be written.
+        """
+        write_bytes(Path(path), self.to_bytes())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a file; it is not checked here.
+
+        Args:
+            path: the file.
+
+        Returns:
+            The result.
+
+        Raises:
+            ModelError: malformed; the message is file: place: reason.
+            UsageError: the file cannot be read.
+            ResourceLimit: it is too large, or has more positions than can be held one by one.
+        """
+        return read_document(path, cls.from_json)
+
+    def _repr_html_(self) -> str:
+        return facts_table(*self.facts())
 
 
 def one_line_lists(value: Any, depth: int = 1, level: int = 0) -> str:

@@ -1,12 +1,30 @@
-"""Words that depend on a number: "1 node", "2 nodes". Every line that counts something is worded here.
+"""Words that depend on a number ("1 node", "2 nodes") and tables. Every line that counts something is worded here.
 
-Imports nothing, so that any module can use it.
+Imports nothing of the package, so that any module can use it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 SIBILANTS = ("s", "x", "ch", "sh")
 """Endings that take ``es`` in the plural."""
+
+
+DISTRIBUTION = "restrict-attention"
+"""The name in the package index, where ``restrict`` is another project; package and command are ``restrict``."""
+
+
+def install(extra: str) -> str:
+    """The commands that install an extra. Cost: O(1).
+
+    Args:
+        extra: its name in pyproject.toml, such as ``report``.
+
+    Returns:
+        The command for a clone, and the one for what was installed from the package index.
+    """
+    return f'pip install -e ".[{extra}]" in a clone, or pip install "{DISTRIBUTION}[{extra}]"'
 
 
 def several(noun: str) -> str:
@@ -48,3 +66,19 @@ def doing(count: int, noun: str, verb: str) -> str:
         The number, the noun and the verb.
     """
     return f"{counted(count, noun)} {several(verb) if count == 1 else verb}"
+
+
+def columns(rows: Sequence[Sequence[str]], *, right: bool = False, indent: str = "") -> str:
+    """A table: columns two spaces apart. Cost: O(cells).
+
+    Args:
+        rows: the lines, equally many cells each; the first may be the head.
+        right: align the cells at their right ends.
+        indent: what every line begins with.
+
+    Returns:
+        The lines, without spaces at their ends.
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    align = str.rjust if right else str.ljust
+    return "\n".join((indent + "  ".join(map(align, row, widths))).rstrip() for row in rows)

@@ -9,11 +9,8 @@ older checker beside it where one is given.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
-import resource
-import subprocess
 import sys
 import tempfile
 import time
@@ -21,11 +18,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
+from harness import arguments, command, ended, written
+
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from restrict.checker import main as checker  # noqa: E402 # after the path is set
 from restrict.checker.account import Meter, Reject  # noqa: E402
+from restrict.elaboration.check import proof_in_memory  # noqa: E402
+from restrict.errors import RestrictError  # noqa: E402
 
 CHECKER = ROOT / "restrict" / "checker"
 HONEST: tuple[tuple[str, int, Literal["last", "all"]], ...] = (
@@ -134,13 +135,23 @@ def measured(model: bytes, certificate: bytes, limit: int) -> tuple[int, float, 
 
     vars(checker)["Meter"] = counted
     start, code = time.process_time(), 0
+    spent = 0.0
+
+    def proof(*given: Any) -> bytes:
+        nonlocal spent
+        before = time.process_time()
+        try:
+            return proof_in_memory(limit)(*given)
+        finally:
+            spent += time.process_time() - before
+
     try:
-        checker.verify(model, certificate, limit=limit)
-    except Reject as reject:
-        code = reject.code
+        checker.verify(model, certificate, limit=limit, proof=proof)
+    except (Reject, RestrictError) as error:
+        code = error.code if isinstance(error, Reject) else error.exit_code
     finally:
         vars(checker)["Meter"] = Meter
-    return limit - meters[0].left, time.process_time() - start, code
+    return limit - meters[0].left, time.process_time() - start - spent, code
 
 
 def steps_table(limit: int) -> list[dict[str, Any]]:
@@ -152,14 +163,6 @@ def steps_table(limit: int) -> list[dict[str, Any]]:
             rows.append({"kind": kind, "name": name, "steps": steps, "seconds": seconds, "exit": code})
     long = [row for row in rows if row["steps"] > 100_000]
     return sorted(long, key=lambda row: -row["seconds"] / row["steps"])
-
-
-def process_time(command: list[str]) -> tuple[float, int]:
-    """Processor seconds and exit code of a process."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    code = subprocess.run(command, capture_output=True, check=False).returncode
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, code
 
 
 def honest_table(old: Path | None) -> list[dict[str, Any]]:
@@ -176,20 +179,20 @@ def honest_table(old: Path | None) -> list[dict[str, Any]]:
             Path(files[0]).write_bytes(program.content)
             certificate.save(files[1])
             row: dict[str, Any] = {"model": source, "n": n, "target": target}
-            row["new"], row["exit"] = process_time([sys.executable, "-I", str(CHECKER), *files])
-            row["fast"], _ = process_time([sys.executable, "-m", "restrict.cli", "check", "--fast", *files])
+            run = ended([sys.executable, "-I", str(CHECKER), *files])
+            row |= {"new": run.cpu, "exit": run.code}
+            row["fast"] = ended(command("check", "--fast", *files)).cpu
             if old is not None:
-                row["old"], _ = process_time([sys.executable, "-I", str(old), *files])
+                row["old"] = ended([sys.executable, "-I", str(old), *files]).cpu
             rows.append(row)
     return rows
 
 
 def main() -> int:
     """Print both tables."""
-    parser = argparse.ArgumentParser(description="measure the trusted checker")
+    parser = arguments("measure the trusted checker", quick=None)
     parser.add_argument("--old", type=Path, help="an older checker, one file, to time beside this one")
     parser.add_argument("--limit", type=int, default=3_000_000, help="steps for the first table")
-    parser.add_argument("-o", "--output", type=Path)
     options = parser.parse_args()
     steps = steps_table(options.limit)
     print("| pair | steps | processor s | microseconds a step | exit |\n|---|---:|---:|---:|---:|")
@@ -204,8 +207,7 @@ def main() -> int:
         before = f"{row['old']:.2f}" if "old" in row else ""
         start = f"| {row['model']} | {row['n']} | {row['target']} "
         print(f"{start}| {row['new']:.2f} | {row['fast']:.2f} | {before} | {row['exit']} |")
-    if options.output:
-        options.output.write_text(json.dumps({"steps": steps, "honest": honest}, indent=1) + "\n")
+    written(options.output, {"steps": steps, "honest": honest})
     return 0
 
 

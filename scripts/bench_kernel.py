@@ -1,20 +1,19 @@
-"""The kernel that only checks beside the present checker: sizes and processor times, all in one run.
+"""The kernel that only checks: sizes and processor times, all in one run.
 
-    python scripts/bench_kernel.py [--quick] [-o bench.json]
+    python scripts/bench_kernel.py [--quick] [--present CHECKOUT] [-o bench.json]
 
-For each certificate: the processor time of its search, of its elaboration, of the present checker, and of the kernel
-(reading the model, lowering it, reading the proof and checking it), the least of three runs; of `restrict-verified`,
-where it is on the PATH. Then two ratios: elaboration divided by search, and the kernel's time by the present checker's.
-Of the last certificate, which the present checker does not do in minutes, only search and elaboration are measured.
+For each certificate, in seconds of the processor: its search; its elaboration; the kernel (reading the model, lowering
+it, reading the proof and checking it); the same with compiled scans in place of its loop over rows (`--fast`); and
+`restrict-verified`, where it is on the PATH. Checks are the least of three runs. With `--present` also the abstract run
+that decided before there was the kernel, from a checkout that still has it. Then two ratios: elaboration divided by
+search, and the kernel's time by that of the abstract run. Of the last certificate, for which the loops in Python take
+minutes, only the compiled checkers are measured.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import resource
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -23,26 +22,39 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import harness
+
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import restrict  # noqa: E402 # after the path is set
 from restrict.checker.account import Meter, Place, Task  # noqa: E402
-from restrict.checker.kernel1.claims import established, read_claim  # noqa: E402
-from restrict.checker.main import verify  # noqa: E402
+from restrict.checker.one_length import established, read_claim  # noqa: E402
 from restrict.checker.read import read_json  # noqa: E402
+from restrict.elaboration.compiled import check_compiled  # noqa: E402
 from restrict.elaboration.make import Elaborated, Elaboration  # noqa: E402
 
 LIMIT = 10**13
+ABSTRACT_RUN = """
+import pathlib, sys, time
+from restrict.checker.main import verify
+model, certificate = (pathlib.Path(name).read_bytes() for name in sys.argv[1:3])
+seconds = []
+for _ in range(3):
+    start = time.process_time()
+    line = verify(model, certificate, folder=sys.argv[3], limit=10**13)
+    seconds.append(time.process_time() - start)
+print(min(seconds))
+print(line)
+"""
 NARROW, WIDE = "random:layers=2,heads=2,states=4,seed=1", "random:layers=2,heads=8,states=64,seed=1"
 PLAIN = [(name, n) for name in ("and-of-ors", NARROW) for n in (1024, 99_856, 1_000_000)] + [(WIDE, 1000)]
 
 
 def timed(run: Callable[[], Any]) -> tuple[float, Any]:
     """Processor seconds of all threads, and what came out."""
-    start = time.process_time()
-    found = run()
-    return time.process_time() - start, found
+    found, seconds = harness.timed(run, time.process_time)
+    return seconds, found
 
 
 def least_of(run: Callable[[], Any]) -> tuple[float, Any]:
@@ -84,15 +96,28 @@ def verified_time(made: Elaborated) -> float | None:
         paths = [Path(folder, name) for name in ("program", "proof")]
         for path, content in zip(paths, made, strict=True):
             path.write_bytes(content)
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = subprocess.run([program, *map(str, paths)], capture_output=True, text=True, check=False)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert done.returncode == 0, done.stderr
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        run = harness.ended([program, *map(str, paths)])
+    assert run.code == 0, run.err
+    return run.cpu
 
 
-def measure(name: str, model: restrict.Model, found: Any, search: float, checked: bool = True) -> dict[str, Any]:
-    """One line of the table; ``checked``: with the times of the checkers."""
+def present_time(checkout: Path, model: bytes, certificate: bytes, folder: Path) -> tuple[float, str]:
+    """Processor seconds of the abstract run of another checkout, and its line."""
+    with tempfile.TemporaryDirectory() as place:
+        paths = [Path(place, name) for name in ("model", "certificate")]
+        for path, content in zip(paths, (model, certificate), strict=True):
+            path.write_bytes(content)
+        command = [sys.executable, "-c", ABSTRACT_RUN, *map(str, paths), str(folder.resolve())]
+        run = harness.ended(command, folder=checkout)
+    assert run.code == 0, run.err
+    seconds, line = run.out.splitlines()
+    return float(seconds), line
+
+
+def measure(
+    name: str, model: restrict.Model, found: Any, search: float, present: Path | None, slow: bool = True
+) -> dict[str, Any]:
+    """One line of the table; ``slow``: with the times of the checkers in Python."""
     content, certificate = model.content, found.to_bytes()
     assert content is not None
     folder = model.source.parent if model.source else Path()
@@ -105,18 +130,22 @@ def measure(name: str, model: restrict.Model, found: Any, search: float, checked
     make()
     elaborate, made = timed(make)
     sizes = {"certificate": len(certificate), "proof": len(made.made.proof), "program": len(made.made.program)}
-    rows = {"rows": made.made.proof.count(b"\nrow ")}
-    line = {"file": name, **sizes, **rows, "search": search, "elaborate": elaborate, "made": elaborate / search}
-    if not checked:
+    line = {"file": name, **sizes, "rows": made.made.proof.count(b"\nrow "), "search": search, "elaborate": elaborate}
+    fast, said = least_of(lambda: check_compiled(made))
+    line |= {"fast": fast, "verified": verified_time(made.made), "made": elaborate / search}
+    if not slow:
         return line
     kernel, new = least_of(lambda: by_kernel(content, certificate, folder, made.made))
-    present, old = least_of(lambda: verify(content, certificate, folder=folder, limit=LIMIT))
-    assert old == new
-    times = {"present": present, "kernel": kernel, "verified": verified_time(made.made)}
-    return {**line, **times, "ratio": kernel / present}
+    assert new == said
+    line |= {"kernel": kernel}
+    if present is not None:
+        seconds, old = present_time(present, content, certificate, folder)
+        assert old == new
+        line |= {"present": seconds, "ratio": kernel / seconds}
+    return line
 
 
-COLUMNS = ("search", "elaborate", "present", "kernel", "verified", "made", "ratio")
+COLUMNS = ("search", "elaborate", "present", "kernel", "fast", "verified", "made", "ratio")
 
 
 def show(line: dict[str, Any]) -> None:
@@ -152,24 +181,22 @@ def cases(quick: bool) -> list[tuple[str, Callable[[], tuple[restrict.Model, Any
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="small lengths only")
-    parser.add_argument("-o", type=Path, help="write the numbers as JSON")
+    parser = harness.arguments(__doc__, "small lengths only")
+    parser.add_argument("--present", type=Path, help="a checkout that has the abstract run")
     options = parser.parse_args()
     sizes = " ".join(f"{name:>11}" for name in ("certificate", "proof", "rows"))
     print(f"{'file':<42} {sizes} " + " ".join(f"{name:>9}" for name in COLUMNS))
     lines = []
     for name, search in cases(options.quick):
         seconds, (model, found) = timed(search)
-        lines.append(measure(name, model, found, seconds))
+        lines.append(measure(name, model, found, seconds, options.present))
         show(lines[-1])
     if not options.quick:
         model = restrict.load(WIDE)
         seconds, found = timed(lambda: restrict.certify(model, 1_000_000))
-        lines.append(measure(f"{WIDE.partition(':')[2]} 1000000", model, found, seconds, checked=False))
+        lines.append(measure(f"{WIDE.partition(':')[2]} 1000000", model, found, seconds, None, slow=False))
         show(lines[-1])
-    if options.o:
-        options.o.write_text(json.dumps(lines, indent=1) + "\n")
+    harness.written(options.output, lines)
 
 
 if __name__ == "__main__":

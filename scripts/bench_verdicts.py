@@ -4,17 +4,18 @@
 
 One row a checkpoint of one layer: its architecture, the share of prefixes that its configuration says was right on
 samples, the verdict (right, a wrong word, or open), seconds of search, bytes of the certificate, seconds of the trusted
-check (processor time). Every certificate is checked. ``--json FILE`` writes the rows, too.
+check (both of processor time). Every certificate is checked. ``--json FILE`` writes the rows, too.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from pathlib import Path
 from typing import Any
+
+from harness import head, line, written
 
 from restrict.checker.account import Reject
 from restrict.checker.main import verify
@@ -36,7 +37,8 @@ def said(found: Verdict) -> str:
 def row(path: Path, n: int, seconds: float, sampled: Any) -> dict[str, Any]:
     """One checkpoint: the search, and the check of what it found."""
     model: Trained = load(path)
-    found = verify_trained(model, graph_of(model, task_language(model)), n, seconds=seconds)
+    graph, start = graph_of(model, task_language(model)), time.process_time()
+    found = verify_trained(model, graph, n, seconds=seconds)
     content, begin = found.to_bytes(), time.process_time()
     try:
         checked = verify(model.content, content, limit=10**11) if found.proves else ""
@@ -46,7 +48,7 @@ def row(path: Path, n: int, seconds: float, sampled: Any) -> dict[str, Any]:
     return {
         "model": model.name, "sampled": sampled, "verdict": said(found), "status": found.status, "upto": found.upto,
         "shortest": found.shortest, "word": word, "n": n, "cases": len(found.cases),
-        "cells": sum(case.cells for case in found.cases), "search s": round(found.seconds, 1), "bytes": len(content),
+        "cells": sum(case.cells for case in found.cases), "search s": round(begin - start, 1), "bytes": len(content),
         "check s": round(time.process_time() - begin, 1), "checked": checked,
         "open": [[*case.key, case.label, case.least] for case in found.open], "memory": list(found.memory),
     }  # fmt: skip
@@ -62,7 +64,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="a part of the names")
     chosen = parser.parse_args()
     rows, refused = [], 0
-    print("| " + " | ".join(HEAD) + " |\n" + "| --- " * len(HEAD) + "|", flush=True)
+    print(head(HEAD), flush=True)
     for path in sorted(p for p in chosen.folder.glob("*.safetensors") if chosen.only in p.name):
         config = configuration(path.with_name(path.stem + ".config.json").read_bytes(), path.name)
         if config.get("n_layer") != 1:
@@ -74,11 +76,10 @@ def main() -> int:
             continue
         rows.append(found)
         refused += found["checked"].startswith("refused")
-        print("| " + " | ".join(str(found[key])[:40] for key in HEAD) + " |", flush=True)
+        print(line(str(found[key])[:40] for key in HEAD), flush=True)
         if found["checked"].startswith("refused"):
             print(found["checked"], file=sys.stderr, flush=True)
-    if chosen.json is not None:
-        chosen.json.write_text(json.dumps(rows, indent=1) + "\n")
+    written(chosen.json, rows)
     decided = sum(found["status"] != "open" for found in rows)
     print(f"{decided} of {len(rows)} decided at n = {chosen.n}; {refused} certificates refused")
     return 1 if refused else 0

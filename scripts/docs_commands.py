@@ -108,7 +108,10 @@ def _run(words: Sequence[str], folder: Path, installed: bool) -> subprocess.Comp
 
 def main(words: list[str]) -> int:
     """Compare, or write."""
-    wrong, chosen = 0, [word for word in words if not word.startswith("--")]
+    wrong, chosen = 0, [Path(word).stem for word in words if not word.startswith("--")]
+    for word in sorted(set(chosen) - {page.stem for page in pages()}):
+        print(f"{word}: no page of docs/ with anything to run has this name")
+        return 2
     for page in pages():
         if chosen and page.stem not in chosen:
             continue

@@ -1,4 +1,4 @@
-"""The kernel, `restrict-verified` and the present checker on random programs, certificates, proofs, and on mutants.
+"""The kernel, `restrict-verified` and another checker on random programs, certificates, proofs, and on mutants.
 
     python scripts/kernel_sweep.py files [FOLDER ...]       # pairs of files: those of tests/corpus, or of these folders
     python scripts/kernel_sweep.py models --count 1000      # certificates of every kind, also of larger programs
@@ -8,10 +8,10 @@
 
 `--seed`, `--from` (the first chunk) and `--jobs` say which part of the work is done; the same seed gives the same
 trials. With `-o FILE` the counts of each chunk are kept there, and chunks that the file has are not done again: so a
-sweep can be ended at any time, and goes on where it was. `--present FOLDER` asks the present checker of another
-checkout. A user's file has to get one line, or one exit code, from the present checker and from the kernel by its
-elaborated proof; a pair of the kernel's files has to be accepted by both kernels, with one line, or by none. What is
-accepted is judged by enumeration where that is possible (docs/kernel.md). A limit that only one of them meets is
+sweep can be ended at any time, and goes on where it was. `--other FOLDER` asks the checker of another checkout, one
+that decides without a proof: then a user's file has to get one line, or one exit code, from it and from the kernel by
+its elaborated proof. A pair of the kernel's files has to be accepted by both kernels, with one line, or by none. What
+is accepted is judged by enumeration where that is possible (docs/kernel.md). A limit that only one of them meets is
 counted, and is no failure. Exit code 1 if there is a failure; failures are printed, and written to `--folder`.
 """
 
@@ -28,6 +28,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,31 +42,34 @@ from tests import kernel_cases as cases  # noqa: E402 # after the path is set
 from tests.fuzzing.kinds import Kind, Trial, kinds, write  # noqa: E402
 from tests.kernel_judges import (  # noqa: E402
     SCRATCH,
-    Present,
+    Other,
     Verdict,
     Verified,
+    VerifiedPairs,
     accepted,
     by_kernel,
     elaborated,
     executable,
+    pairs_program,
 )
 from tests.naive_kernel import Machine, Oracle  # noqa: E402
 
-CHUNK = 100
+CHUNK, EACH = 500, 125
+"""Trials of a chunk, and mutants of each of its originals: making one takes as long as trying tens of mutants."""
 KINDS = ("certificate", "all", "split", "cases", "refutation", "errors", "lower-bound")
 """The kinds of tests/fuzzing that have an elaborated proof."""
 MOST_WORDS, MOST_RESTRICTIONS, LARGEST_DOMAIN = 700, 5000, 100_000
 
 
 class Work(NamedTuple):
-    """A chunk: its part, kind, seed, number and size; and where the present checker is."""
+    """A chunk: its part, kind, seed, number and size; and where another checker is."""
 
     part: str
     kind: str
     seed: int
     number: int
     size: int
-    present: Path
+    other: Path | None
     folder: Path
 
 
@@ -75,16 +79,14 @@ class Judges:
     def __init__(self, work: Work) -> None:
         self.work, self.counts = work, Counter[str]()
         self.scratch = tempfile.TemporaryDirectory(dir=SCRATCH)
-        self.present = Present(work.present)
-        program = executable()
-        self.verified = None if program is None else Verified(program)
+        self.other = None if work.other is None else other(work.other)
+        self.verified = verified()
+        self.oracles: dict[str, Oracle] = {}
+        self.judged: dict[tuple[bytes, bytes], Verdict] = {}
 
     def close(self) -> None:
-        """Processes and folders go."""
-        self.present.close()
+        """The folder goes; the processes are for all chunks."""
         self.scratch.cleanup()
-        if self.verified is not None:
-            self.verified.close()
 
     def fail(self, what: str, *contents: bytes, trial: Trial | None = None) -> None:
         """Print a failure and write its files."""
@@ -100,17 +102,17 @@ class Judges:
             (folder / name).write_bytes(content)
 
     def users_file(self, kind: Kind, trial: Trial) -> None:
-        """One verdict of the present checker and of the kernel; what is accepted is true."""
+        """One verdict of the kernel, and of the other checker; what is accepted is true."""
         folder = Path(self.scratch.name)
         for name, content in trial.files:
             (folder / name).write_bytes(content)
-        old = self.present.verdict(trial, folder)
         new, made = elaborated(trial, folder)
+        old = self.other.verdict(trial, folder) if self.other is not None else new
         self.counts[column(new)] += 1
         if 5 in (old, new) and old != new and not accepted(old):
             self.counts["limit of one"] += 1
         elif old != new:
-            self.fail(f"{old} by the present checker, {new} by the kernel", *(made or ()), trial=trial)
+            self.fail(f"{old} by the other checker, {new} by the kernel", *(made or ()), trial=trial)
         if made is None or not accepted(new):
             return
         if kind.judge(trial) == "false":
@@ -118,21 +120,47 @@ class Judges:
         self.pair(*made, trial=trial)
 
     def pair(self, program: bytes, proof: bytes, trial: Trial | None = None) -> Verdict:
-        """One verdict of both kernels; what is accepted is true on all words."""
-        found = by_kernel(program, proof)
+        """One verdict of both kernels; what is accepted is true on all words. The same pair is not asked again."""
+        if (program, proof) in self.judged:
+            self.counts["enumerated"] += enumerable_pair(self.judged[program, proof], program)
+            return self.judged[program, proof]
+        found = self.judged[program, proof] = by_kernel(program, proof)
         if self.verified is not None:
-            other = self.verified.verdict(program, proof)
-            if (accepted(found) or accepted(other)) and found != other and 5 not in (found, other):
-                self.fail(f"{found} by the kernel, {other} by restrict-verified", program, proof, trial=trial)
-            elif found != other:
+            proved = self.verified.verdict(program, proof)
+            if (accepted(found) or accepted(proved)) and found != proved and 5 not in (found, proved):
+                self.fail(f"{found} by the kernel, {proved} by restrict-verified", program, proof, trial=trial)
+            elif found != proved:
                 self.counts["other exit code"] += 1
         if isinstance(found, str) and not accepted(found):
             self.fail(found, program, proof, trial=trial)
-        if accepted(found) and (text := program.decode()) and enumerable(text):
+        if enumerable_pair(found, program):
             self.counts["enumerated"] += 1
-            if lies := lies_of(text, proof.decode()):
+            if lies := self.lies_of(program.decode(), proof.decode()):
                 self.fail(f"accepted and false: {lies}", program, proof, trial=trial)
         return found
+
+    def lies_of(self, program: str, proof: str) -> list[str]:
+        """What is false; an oracle that breaks off has met what is not well-formed, which was accepted."""
+        try:
+            if program not in self.oracles:
+                self.oracles[program] = Oracle(program)
+            return self.oracles[program].lies(proof)
+        except Exception as error:
+            return [f"the oracle breaks off: {error!r}"]
+
+
+@cache
+def other(checkout: Path) -> Other:
+    """The checker of another checkout; its process ends with this one."""
+    return Other(checkout)
+
+
+@cache
+def verified() -> Verified | VerifiedPairs | None:
+    """`restrict-verified`: for many pairs where that is built, else started for each; None where there is none."""
+    if (many := pairs_program()) is not None:
+        return VerifiedPairs(many)
+    return None if (program := executable()) is None else Verified(program)
 
 
 def column(verdict: Verdict) -> str:
@@ -140,14 +168,12 @@ def column(verdict: Verdict) -> str:
     return "accepted" if accepted(verdict) else f"exit {verdict}" if isinstance(verdict, int) else "other"
 
 
-def lies_of(program: str, proof: str) -> list[str]:
-    """What is false; an oracle that breaks off has met what is not well-formed, which was accepted."""
-    try:
-        return Oracle(program).lies(proof)
-    except Exception as error:
-        return [f"the oracle breaks off: {error!r}"]
+def enumerable_pair(verdict: Verdict, program: bytes) -> bool:
+    """Whether a pair was accepted, and can be tried on all words."""
+    return accepted(verdict) and enumerable(program.decode())
 
 
+@lru_cache(maxsize=64)
 def enumerable(program: str) -> bool:
     """Whether all words, and all restrictions, can be tried."""
     machine = Machine(program)
@@ -160,10 +186,15 @@ def enumerable(program: str) -> bool:
 # ---------------------------------------------------------------- the parts
 
 
+def originals(judges: Judges) -> int:
+    """How many originals a chunk has."""
+    return max(2, -(-judges.work.size // EACH))
+
+
 def certificates(judges: Judges, rng: np.random.Generator) -> None:
     """Mutants of users' files, and the originals."""
     kind = kinds()[judges.work.kind]
-    pool = [kind.original(rng) for _ in range(3)]
+    pool = [kind.original(rng) for _ in range(originals(judges))]
     for trial in pool:
         judges.users_file(kind, trial)
     for _ in range(judges.work.size):
@@ -173,7 +204,7 @@ def certificates(judges: Judges, rng: np.random.Generator) -> None:
 def proofs(judges: Judges, rng: np.random.Generator) -> None:
     """Mutants of the two files of elaborated proofs."""
     kind, made = kinds()[judges.work.kind], list[Elaborated]()
-    while len(made) < 3:
+    while len(made) < originals(judges):
         trial = kind.original(rng)
         for name, content in trial.files:
             (Path(judges.scratch.name) / name).write_bytes(content)
@@ -195,10 +226,11 @@ def models(judges: Judges, rng: np.random.Generator) -> None:
     """Larger programs: certificates of the engine's searches, at lengths where nothing is enumerated."""
     for _ in range(judges.work.size):
         trial = cases.large_trial(rng, judges.work.kind)
-        old, (new, made) = judges.present.verdict(trial, Path()), elaborated(trial, Path())
+        new, made = elaborated(trial, Path())
+        old = judges.other.verdict(trial, Path()) if judges.other is not None else new
         judges.counts[column(new)] += 1
         if old != new:
-            judges.fail(f"{old} by the present checker, {new} by the kernel", *(made or ()), trial=trial)
+            judges.fail(f"{old} by the other checker, {new} by the kernel", *(made or ()), trial=trial)
         elif made is not None:
             judges.pair(*made, trial=trial)
 
@@ -239,23 +271,26 @@ def pairs(folders: list[Path]) -> Iterator[tuple[Path, Path]]:
 def files(options: argparse.Namespace) -> int:
     """The verdicts on pairs of files, with processor seconds and memory of the elaboration; how many differ."""
     found = [ROOT / "tests" / "corpus" / name for name in ("attacks", "false", "malformed")]
-    present, failures, counts = Present(options.present), 0, Counter[str]()
+    other = Other(options.other) if options.other is not None else None
+    failures, counts = 0, Counter[str]()
     for model, proof in pairs(options.folders or found):
         if not model.exists():
             continue
         trial = Trial(model.read_bytes(), proof.read_bytes())
         if not any(name in trial.proof for name in (b"-certificate/1", b"-refutation/1", b"-lower-bound/1")):
             continue
-        old, start = present.verdict(trial, model.parent, options.limit), time.process_time()
+        start = time.process_time()
         new, made = elaborated(trial, model.parent, options.limit)
         after, memory = time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+        old = other.verdict(trial, model.parent, options.limit) if other is not None else new
         counts["same" if old == new else "different"] += 1
         failures += old != new
         if old != new or after > 5 or options.verbose:
             sizes = f"{len(made.proof)} bytes" if made else "no proof"
             print(f"{proof.name}: {old}; {new}, {after:.1f} s, {memory} MiB, {sizes}", flush=True)
     print(f"files: {dict(counts)}; at most {memory} MiB")
-    present.close()
+    if other is not None:
+        other.close()
     return failures
 
 
@@ -269,7 +304,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--from", dest="start", type=int, default=0, help="the first chunk of each kind")
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--present", type=Path, default=ROOT, help="a checkout with the present checker")
+    parser.add_argument("--other", type=Path, help="a checkout whose checker decides without a proof")
     parser.add_argument("--folder", type=Path, default=Path("failures"), help="where failures are written")
     parser.add_argument("-o", "--output", type=Path, help="a file of chunks that are done, to go on with")
     parser.add_argument("--limit", type=int, default=200_000_000, help="for files: steps")
@@ -310,7 +345,7 @@ def main() -> int:
     names = options.kind or PARTS[options.part][1]
     each = -(-options.count // len(names))
     work = [
-        Work(options.part, name, options.seed, number, min(CHUNK, each - done), options.present, options.folder)
+        Work(options.part, name, options.seed, number, min(CHUNK, each - done), options.other, options.folder)
         for number, done in enumerate(range(0, each, CHUNK), options.start)
         for name in names
     ]

@@ -77,6 +77,7 @@ class Entry:
 KNOWN = (
     Entry("paper-figures", "paper_figures", ("{folder}",), "{folder}", True),
     Entry("commands", "docs_commands"),
+    Entry("cold", "bench_cold", ("",), "--pages tutorial --only 0100"),
     Entry("certify", "bench_certify", ("",), "--quick --only scan known"),
     Entry("wide", "bench_wide", ("",), "--quick --n 1000 --heads 2 --states 4 --symbols 2"),
     Entry("ablation", "ablation", ("",), "--models instances/contains-one.json:9 --only noise few_nodes"),
@@ -104,7 +105,11 @@ KNOWN = (
           "models --count 3000 --seed 3 --folder {folder}"), "programs --count 14 --folder {folder}"),
     Entry("fuzz-cli", "fuzz_cli", ("--lines 10000 --seed 31",), "--lines 3"),
     Entry("soft", "bench_soft", ("triples", "usual", "parity", "restrictions", "influence"), "--quick triples"),
+    Entry("every-length", "bench_every_length", ("tests/corpus/trained",), "tests/corpus/trained --only contains"),
+    Entry("soft-peers", "bench_soft_peers", ("tests/corpus/trained",), "tests/corpus/trained -n 8 --only tomita2"),
     Entry("verdicts", "bench_verdicts", ("tests/corpus/trained",), "tests/corpus/trained -n 5 --only tomita2"),
+    Entry("verdict-sweep", "verdict_sweep", ("--supports 10000 --points 1000000 --seed 1",),
+          "--supports 100 --points 5000"),
     Entry("simulate", "bench_simulate", ("dyck", "long", "sharp", "growth"), "dyck --length 4 --count 2"),
     Entry("growth-figure", "growth_figure", ("{folder}/growth.svg",), "{folder}/growth.svg", True),
     Entry(

@@ -61,7 +61,6 @@ def main() -> int:
             done += sum(row.mutants for row in found.rows.values())
             print(f"{done} mutants, {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
     print(table(outcome))
-    print(f"an elaborated proof gives another verdict on {outcome.disagreements} mutants")
     if options.output:
         rows: dict[str, Any] = {name: {**vars(row), "rejected": row.rejected} for name, row in outcome.rows.items()}
         report = {
@@ -69,7 +68,6 @@ def main() -> int:
             "seed": options.seed,
             "seconds": round(time.monotonic() - start),
             "operators": rows,
-            "disagreements": outcome.disagreements,
             "faults": outcome.faults,
         }
         options.output.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")

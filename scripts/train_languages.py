@@ -129,4 +129,6 @@ def languages() -> dict[str, Automaton]:
     found["no-equal-neighbours"] = explored("abc", "", lambda s, a: a if a != s else None, lambda s: True)
     found["at-most-3-a"] = explored("ab", 0, lambda s, a: s + (a == "a") if s < 3 or a == "b" else None, lambda s: True)
     found["last-but-one-is-a"] = explored("ab", "bb", lambda s, a: s[1] + a, lambda s: s[0] == "a")
+    loops = {(0, "a"): 1, (1, "x"): 2, (1, "y"): 3, (2, "a"): 4, (4, "x"): 2, (3, "a"): 5, (5, "y"): 3}
+    found["ax-or-ay"] = by_table("axy", loops, {0, 2, 3})
     return found

@@ -13,7 +13,7 @@ from numpy.random import Generator
 from restrict.certificate.refutation import Refutation
 from restrict.certification import certify
 from restrict.checker.account import Meter, Place
-from restrict.checker.kernel1.proof import check
+from restrict.checker.proof import check
 from restrict.corollary2.refute import refute
 from restrict.elaboration.make import Elaborated, Elaboration
 from restrict.errors import RestrictError
@@ -26,7 +26,7 @@ from tests.fuzzing.changes import bytes_changed
 from tests.fuzzing.kinds import Trial, sealed
 from tests.generator import random_length, random_program
 from tests.mutations import Document, Pair
-from tests.trusted import Reject, verify
+from tests.trusted import Reject
 
 LIMIT = 10**8
 MOST_WORDS = 700
@@ -90,14 +90,6 @@ def refutation_pair(rng: Generator) -> Pair:
             continue
         if isinstance(found, Refutation):
             return Pair(document, json.loads(found.to_bytes()))
-
-
-def old_verdict(pair: Pair) -> str | int:
-    """The present checker's line, or its exit code."""
-    try:
-        return verify(*pair.bytes)
-    except Reject as reject:
-        return reject.code
 
 
 def new_verdict(pair: Pair) -> tuple[str | int, Elaborated | None]:

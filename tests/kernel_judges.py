@@ -1,7 +1,7 @@
-"""The checkers that are compared: the present one, the kernel on an elaborated proof, and `restrict-verified`.
+"""The checkers that are compared: the kernel on an elaborated proof, `restrict-verified`, and one of another checkout.
 
-A verdict is the line of success, or the exit code. The present checker may be that of another checkout, which a
-process of its own answers for: so it can still be asked once it is gone from this one.
+A verdict is the line of success, or the exit code. A process of its own answers for the other checkout: its checker
+may decide without a proof, as those before the kernel did.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import pickle
+import select
 import shutil
 import signal
 import subprocess
@@ -21,7 +22,7 @@ from types import FrameType
 from typing import Any
 
 from restrict.checker.account import Meter, Place, Reject
-from restrict.checker.kernel1.proof import check
+from restrict.checker.proof import check
 from restrict.elaboration.make import Elaborated, Elaboration
 from restrict.errors import RestrictError
 from tests.fuzzing.kinds import Trial
@@ -78,10 +79,10 @@ def within(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGPROF, before)
 
 
-class Present:
-    """The present checker of a checkout, asked through a pipe."""
+class Other:
+    """The checker of another checkout, asked through a pipe."""
 
-    def __init__(self, checkout: Path = ROOT) -> None:
+    def __init__(self, checkout: Path) -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=checkout,
             env={**os.environ, "PYTHONPATH": str(checkout)},
@@ -146,6 +147,14 @@ def executable() -> Path | None:
     return None if found is None else Path(found)
 
 
+def pairs_program() -> Path | None:
+    """The same for many pairs (`make pairs`), where it is built; never an older one than `restrict-verified`."""
+    built = BUILT.with_name(f"{BUILT.name}-pairs")
+    if not built.exists() or (BUILT.exists() and built.stat().st_mtime < BUILT.stat().st_mtime):
+        return None
+    return built
+
+
 class Verified:
     """`restrict-verified` as a program of its own, started for each pair."""
 
@@ -171,6 +180,36 @@ class Verified:
     def close(self) -> None:
         """The folder goes."""
         self.folder.cleanup()
+
+
+class VerifiedPairs:
+    """The same code in one process, pair after pair (`make pairs`): for sweeps, where starting is the work."""
+
+    def __init__(self, program: Path) -> None:
+        self.program = program
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def verdict(self, program: bytes, proof: bytes, limit: int = LIMIT) -> Verdict:
+        """Its line or exit code; what ends the process, or takes too long, is a crash."""
+        if self.process is None:
+            self.process = subprocess.Popen([self.program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(b"%d %d %d\n%b%b" % (limit, len(program), len(proof), program, proof))
+        self.process.stdin.flush()
+        ready, _, _ = select.select([self.process.stdout], [], [], 10 * SECONDS)
+        line = self.process.stdout.readline().decode() if ready else ""
+        if not line.endswith("\n"):
+            self.close()
+            return "crash: no answer" if ready else "time-out"
+        return int(line) if line[:-1].isdigit() else line[:-1]
+
+    def close(self) -> None:
+        """The process ends."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.communicate()
+            self.process = None
 
 
 def accepted(verdict: Verdict) -> bool:

@@ -77,6 +77,8 @@ class Machine:
     text: str
     tensors: list[list[int]] = field(default_factory=list)
     lines: list[list[str]] = field(default_factory=list)
+    found: dict[tuple[int, ...], int] = field(default_factory=dict)
+    """Values of code that were computed: of line, and of the registers that it begins with."""
 
     def __post_init__(self) -> None:
         first, *rest = [line.split() for line in self.text.splitlines()]
@@ -106,7 +108,14 @@ class Machine:
 
     def score(self, line: Sequence[str], i: int, q: int, j: int, k: int) -> int:
         """The score of a pair."""
-        return evaluate(line[8:], [i, q, j, k], self.tensors)
+        return self.once(line, 8, [i, q, j, k])
+
+    def once(self, line: Sequence[str], start: int, registers: list[int]) -> int:
+        """The value of a line's code, which begins at a word; computed once for the same registers."""
+        key = (id(line), *registers)
+        if key not in self.found:
+            self.found[key] = evaluate(line[start:], registers, self.tensors)
+        return self.found[key]
 
     def run(self, word: Word) -> list[list[int]]:
         """The values of every variable at every position."""
@@ -120,7 +129,7 @@ class Machine:
         if line[0] == "map":
             count = int(line[2])
             args = [values[int(arg)][i] for arg in line[3 : 3 + count]]
-            return evaluate(line[3 + count :], [i, *args], self.tensors)
+            return self.once(line, 3 + count, [i, *args])
         query, key, shown, mask, left, default = map(int, line[2:8])
         q = 0 if query < 0 else values[query][i]
         pairs = [

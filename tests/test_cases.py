@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import tracemalloc
-import weakref
 from collections import Counter
 from typing import Any
 
@@ -14,8 +13,7 @@ import pytest
 import restrict
 from restrict.certificate.cases import Case, Leaf, Question, cases_to_json, leaves, read_cases
 from restrict.certificate.certificate import Certificate, certificate_of, load_certificate
-from restrict.checker import kernel
-from restrict.checker.kernel import Run, outcome
+from restrict.elaboration.hints import Hints
 from restrict.errors import ModelError, NotEstablished
 from restrict.model.fileformat import loads
 from restrict.restriction import Restriction
@@ -107,13 +105,13 @@ def test_the_claim_over_a_tree_is_that_of_the_theorem(seed: int, count: int) -> 
         done, kinds[kind] = done + 1, kinds[kind] + 1
         assert pair.certificate["claim"]["values"] == sorted(values)
         assert mutations.depends(pair) == sorted(depends)
-        assert mutations.verdict(pair) == mutations.elaborated_verdict(pair) == 0
+        assert mutations.verdict(pair) == 0
         assert mutations.is_true(pair)
         for out in depends:
             claim = {**pair.certificate["claim"], "c": len(depends) - 1}
             claim["dependencies"] = mutations.joined(sorted(depends - {out}))
             less = mutations.sealed(model, {**pair.certificate, "claim": claim})
-            assert mutations.verdict(less) == mutations.elaborated_verdict(less) == 3
+            assert mutations.verdict(less) == 3
     assert kinds["some questions"] >= count // 12
 
 
@@ -141,8 +139,8 @@ def test_a_malformed_tree_is_refused_by_both_readers(cases: Any, tmp_path: Any) 
 # ---------------------------------------------------------------- the work and the memory of a tree
 
 
-def prepared(cases: Any, alphabet: list[str], variables: Any = ()) -> Any:
-    """A certificate over a tree, read by the checker: ``token`` at the last of 40 positions, nothing fixed."""
+def prepared(cases: Any, alphabet: list[str], variables: Any = ()) -> Hints:
+    """A certificate over a tree, read by the elaborator: ``token`` at the last of 40 positions, nothing fixed."""
     output = {"variable": "token", "position": "last"}
     model = {"format": "restrict-model/1", "name": "m", "alphabet": alphabet, "variables": [*variables]}
     model |= {"output": output}
@@ -152,7 +150,7 @@ def prepared(cases: Any, alphabet: list[str], variables: Any = ()) -> Any:
         "cases": cases,
     }  # fmt: skip
     pair = mutations.sealed(model, certificate)
-    return check.prepare(mutations.encode(pair.model), mutations.encode(pair.certificate))
+    return Hints(check.prepare(mutations.encode(pair.model), mutations.encode(pair.certificate)))
 
 
 def test_a_wide_and_deep_tree_is_read_in_the_memory_of_one_path() -> None:
@@ -186,21 +184,3 @@ def test_names_and_runs_of_cones_are_charged_each_time_they_are_read() -> None:
         steps[name] = before - found.model.meter.left
     assert steps["many"] - steps["few"] == 3 * 19
     assert steps["names"] - steps["few"] == 3 * 6 * (8 + 1)
-
-
-def test_no_leaf_is_run_while_the_run_of_another_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The memory of two runs was charged as that of one."""
-    alive, at_once = weakref.WeakSet[Any](), list[int]()
-
-    class Counted(Run):
-        def __init__(self, *given: Any) -> None:
-            super().__init__(*given)
-            at_once.append(len(alive))
-            for kept in (self, *self.states.values()):
-                alive.add(kept)
-
-    found = prepared({"position": 0, "children": [{"position": 39, "children": [{}] * 3}, {}, {}]}, ["a", "b", "c"])
-    monkeypatch.setattr(kernel, "Run", Counted)
-    values, _ = outcome(found, 39)
-    assert set(values) == {0, 1, 2}
-    assert at_once == [0] * 5

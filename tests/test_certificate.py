@@ -13,7 +13,6 @@ import pytest
 
 import restrict
 from restrict import Certificate, Claim, Restriction, certificate_of, load_certificate
-from restrict.certificate.certificate import read_certificate
 from restrict.errors import ModelError, NotEstablished, ResourceLimit, RestrictError, UsageError
 from restrict.model.fileformat import loads
 from tests import generator, naive
@@ -282,4 +281,4 @@ def test_a_picture_of_a_hundred_million_positions_takes_no_memory(tmp_path: Path
     assert "|" + "#" * 48 + " " * 16 + "|" in picture
     assert "h at 0-99999999" in picture
     with pytest.raises(ResourceLimit, match="more than the 20000000"):
-        read_certificate(Node(document, "top level"))
+        Certificate.from_json(Node(document, "top level"))

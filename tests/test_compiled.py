@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 import restrict
 from restrict.checker.account import Meter, Place, Reject
-from restrict.checker.kernel1.program import Program
+from restrict.checker.normal_form import Program
 from restrict.cli.main import cli
 from restrict.elaboration.check import check
 from restrict.elaboration.compiled import CompiledProof, check_compiled

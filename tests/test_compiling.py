@@ -33,7 +33,7 @@ def on_a_terminal(arguments: list[str], cache: Path) -> tuple[str, str]:
     ours, theirs = pty.openpty()
     done = subprocess.run(
         [sys.executable, "-m", "restrict", *arguments], stdout=subprocess.PIPE, stderr=theirs, text=True, check=True,
-        env={**os.environ, "NUMBA_CACHE_DIR": str(cache)},
+        env={**os.environ, "NUMBA_CACHE_DIR": str(cache), "RESTRICT_COMPILE": "always"},
     )  # fmt: skip
     os.close(theirs)
     shown = b""

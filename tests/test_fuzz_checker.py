@@ -78,7 +78,6 @@ def test_a_checker_that_believes_well_formed_files_is_found_out(name: str, monke
 
     monkeypatch.setattr(fuzz_checker, "verify", credulous)
     monkeypatch.setattr(fuzz_checker, "shrunk", lambda trial, *_: trial)
-    monkeypatch.setattr(fuzz_checker, "COMPARED", 1 << 30)
     monkeypatch.setattr(fuzz_checker, "ALONE", 1 << 30)
     _, tally = fuzz_checker.chunk((name, 2, 5, 160))
     assert tally.counts["false"] >= 3

@@ -437,21 +437,13 @@ def test_without_the_extra_only_what_needs_it_is_refused(monkeypatch: pytest.Mon
 
     from restrict.languages import monoid
 
-    for name in (
-        "automata",
-        "automata.base.exceptions",
-        "automata.fa.dfa",
-        "automata.fa.nfa",
-        "libsemigroups_pybind11",
-    ):
-        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setitem(sys.modules, "libsemigroups_pybind11", None)
     for spec in LANGUAGES:
         assert language(spec).spec == spec
-    with pytest.raises(UsageError, match=r"need automata-lib: pip install 'restrict\[languages\]'"):
-        language("regex:(ab)*")
+    assert language("regex:(ab)*").spec == "regex:(ab)*"
     monkeypatch.setattr(monoid, "MAX_ELEMENTS", 10)
     monkeypatch.setattr(monoid, "MIN_ELEMENTS", 10)
-    with pytest.raises(ResourceLimit, match="over 10 elements; pip install"):
+    with pytest.raises(ResourceLimit, match=r"over 10 elements; pip install -e \"\.\[languages\]\" in a clone"):
         monoid.star_free(bounded_dyck(2, 2).dfa)
 
 
@@ -509,7 +501,7 @@ def test_bad_expressions_are_refused(spec: str, message: str) -> None:
         ({"alphabet": ["0", "a b"]}, r"alphabet\[1\]: 'a b' is not a symbol"),
         ({"transitions": [[0], [1, 0]]}, r"transitions\[0\]: expected 2 successors"),
         ({"transitions": []}, "at least one state"),
-        ({"format": "dfa"}, "expected 'restrict-dfa/1'"),
+        ({"format": "dfa"}, "this is 'dfa', not 'restrict-dfa/1'"),
         ({"extra": 1}, "unknown key 'extra'"),
     ],
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from restrict.certificate.certificate import read_certificate
+from restrict.certificate.certificate import Certificate
 from restrict.checker.account import Reject
 from restrict.checker.main import verify
 from restrict.errors import ModelError, NotEstablished, ResourceLimit
@@ -47,7 +47,7 @@ def test_a_large_file_is_read_or_refused(shape: str) -> None:
     assert line[0] in "s345"
     assert len(line) < 400
     assert "\n" not in line
-    for read in (lambda: loads(model, "m"), lambda: read_certificate(Node(parse(certificate, "c"), "c"))):
+    for read in (lambda: loads(model, "m"), lambda: Certificate.from_json(Node(parse(certificate, "c"), "c"))):
         assert len(reason(read)) < 400
 
 

@@ -17,7 +17,7 @@ import pytest
 
 import restrict
 from restrict.abstract.run import abstract_run
-from restrict.certificate.certificate import Certificate, certificate_of, read_certificate
+from restrict.certificate.certificate import Certificate, certificate_of
 from restrict.certificate.outline import Outline, read_outline
 from restrict.depth_reduction.theorem1 import certify_all
 from restrict.errors import ModelError, UsageError
@@ -298,7 +298,7 @@ def test_what_report_refuses(shell: Shell, refutation: Path, tmp_path: Path) -> 
     assert "not an influence table" in shell.bad(4, "report", tmp_path / "bad.json", "-o", tmp_path / "x.html")
     assert not (tmp_path / "x.html").exists()
     with pytest.raises(ModelError):
-        read_certificate(Node(parse(refutation.read_bytes(), "r"), "top level"))
+        Certificate.from_json(Node(parse(refutation.read_bytes(), "r"), "top level"))
 
 
 def test_the_rows_of_a_sweep_have_a_report(shell: Shell, tmp_path: Path) -> None:

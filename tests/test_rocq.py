@@ -38,6 +38,32 @@ def test_the_page_says_how_much_is_to_be_read() -> None:
     assert f"in {lines} lines without comments" in PAGE
 
 
+def definitions(name: str) -> dict[str, int]:
+    """The lines of each definition of a file; comments, imports and sections are none."""
+    found: dict[str, int] = {}
+    current = ""
+    for line in re.sub(r"\(\*.*?\*\)", "", FILES[name], flags=re.DOTALL).splitlines():
+        if named := re.match(r"(?:Definition|Fixpoint|Record|Inductive|with) (\w+)", line):
+            current = named[1]
+        elif re.match(r"(?:From|Import|Open|Section|End|Variable|Let)\b", line):
+            current = ""
+        if line.strip() and current:
+            found[current] = found.get(current, 0) + 1
+    return found
+
+
+def test_the_page_names_every_definition_that_is_to_be_read() -> None:
+    named: dict[str, set[str]] = {name: set() for name in TO_BE_READ}
+    rows = re.findall(r"^\| [^|]+ \| `(\w+\.v)` +\| ([^|]+) \| (\d+) ", PAGE, re.MULTILINE)
+    assert len(rows) == 11
+    for name, listed, lines in rows:
+        words = re.findall(r"`(\w+)`", listed)
+        assert sum(definitions(name)[word] for word in words) == int(lines), words
+        assert not named[name] & {*words}
+        named[name] |= {*words}
+    assert named == {name: {*definitions(name)} for name in TO_BE_READ}
+
+
 def test_the_makefile_knows_every_file() -> None:
     makefile = (FOLDER / "Makefile").read_text(encoding="utf-8")
     listed = re.search(r"^PROOFS = (.*)$", makefile, re.MULTILINE)

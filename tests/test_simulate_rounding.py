@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from restrict.errors import NotEstablished, UsageError
 from restrict.model.source import load
 from restrict.model.trace import run_batch
+from restrict.simulate.floating import average_error, blown, deviation, share
 from restrict.simulate.hard import compile_program
 from restrict.simulate.measure import measure, words_of
 from restrict.simulate.rounding import UNITS, head_error, logit_error, program_error, safe_length
@@ -88,3 +90,35 @@ def test_what_is_not_analysed_is_refused() -> None:
             logit_error(random(**{option: 1}), 4, "float32")
     with pytest.raises(UsageError):
         logit_error(parity(), 4, "half")
+
+
+@pytest.mark.parametrize("unit", [2.0**-53, 2.0**-24, 2.0**-11])
+def test_an_average_errs_by_less_than_its_bound(unit: float) -> None:
+    """Both sums off by their bounds in opposite directions; at a million positions the square of ``n u`` counts."""
+    u = Fraction(unit)
+    for n in (1, 2, 100, 1000, 30_000, 1_000_000, 5_000_000):
+        h = (1 + 16 * u) * (1 + n * u) - 1
+        found = average_error(n, unit)
+        assert found == math.inf if h >= 1 else found >= (1 + h) * (1 + u) / (1 - h) - 1
+        assert n > 1000 or unit > 2.0**-20 or found <= (2 * n + 48) * unit
+    assert average_error(1000, 0.0) == 0.0
+
+
+def test_averages_in_float32_stay_within_their_bound() -> None:
+    rng = np.random.default_rng(7)
+    for n in (2, 50, 400):
+        weights, values = (rng.random(n).astype(np.float32) for _ in range(2))
+        computed = Fraction(float((weights * values).sum() / weights.sum()))
+        w, v = ([Fraction(float(x)) for x in row] for row in (weights, values))
+        exact = sum(a * b for a, b in zip(w, v, strict=True)) / sum(w)
+        assert abs(computed - exact) <= exact * Fraction(average_error(n, 2.0**-24))
+
+
+def test_the_budget_of_one_truth_value() -> None:
+    assert [share(m) for m in (0.0, 1.0, math.inf, math.nan)] == [0.0, pytest.approx(0.5), 1.0, 1.0]
+    assert math.exp(2) <= blown(2.0) < math.exp(2) * (1 + 1e-9)
+    assert blown(61.0) == math.inf
+    for odds in (0.0, 0.1, 3.0):
+        exact = Fraction(odds) / (1 + Fraction(odds))
+        assert exact + (2 * 9 + 32) * Fraction(2.0**-24) <= deviation(odds, 9, 2.0**-24) <= 1
+        assert exact <= deviation(odds, 9, 0.0) <= exact + Fraction(1, 10**15)

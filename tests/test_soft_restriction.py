@@ -21,7 +21,7 @@ from restrict.checker.soft_sets import ONE, checked_norm, linear, units
 from restrict.checker.soft_terms import Evaluation, Range, parse
 from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError
 from restrict.soft import evaluate, restriction
-from restrict.soft.claim import SoftCertificate, load_certificate
+from restrict.soft.claim import SoftCertificate
 from restrict.soft.enclosure import Enclosure
 from restrict.soft.format import dumps
 from restrict.soft.known import first, parity, random
@@ -164,7 +164,7 @@ def test_the_certificate_file_is_read_back_and_rechecked(tmp_path: Path) -> None
     model, path = first(log=1), tmp_path / "c.json"
     found = certify_soft(model, 20, "0.01", seconds=2)
     found.save(path)
-    again = load_certificate(path)
+    again = SoftCertificate.load(path)
     assert (again.fixed, again.epsilon, again.norms) == (found.fixed, found.epsilon, found.norms)
     assert found.to_bytes() == certify_soft(model, 20, "0.01", seconds=2).to_bytes()
     model.save(tmp_path / "m.safetensors")
@@ -307,4 +307,4 @@ def test_the_digest_is_the_files(tmp_path: Path) -> None:
     with pytest.raises(Reject, match="not the SHA-256"):
         verify(dumps(replace(loaded, name="other")), found.to_bytes())
     with pytest.raises(ModelError, match=r"m\.safetensors: top level"):
-        load_certificate(tmp_path / "m.safetensors")
+        SoftCertificate.load(tmp_path / "m.safetensors")

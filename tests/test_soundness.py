@@ -76,6 +76,5 @@ def test_a_false_claim_would_be_found() -> None:
         if mutations.verdict(mutant) == 3 and not mutations.is_true(mutant):
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(mutations, "verdict", lambda pair: 0)
-                patch.setattr(mutations, "elaborated_verdict", lambda pair: 0)
                 outcome.add("combine two", mutant)
     assert outcome.rows["combine two"].false == len(outcome.faults) >= 20

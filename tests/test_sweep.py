@@ -448,7 +448,7 @@ def test_a_missing_library_is_said_before_the_work(
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == library else right(name))
     result = run(spec(tmp_path, GRID), option, tmp_path / "x", "-o", tmp_path / "rows.jsonl")
     assert isinstance(result.exception, UsageError)
-    assert "pip install 'restrict[sweep]'" in str(result.exception)
+    assert 'pip install -e ".[sweep]" in a clone' in str(result.exception)
     assert not (tmp_path / "rows.jsonl").exists()
 
 

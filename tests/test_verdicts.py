@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import signal
+import subprocess
+import sys
+import time
 from decimal import Decimal, localcontext
 from pathlib import Path
 from typing import Any
@@ -12,13 +16,17 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from restrict.checker import verdict as checker_module
 from restrict.checker import verdict_numbers as numbers
 from restrict.checker.account import Reject
 from restrict.checker.main import verify
 from restrict.checker.verdict_forms import Form, centred, signed
-from restrict.checker.verdict_model import Model as CheckedModel
 from restrict.cli.main import cli
 from restrict.errors import ModelError, UsageError
+from restrict.soft.trained import decide
+from restrict.soft.trained import verdict as search_module
+from restrict.soft.trained.atoms import Atoms
+from restrict.soft.trained.attack import Attack
 from restrict.soft.trained.decide import Verdict, verify_trained
 from restrict.soft.trained.graph import Graph, graph_of, task_language
 from restrict.soft.trained.model import Trained, forward, load
@@ -107,12 +115,12 @@ def test_every_point_is_inside_its_enclosure(seed: int) -> None:
     rng = np.random.default_rng(seed)
     model, naive = verdict_cases.random_checkpoint(rng) if seed % 2 else verdict_cases.kept(verdict_cases.NAMES[0])
     graph = verdict_cases.random_graph(rng, model, naive)
-    check = checked(model, graph)
+    check = verdict_cases.checked(model, graph)
     d, m, one = model.d, int(rng.integers(1, 5)), numbers.ONE
     c, g = rng.normal(size=d) * 2, rng.normal(size=(m, d)) * float(rng.choice([1e-4, 0.02, 0.3]))
     rest = np.abs(rng.normal(size=d)) * float(rng.choice([0.0, 1e-3, 0.05]))
     units = lambda x: [int(v * one) for v in x]  # noqa: E731
-    z = check.tail(Form(units(c), [units(row) for row in g], [r + m + 2 for r in units(rest)]))
+    z, trail = check.tail(Form(units(c), [units(row) for row in g], [r + m + 2 for r in units(rest)]))
     wide = centred(z)
     for _ in range(60):
         eps = rng.uniform(-1, 1, size=m) if rng.random() < 0.5 else rng.choice([-1.0, 1.0], size=m)
@@ -120,28 +128,15 @@ def test_every_point_is_inside_its_enclosure(seed: int) -> None:
         said, inner = naive.rest(list(y)), naive.normed(list(y), "h.0.ln_2")
         hidden = [naive.act(v) for v in naive.linear(inner, "h.0.mlp.c_fc")]
         out = np.array(y) + naive.linear(hidden, "h.0.mlp.c_proj")
-        middle = np.array(z.centre, float) / one + eps @ np.array(z.spans, float) / one
-        assert (np.abs(out - middle) <= np.array(z.rest, float) / one + 1e-9).all()
+        *spans, last = np.array(z.spans, float) / one
+        middle = np.array(z.centre, float) / one + eps @ np.array(spans).reshape(m, d)
+        assert (np.abs(out - middle) <= np.array(z.rest, float) / one + np.abs(last) + 1e-9).all()
         deviation = np.sqrt(((out - out.mean()) ** 2).mean() + 1e-5)
         for label, sign in check.signs.items():
             for wanted in (True, False):
-                least, line = signed(sign, wanted, z, wide, check.model.last)
+                least, line = signed(sign, wanted, z, wide, check.model.last, trail)
                 value = said[label] * deviation * (1 if wanted else -1)
                 assert value >= (least + np.array(line, float) @ eps) / one - 1e-9
-
-
-def checked(model: Trained, graph: Graph) -> Any:
-    """The checker's own record of a model, at length 0."""
-    from restrict.checker.account import Meter, Place, Task
-    from restrict.checker.verdict import Check
-    from restrict.checker.verdict_model import Atoms
-    from restrict.checker.verdict_paths import Language
-
-    document = verify_trained(model, graph, 0).document()
-    task = Task(document, Place("c"), model.content, Place("m"), Path(), Meter(10**9))
-    made = CheckedModel(task, document["model"], Place("c"))
-    language = Language(document["language"], None, Place("c"), len(made.rows), made.labels)
-    return Check(task, made, language, Atoms(made, 0, task.meter))
 
 
 # ---------------------------------------------------------------- claims
@@ -177,6 +172,44 @@ def test_verdicts_on_random_models_are_true(seed: int) -> None:
     if found.proves:
         assert verify(model.content, found.to_bytes()).split()[2] == ("wrong" if found.wrong else "right")
         assert verdict_cases.true_of(model.content, document) is not False
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(60), 6))
+def test_axes_of_their_own_are_as_good_as_the_first(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every case is tried in coordinates of its own; another basis in its place is refused."""
+    monkeypatch.setattr(search_module, "FEW", 0)
+    monkeypatch.setattr(search_module, "SHORTEST", 1)
+    monkeypatch.setattr(search_module, "GAIN", 9.0)
+    rng = np.random.default_rng(seed)
+    model, naive = verdict_cases.random_checkpoint(rng)
+    found = verify_trained(model, verdict_cases.random_graph(rng, model, naive), int(rng.integers(1, 5)), seconds=5)
+    document = found.document()
+    if not found.proves:
+        return
+    assert verify(model.content, found.to_bytes()).split()[2] == ("wrong" if found.wrong else "right")
+    assert verdict_cases.true_of(model.content, document) is not False
+    if "turned" not in document:
+        return
+    for case in document["cases"]:
+        case[5:] = [*case[5:6], len(document["turned"]) + 1] if len(case) > 5 else [0, -1]
+    with pytest.raises(Reject):
+        verify(model.content, json.dumps(document).encode())
+
+
+@pytest.mark.parametrize("spans", [0, 1, 3])
+def test_few_generators_are_sound_and_the_checker_agrees(spans: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search_module, "SPANS", spans)
+    monkeypatch.setattr(checker_module, "SPANS", spans)
+    seen = 0
+    for seed in range(30, 50):
+        rng = np.random.default_rng(seed)
+        model, naive = verdict_cases.random_checkpoint(rng)
+        found = verify_trained(model, verdict_cases.random_graph(rng, model, naive), 3, seconds=5)
+        if found.proves:
+            seen += 1
+            assert verify(model.content, found.to_bytes())
+            assert verdict_cases.true_of(model.content, found.document()) is not False
+    assert seen >= 3
 
 
 def test_both_answers_occur_among_random_models() -> None:
@@ -267,6 +300,88 @@ def test_the_command_says_right_wrong_or_open(tmp_path: Path) -> None:
     assert "stopped: time" in found.output
 
 
+def test_an_offset_is_a_part_of_the_claim(tmp_path: Path) -> None:
+    path, out = verdict_cases.FOLDER / "tomita2-1l1h16d.safetensors", tmp_path / "v.json"
+    found = run("soft", "verify", path, "-n", 4, "--offset", 3, "-o", out)
+    assert found.exit_code in (0, 3)
+    document = json.loads(out.read_text())
+    assert document["model"]["offset"] == 3
+    assert verdict_cases.true_of(path.read_bytes(), document)
+    positions = verdict_cases.kept("tomita2-1l1h16d")[0].positions
+    assert positions is not None
+    for offset in (len(positions) - 4, len(positions), 4000):
+        found = run("soft", "verify", path, "-n", 4, "--offset", offset)
+        assert isinstance(found.exception, UsageError)
+        assert "position embeddings" in str(found.exception)
+    unplaced = verdict_cases.FOLDER / "dyck1-depth2-1l1h16d-nope.safetensors"
+    assert "0 position embeddings" in str(run("soft", "verify", unplaced, "-n", 4, "--offset", 1).exception)
+
+
+def test_ctrl_c_keeps_what_is_decided(tmp_path: Path) -> None:
+    """A real SIGINT: the code is 130, and the certificate proves every prefix up to some length."""
+    path = verdict_cases.FOLDER.parents[2] / "instances" / "trained" / "tomita1-1l1h16d-nope.safetensors"
+    out = tmp_path / "v.json"
+    words = [sys.executable, "-m", "restrict", "soft", "verify", str(path), "-n", "4000", "-o", str(out)]
+    patience = 6.0
+    while not out.exists() and patience < 200:
+        running = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        try:
+            running.communicate(timeout=patience)
+        except subprocess.TimeoutExpired:
+            running.send_signal(signal.SIGINT)
+        text, said = running.communicate()
+        assert running.returncode == 130, said
+        assert said.startswith("restrict: interrupted")
+        assert said.count("\n") == 1
+        patience *= 2
+    document = json.loads(out.read_text())
+    assert f"prefixes=0..{document['upto']}" in text
+    assert 0 <= document["upto"] < 4000
+    assert verify(path.read_bytes(), out.read_bytes()).startswith("s VERIFIED right n=0..4000 prefixes=0..")
+
+
+def test_an_interrupt_in_a_finer_graph_keeps_the_coarser_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The state that says most is the one that is certified."""
+    model, _, graph = claim(verdict_cases.NAMES[0])
+    run = decide._Run(model, graph, 6, lambda _: None)
+    run.cases()
+    run.states.append(run.started(graph.remembering([[1, 0], [1, 0]]), ("a memory",)))
+    assert run.best() is run.states[0]
+    run.states[0].keys.append((7, 0, 0))
+    run.cases()
+    assert run.best() is run.states[1]
+
+
+def test_a_small_model_is_answered_within_two_seconds() -> None:
+    """Once the kernels are compiled; processor time, as other work may run beside."""
+    for name in verdict_cases.NAMES:
+        model, _, graph = claim(name)
+        verify_trained(model, graph, 1)
+        begin = time.process_time()
+        assert verify_trained(model, graph, 40).status in ("right", "wrong")
+        assert time.process_time() - begin < 2
+
+
+def test_gradients_are_differences_and_attacks_find_words_of_the_case() -> None:
+    rng = np.random.default_rng(8)
+    for seed in range(12):
+        model, naive = verdict_cases.random_checkpoint(np.random.default_rng(seed))
+        graph = verdict_cases.random_graph(np.random.default_rng(seed), model, naive)
+        attack, y = Attack(model, graph, Atoms(model, 6)), rng.normal(size=model.d)
+        for label in graph.labels:
+            _, gradient = attack.label(y, label)
+            steps = 1e-6 * np.eye(model.d)
+            slopes = [(attack.label(y + e, label)[0] - attack.label(y - e, label)[0]) / 2e-6 for e in steps]
+            assert np.allclose(gradient, slopes, atol=1e-5)
+        for key in graph.cases(6)[1:]:
+            for value, word in attack.words(key, graph.labels[0]):
+                ends = [q for w, q in prefixes(([list(r) for r in graph.delta], sorted(graph.accept)), 6) if w == word]
+                assert (len(word), word[-1], ends) == (*key[:2], [key[2]])
+                said = naive.logits(tuple(model.tokens[s] for s in word))[graph.labels[0]]
+                wanted = graph.labels[0] in graph.want[key[2]]
+                assert (value > 0) == ((said > 0) == wanted) or abs(said) < 1e-9
+
+
 def test_inputs_may_be_more_than_the_language() -> None:
     path = verdict_cases.FOLDER / "tomita2-1l1h16d.safetensors"
     found = run("soft", "verify", path, "-n", 4, "-L", "regex[01]:(10)*", "--inputs", "regex[01]:(0|1)*", "--json")
@@ -297,6 +412,31 @@ def test_a_configuration_that_does_not_fit_is_refused(tmp_path: Path, change: di
     (tmp_path / "m.config.json").write_text(json.dumps(config))
     with pytest.raises(ModelError, match=says):
         load(tmp_path / "m.safetensors")
+
+
+@pytest.mark.parametrize(
+    "dfa",
+    [
+        {"delta": [[0, 1]], "accepting": [True]},
+        {"delta": [[0, 9], [0, 1]], "accepting": [True, False]},
+        {"delta": [[0], [0]], "accepting": [True, False]},
+        {"delta": [], "accepting": []},
+        {"delta": [[0, None]], "accepting": [True], "start": "0"},
+        [],
+    ],
+)
+def test_an_automaton_that_does_not_fit_is_refused_in_one_line(tmp_path: Path, dfa: Any) -> None:
+    name = verdict_cases.NAMES[0]
+    config = json.loads((verdict_cases.FOLDER / f"{name}.config.json").read_text())
+    config["task"]["dfa"] = dfa
+    (tmp_path / "m.safetensors").write_bytes((verdict_cases.FOLDER / f"{name}.safetensors").read_bytes())
+    (tmp_path / "m.config.json").write_text(json.dumps(config))
+    found = run("soft", "verify", tmp_path / "m.safetensors", "-n", 3)
+    assert isinstance(found.exception, ModelError), found.output
+    assert "\n" not in str(found.exception)
+    other = run("soft", "verify", verdict_cases.FOLDER / f"{name}.safetensors", "-n", 3, "-L", "regex[ab]:(ab)*")
+    assert isinstance(other.exception, UsageError)
+    assert "is over" in str(other.exception)
 
 
 def test_a_model_that_a_verdict_cannot_be_about_is_refused(tmp_path: Path) -> None:

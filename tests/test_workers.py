@@ -213,7 +213,9 @@ def test_without_dask_there_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setitem(__import__("sys").modules, "distributed", None)
     error = certified("--target", "all", "--dask", "local").exception
     assert isinstance(error, UsageError)
-    assert str(error) == "--dask needs Dask: pip install 'restrict[sweep]'"
+    assert str(error) == (
+        '--dask needs Dask: pip install -e ".[sweep]" in a clone, or pip install "restrict-attention[sweep]"'
+    )
 
 
 @pytest.mark.heavy

@@ -1,4 +1,4 @@
-"""The abstract run on kernels: V and D of every node of a cone (docs/trusted-base.md, rules 1-6).
+"""The abstract run on kernels: V and D of every node of a cone (docs/kernel.md, rules 1-6).
 
 The fast twin of restrict/checker, and tested against it: the same rules, written a second time. Sets of positions are
 Python integers used as bit masks, so that a union costs n/64 words.
@@ -295,7 +295,7 @@ def abstract_run(
         found: what other runs of the same instance have found; this run adds to it.
 
     Returns:
-        The run, with the facts of all nodes examined (docs/trusted-base.md, rules 1-4).
+        The run, with the facts of all nodes examined (docs/kernel.md, rules 1-4).
 
     Raises:
         ResourceLimit: a row has too many pairs.

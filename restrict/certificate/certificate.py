@@ -19,11 +19,9 @@ from restrict.checker.account import Task as Trial
 from restrict.checker.formats import Model as Reading
 from restrict.checker.main import DEFAULT_LIMIT
 from restrict.errors import ModelError, ResourceLimit
-from restrict.files import write_bytes
-from restrict.htmltable import facts_table
 from restrict.model.program import Instance
 from restrict.restriction import Restriction, check_expansion, expanded, runs
-from restrict.strictjson import Node, one_line_lists, read_document
+from restrict.strictjson import Node, Record, one_line_lists
 from restrict.task import MAX_VALUES, Target, Task, position_of
 
 
@@ -51,7 +49,7 @@ class Claim:
 
 
 @dataclass(frozen=True, eq=False)
-class Certificate:
+class Certificate(Record):
     """``(model, n, restriction, cone, claim)``; ``sha256`` is ``None`` for a model without a file (checked in this
     process only). With ``split``, the claim is established for every way to fill these free positions. With ``cases``,
     it is established at every leaf of a tree, which has a cone for each leaf."""
@@ -105,30 +103,38 @@ class Certificate:
         }
         return (one_line_lists(document, 1) + "\n").encode()
 
-    def save(self, path: str | Path) -> None:
-        """Write the file.
-
-        Args:
-            path: the file; it is overwritten.
-
-        Raises:
-            UsageError: the file cannot be written.
-        """
-        write_bytes(Path(path), self.to_bytes())
+    @classmethod
+    def from_json(cls, root: Node) -> Certificate:
+        """A certificate from its JSON form; see :class:`restrict.strictjson.Record`."""
+        outline = read_outline(root)
+        place = "" if root.place == "top level" else f"{root.place}."
+        check_expansion(outline.positions, f"{place}certificate")
+        rho = Restriction(outline.n, {i: s for start, count, s in outline.fixed for i in range(start, start + count)})
+        cone: Cone = "all"
+        if outline.cone != "all":
+            cone = {name: expanded(spans, f"{place}cone.{name}") for name, spans in outline.cone.items()}
+        c = outline.claim
+        depends = None if c.dependencies is None else expanded(c.dependencies, f"{place}claim.dependencies")
+        claim = Claim(c.free, c.c, depends, c.values)
+        return Certificate(
+            outline.model_name, outline.sha256, outline.n, outline.target, rho, cone, claim, outline.provenance,
+            outline.split, None if outline.cases is None else read_cases(outline.cases, outline.n, cone),
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         fixed = len(self.restriction.fixed)
         counts = f"fixed={fixed}, free={self.free}, c={self.c}"
         return f"Certificate({self.model_name!r}, n={self.n}, target={self.target}, {counts})"
 
-    def _repr_html_(self) -> str:
+    def facts(self) -> tuple[str, list[tuple[str, object]]]:
+        """What a notebook shows."""
         rows: list[tuple[str, object]] = [("target", self.target), ("fixed", len(self.restriction.fixed))]
         rows += [("free", self.free), ("c (certified bound)", self.c)]
         if self.claim.values is not None:
             rows.append(("values", ", ".join(map(str, self.claim.values))))
         if self.n <= 400:
             rows.append(("restriction", self.restriction.text()))
-        return facts_table(f"certificate: {self.model_name} at n = {self.n}", rows)
+        return f"certificate: {self.model_name} at n = {self.n}", rows
 
 
 # ---------------------------------------------------------------- making and checking
@@ -142,7 +148,7 @@ def claim_under(
 
     Where the cone is ``"all"`` and :mod:`restrict.abstract.all_positions` supports the program, the run is made at all
     positions at once. With a split or a tree of cases the claim holds in every branch or leaf (Theorem A' of
-    docs/trusted-base.md).
+    docs/kernel.md).
 
     Args:
         instance: the model at its length.
@@ -178,7 +184,7 @@ def claim_under(
 def _claim_by_cases(
     instance: Instance, restriction: Restriction, cases: Iterable[tuple[dict[int, int], Cone]], target: Target
 ) -> Claim:
-    """Theorem A' of docs/trusted-base.md: the output is a function of the questions below which more than one label is
+    """Theorem A' of docs/kernel.md: the output is a function of the questions below which more than one label is
     met and, in each case, of what it depends on there."""
     values: set[int] = set()
     depends: set[int] = set()
@@ -362,33 +368,4 @@ def load_certificate(path: str | Path) -> Certificate:
         UsageError: the file cannot be read.
         ResourceLimit: it is too large, or has more positions than can be held one by one.
     """
-    return read_document(path, read_certificate)
-
-
-def read_certificate(root: Node) -> Certificate:
-    """A certificate from its JSON form.
-
-    Args:
-        root: the JSON value, with its place for messages.
-
-    Returns:
-        The certificate; it is not checked against a model here.
-
-    Raises:
-        ModelError: it is malformed, with the place.
-        ResourceLimit: it has more positions than can be held one by one.
-    """
-    outline = read_outline(root)
-    place = "" if root.place == "top level" else f"{root.place}."
-    check_expansion(outline.positions, f"{place}certificate")
-    rho = Restriction(outline.n, {i: s for start, count, s in outline.fixed for i in range(start, start + count)})
-    cone: Cone = "all"
-    if outline.cone != "all":
-        cone = {name: expanded(spans, f"{place}cone.{name}") for name, spans in outline.cone.items()}
-    c = outline.claim
-    depends = None if c.dependencies is None else expanded(c.dependencies, f"{place}claim.dependencies")
-    claim = Claim(c.free, c.c, depends, c.values)
-    return Certificate(
-        outline.model_name, outline.sha256, outline.n, outline.target, rho, cone, claim, outline.provenance,
-        outline.split, None if outline.cases is None else read_cases(outline.cases, outline.n, cone),
-    )  # fmt: skip
+    return Certificate.load(path)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from restrict.certificate.certificate import Certificate, read_certificate
+from restrict.certificate.certificate import Certificate
 from restrict.certificate.lower_bound import FORMAT as LOWER_BOUND
-from restrict.certificate.lower_bound import LowerBound, read_lower_bound
+from restrict.certificate.lower_bound import LowerBound
 from restrict.certificate.refutation import FORMAT as REFUTATION
-from restrict.certificate.refutation import Refutation, read_refutation
+from restrict.certificate.refutation import Refutation
 from restrict.strictjson import Node, read_document
 
 Claimed = Certificate | Refutation | LowerBound
@@ -17,16 +17,7 @@ Claimed = Certificate | Refutation | LowerBound
 def load_any(path: Path) -> Claimed:
     """The certificate, refutation or lower bound in a file; it is not checked here.
 
-    Args:
-        path: the file; its field ``format`` says which it is.
-
-    Returns:
-        The object that the file describes.
-
-    Raises:
-        ModelError: the file is malformed; the message is file: place: reason.
-        UsageError: it cannot be read.
-        ResourceLimit: it is too large, or has more positions than can be held one by one.
+    ``path``: the file; its field ``format`` says which it is.
     """
     return read_document(path, read_any)
 
@@ -34,17 +25,10 @@ def load_any(path: Path) -> Claimed:
 def read_any(root: Node) -> Claimed:
     """A certificate, a refutation or a lower bound from its JSON form.
 
-    Args:
-        root: the JSON value, with its place for messages; its field ``format`` says which it is.
-
-    Returns:
-        The object that it describes; it is not checked here.
-
-    Raises:
-        ModelError: it is malformed, with the place.
-        ResourceLimit: it has more positions than can be held one by one.
+    ``root``: the JSON value, with its place for messages; its field ``format`` says which it is. Result: the object
+    that it describes; it is not checked here.
     """
     kind = root.value.get("format") if isinstance(root.value, dict) else None
     if kind == REFUTATION:
-        return read_refutation(root)
-    return read_lower_bound(root) if kind == LOWER_BOUND else read_certificate(root)
+        return Refutation.from_json(root)
+    return LowerBound.from_json(root) if kind == LOWER_BOUND else Certificate.from_json(root)

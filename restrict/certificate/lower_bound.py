@@ -5,22 +5,20 @@ A box gives some positions a set of allowed symbols; whatever the other position
 values, by Theorem A for the box's cone. A restriction that forces the label ``y`` conflicts with every box none of
 whose values has the label ``y``: it fixes a position of the box to a symbol that is not allowed there. So where no
 ``k`` positions conflict with all of these boxes (:mod:`restrict.certificate.hitting_tree`), forcing ``y`` takes more
-than ``k`` (Theorem C of docs/trusted-base.md).
+than ``k`` (Theorem C of docs/kernel.md).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote as percent
 
 from restrict.errors import quote
-from restrict.files import write_bytes
 from restrict.model.program import MAX_N, Model, Output
 from restrict.restriction import read_runs, runs
-from restrict.strictjson import Node, one_line_lists, read_document
+from restrict.strictjson import Node, Record, one_line_lists
 from restrict.task import Target
 
 FORMAT = "restrict-lower-bound/1"
@@ -49,7 +47,7 @@ class Box:
 
 
 @dataclass(frozen=True, eq=False)
-class LowerBound:
+class LowerBound(Record):
     """Forcing the label ``y`` fixes at least ``labels[y]`` positions, and any label not listed at least ``others``
     (``None``: nothing is said of them). ``boxes`` prove it; ``sha256`` is ``None`` for a model without a file."""
 
@@ -103,33 +101,32 @@ class LowerBound:
         }
         return (one_line_lists(document, 2) + "\n").encode()
 
-    def save(self, path: str | Path) -> None:
-        """Write the file.
+    @classmethod
+    def from_json(cls, root: Node) -> LowerBound:
+        """A lower bound from its JSON form; see :class:`restrict.strictjson.Record`."""
+        fields = root.document(FORMAT, ("model", "n", "target", "boxes", "claim"), ("provenance",))
+        model = fields["model"].fields(("name", "sha256"))
+        n = fields["n"].integer(1, MAX_N)
+        target: Target = fields["target"].value
+        if target != "last":
+            target = fields["target"].integer(0, n - 1)
+        claim = fields["claim"].fields(("labels",), ("others",))
+        named = claim["labels"].expect(dict, "an object")
+        labels = {name: node.integer(1, n + 1) for name, node in claim["labels"].fields(named).items()}
+        others = claim["others"].integer(1, n + 1) if "others" in claim else None
+        if not labels and others is None:
+            fields["claim"].fail("nothing is claimed")
+        boxes = tuple(_box(node, n) for node in fields["boxes"].items())
+        provenance = fields["provenance"].expect(dict, "an object") if "provenance" in fields else {}
+        digest = None if model["sha256"].value is None else model["sha256"].text()
+        return LowerBound(model["name"].text(), digest, n, target, boxes, labels, others, provenance)
 
-        Args:
-            path: the file; it is overwritten.
-
-        Raises:
-            UsageError: the file cannot be written.
-        """
-        write_bytes(Path(path), self.to_bytes())
-
-    @staticmethod
-    def load(path: str | Path) -> LowerBound:
-        """Read a file; it is not checked against a model here.
-
-        Args:
-            path: a ``restrict-lower-bound/1`` file.
-
-        Returns:
-            The bound.
-
-        Raises:
-            ModelError: the file breaks a rule of the format (file: place: reason).
-            UsageError: the file cannot be read.
-            ResourceLimit: it is too large, or a cone has more positions than can be held one by one.
-        """
-        return read_document(path, read_lower_bound)
+    def facts(self) -> tuple[str, list[tuple[str, object]]]:
+        """What a notebook shows."""
+        rows: list[tuple[str, object]] = [("target", self.target), ("boxes", len(self.boxes))]
+        rows += [(f"{label} takes at least", least) for label, least in self.labels.items()]
+        rows += [] if self.others is None else [("any other label", self.others)]
+        return f"lower bound: {self.model_name} at n = {self.n}", rows
 
 
 def label_count(output: Output, domain: int) -> int:
@@ -172,39 +169,6 @@ def _symbol_runs(symbols: Symbols) -> list[list[Any]]:
 
 
 # ---------------------------------------------------------------- reading
-
-
-def read_lower_bound(root: Node) -> LowerBound:
-    """A lower bound from its JSON form.
-
-    Args:
-        root: the JSON value, with its place for messages.
-
-    Returns:
-        The bound; it is not checked against a model here.
-
-    Raises:
-        ModelError: it is malformed, with the place.
-        ResourceLimit: a cone has more positions than can be held one by one.
-    """
-    fields = root.fields(("format", "model", "n", "target", "boxes", "claim"), ("provenance",))
-    if fields["format"].text() != FORMAT:
-        fields["format"].fail(f"this is {quote(fields['format'].value)}, not {FORMAT!r}")
-    model = fields["model"].fields(("name", "sha256"))
-    n = fields["n"].integer(1, MAX_N)
-    target: Target = fields["target"].value
-    if target != "last":
-        target = fields["target"].integer(0, n - 1)
-    claim = fields["claim"].fields(("labels",), ("others",))
-    named = claim["labels"].expect(dict, "an object")
-    labels = {name: node.integer(1, n + 1) for name, node in claim["labels"].fields(named).items()}
-    others = claim["others"].integer(1, n + 1) if "others" in claim else None
-    if not labels and others is None:
-        fields["claim"].fail("nothing is claimed")
-    boxes = tuple(_box(node, n) for node in fields["boxes"].items())
-    provenance = fields["provenance"].expect(dict, "an object") if "provenance" in fields else {}
-    digest = None if model["sha256"].value is None else model["sha256"].text()
-    return LowerBound(model["name"].text(), digest, n, target, boxes, labels, others, provenance)
 
 
 def _box(node: Node, n: int) -> Box:

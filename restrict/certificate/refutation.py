@@ -11,15 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from restrict.certificate.certificate import Certificate, read_certificate
-from restrict.errors import quote
-from restrict.files import write_bytes
-from restrict.htmltable import facts_table, shortened
+from restrict.certificate.certificate import Certificate
+from restrict.htmltable import shortened
 from restrict.restriction import Restriction
-from restrict.strictjson import Node, one_line_lists, read_document
+from restrict.strictjson import Node, Record, one_line_lists
 
 if TYPE_CHECKING:
     from restrict.languages.protocol import Language
@@ -67,7 +64,7 @@ def power(number: int) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Refutation:
+class Refutation(Record):
     """``member`` is in the language, ``nonmember`` is not, and the model gives both the same ``label``.
 
     ``document`` is the language as the file has it; ``errors`` is ``None`` where the members could not be counted.
@@ -132,41 +129,35 @@ class Refutation:
     def _runs(self, word: Sequence[str]) -> list[list[Any]]:
         return Restriction(self.n, dict(enumerate(word, self.start))).to_json()
 
-    def save(self, path: str | Path) -> None:
-        """Write the file.
+    @classmethod
+    def from_json(cls, root: Node) -> Refutation:
+        """A refutation from its JSON form; see :class:`restrict.strictjson.Record`."""
+        keys = ("certificate", "language", "member", "nonmember")
+        fields = root.document(FORMAT, keys, ("errors", "provenance"))
+        certificate = Certificate.from_json(fields["certificate"])
+        language = fields["language"].expect(dict, "an object")
+        (start, member), (other, nonmember) = (_word(fields[key], certificate.n) for key in ("member", "nonmember"))
+        if (start, len(member)) != (other, len(nonmember)):
+            fields["nonmember"].fail("the words stand at different positions")
+        provenance = dict(fields["provenance"].expect(dict, "an object")) if "provenance" in fields else {}
+        errors = _errors(
+            fields, provenance.pop("errors", None), language, len(member) - len(certificate.restriction.fixed)
+        )
+        name = str(provenance.pop("language", language.get("name", "a language")))
+        label, how = str(provenance.pop("label", "")), str(provenance.pop("rechecked", "certificate"))
+        optimum = provenance.pop("optimum", None)
+        return Refutation(
+            certificate, name, language, member, nonmember, label, errors, how, optimum, provenance, start
+        )  # fmt: skip
 
-        Args:
-            path: the file; it is overwritten.
-
-        Raises:
-            UsageError: the file cannot be written.
-        """
-        write_bytes(Path(path), self.to_bytes())
-
-    @staticmethod
-    def load(path: str | Path) -> Refutation:
-        """Read a file; it is not checked here.
-
-        Args:
-            path: a ``restrict-refutation/1`` file.
-
-        Returns:
-            The refutation.
-
-        Raises:
-            ModelError: malformed; the message is file: place: reason.
-            UsageError: the file cannot be read.
-            ResourceLimit: it is too large, or has more positions than can be held one by one.
-        """
-        return read_document(path, read_refutation)
-
-    def _repr_html_(self) -> str:
+    def facts(self) -> tuple[str, list[tuple[str, object]]]:
+        """What a notebook shows."""
         rows: list[tuple[str, object]] = [("label of both words", self.label)]
         rows += [("in the language", shortened(self.member)), ("not in it", shortened(self.nonmember))]
         rows += [("fixed", len(self.certificate.restriction.fixed)), ("free", self.free), ("c", self.certificate.c)]
         if self.errors is not None:
             rows.append(("errors", self.errors.text()))
-        return facts_table(f"{self.certificate.model_name} does not recognise {self.language} at n = {self.n}", rows)
+        return f"{self.certificate.model_name} does not recognise {self.language} at n = {self.n}", rows
 
     def __repr__(self) -> str:
         c = self.certificate
@@ -201,37 +192,6 @@ def language_document(language: Language) -> dict[str, Any]:
 
 
 # ---------------------------------------------------------------- reading
-
-
-def read_refutation(root: Node) -> Refutation:
-    """A refutation from its JSON form.
-
-    Args:
-        root: the JSON value, with its place for messages.
-
-    Returns:
-        The refutation; it is not checked here.
-
-    Raises:
-        ModelError: it is malformed, with the place.
-        ResourceLimit: its certificate has more positions than can be held one by one.
-    """
-    fields = root.fields(("format", "certificate", "language", "member", "nonmember"), ("errors", "provenance"))
-    if fields["format"].text() != FORMAT:
-        fields["format"].fail(f"this is {quote(fields['format'].value)}, not {FORMAT!r}")
-    certificate = read_certificate(fields["certificate"])
-    language = fields["language"].expect(dict, "an object")
-    (start, member), (other, nonmember) = (_word(fields[key], certificate.n) for key in ("member", "nonmember"))
-    if (start, len(member)) != (other, len(nonmember)):
-        fields["nonmember"].fail("the words stand at different positions")
-    provenance = dict(fields["provenance"].expect(dict, "an object")) if "provenance" in fields else {}
-    errors = _errors(fields, provenance.pop("errors", None), language, len(member) - len(certificate.restriction.fixed))
-    name = str(provenance.pop("language", language.get("name", "a language")))
-    label, how = str(provenance.pop("label", "")), str(provenance.pop("rechecked", "certificate"))
-    optimum = provenance.pop("optimum", None)
-    return Refutation(
-        certificate, name, language, member, nonmember, label, errors, how, optimum, provenance, start
-    )  # fmt: skip
 
 
 def _errors(fields: Mapping[str, Node], noted: Any, language: Mapping[str, Any], free: int) -> Errors | None:

@@ -7,14 +7,13 @@ order of things, or on the other file.
 from __future__ import annotations
 
 import hashlib
-import math
 from array import array
-from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
-from itertools import pairwise, product
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
-from .account import LARGEST, LEAST, Place, Task, exhausted, malformed, require, short, shown
+from .account import LARGEST, LEAST, Place, Task, malformed, require
+from .normal_form import Code, Table
 from .read import (
     Bounds,
     Maybe,
@@ -35,20 +34,15 @@ from .read import (
     symbol,
     thing,
 )
-from .rules import RESERVED, Rule, expression, read_rule
+from .rules import RESERVED, Emitter, Rule, expression, read_rule
 from .tensors import Files
 
 MAX_N = 100_000_000
-COMBINATIONS = 1 << 24
-SPLIT = 12
 VARIABLES = 4096
 MASKS = ("none", "past", "strict_past", "future", "strict_future")
 
 Values = frozenset[int] | range
 """A set of values; a range has step 1 and is never spelt out."""
-Cone = dict[str, Bounds]
-Asked = tuple[Any, Place, dict[int, int]]
-"""A case as the file has it, where it stands, and what was asked and answered on the way to it."""
 
 
 def symbols(value: Any, place: Place) -> dict[str, int]:
@@ -99,32 +93,29 @@ CERTIFICATE = {
     "fixed": anything,
     "cone": anything,
     "claim": thing,
-    "split": Maybe(integers(0, MAX_N)),
-    "cases": Maybe(thing),
+    "split": Maybe(anything),
+    "cases": Maybe(anything),
     "provenance": Maybe(thing),
 }
 CLAIM_ALL = {"free": integer(0, LARGEST), "c": integer(0, LARGEST)}
 CLAIM = {**CLAIM_ALL, "dependencies": anything, "values": integers(0, LARGEST)}
-LEAF = {"cone": Maybe(anything)}
-CASE = {"position": integer(0, MAX_N), "children": listing}
 
 
 # ---------------------------------------------------------------- the model at one length
 
 
 class Map(NamedTuple):
-    """``price`` is that of one value once ``n`` and ``i`` are known."""
+    """A variable by a rule of others at its position."""
 
     name: str
     place: Place
     domain: int
     args: tuple[str, ...]
     rule: Rule
-    price: int
 
 
 class Head(NamedTuple):
-    """``query`` and ``key`` are None where the score does not mention them; ``moving``: it mentions ``j``."""
+    """``query`` and ``key`` are None where the score does not mention them."""
 
     name: str
     place: Place
@@ -136,8 +127,6 @@ class Head(NamedTuple):
     mask: str
     left: bool
     default: int
-    moving: bool
-    price: int
 
 
 class Fixed(NamedTuple):
@@ -162,6 +151,7 @@ class Model:
                 self.markers.append((at, marker))
         require(len(self.markers) <= n, top, "a model with both markers needs n of at least 2")
         self.domains = {"token": len(self.alphabet) + len(self.markers), "position": n}
+        self.numbers, self.lines, self.tables = {"token": 0, "position": 1}, list[str](), list[Table]()
         self.when: str | None = fields.get("when")
         if "when" in fields and not self.number(fields["when"], top.key("when"), LEAST):
             malformed(top.key("when"), f"the model is not defined at n = {n}")
@@ -176,9 +166,9 @@ class Model:
     def number(self, value: Any, place: Place, least: int) -> int:
         """An integer or the value of an expression over ``n``."""
         if isinstance(value, str):
-            rule = expression(value, place, ("n",), self.meter)
-            rule.fit({"n": self.n})
-            value = rule.bind({"n": self.n}, ())(())
+            found = self.code(expression(value, place, ("n",), self.meter), {}, [])[0].value({})
+            assert isinstance(found, int)
+            value = int(found)  # no truth value
         return int(integer(least, LARGEST)(value, place))
 
     def known(self, name: str, place: Place) -> str:
@@ -193,7 +183,7 @@ class Model:
         taken = fields["name"] in self.domains or fields["name"] in RESERVED
         require(not taken, place.key("name"), "the name is taken", fields["name"])
         self.variables.append((self.read_map if mapped else self.read_head)(fields, place))
-        self.domains[fields["name"]] = self.variables[-1].domain
+        self.domains[fields["name"]], self.numbers[fields["name"]] = self.variables[-1].domain, len(self.numbers)
 
     def read_map(self, fields: dict[str, Any], place: Place) -> Map:
         """A map; where its interval leaves the domain, every combination of what it mentions is tried."""
@@ -201,22 +191,17 @@ class Model:
         sizes = {"n": self.n, "i": self.n} | {arg: self.domains[self.known(arg, place.key("args"))] for arg in args}
         require(len(sizes) == 2 + len(args), place.key("args"), "an argument occurs twice")
         domain = self.number(fields["domain"], place.key("domain"), 1)
-        rule = read_rule(fields["map"], inside, sizes.keys() - {"n"}, self.files)
-        low, high = rule.fit(sizes)
-        if low < 0 or high >= domain:
-            self.try_all(rule, inside, domain, {other: sizes[other] for other in sorted(rule.names - {"n"})})
-        return Map(fields["name"], place, domain, tuple(args), rule, rule.price(args))
+        rule, registers = read_rule(fields["map"], inside, sizes.keys() - {"n"}, self.files), [*sizes.values()][1:]
+        code, words = self.code(rule, {name: at for at, name in enumerate([*sizes][1:])}, registers)
+        code.stays(domain, registers, inside, self.meter)
+        numbers = "".join(f" {self.numbers[arg]}" for arg in args)
+        self.lines.append(f"map {domain} {len(args)}{numbers}{words}")
+        return Map(fields["name"], place, domain, tuple(args), rule)
 
-    def try_all(self, rule: Rule, place: Place, domain: int, sizes: dict[str, int]) -> None:
-        """Refuse a map that has a value outside its domain, for whatever values below these sizes."""
-        if (count := math.prod(sizes.values())) > COMBINATIONS:
-            exhausted(place, "more than 2^24 combinations to try for the domain")
-        self.meter.charge(count * (1 + rule.price(tuple(sizes))))
-        value = rule.bind({"n": self.n}, tuple(sizes))
-        for combination in product(*map(range, sizes.values())):
-            if not 0 <= value(combination) < domain:
-                where = ", ".join(f"{name} = {at}" for name, at in zip(sizes, combination, strict=True))
-                malformed(place, "a value is outside the domain" + (" at " + short(where) if where else ""))
+    def code(self, rule: Rule, names: dict[str, int], sizes: Sequence[int]) -> tuple[Code, str]:
+        """The code of a rule over registers of these sizes, and its words."""
+        emitter = Emitter(names, sizes, self.n, self.tables, rule.place, self.meter)
+        return emitter.finish(rule.tree), "".join(f" {word}" for word in emitter.words)
 
     def read_head(self, fields: dict[str, Any], place: Place) -> Head:
         """A head; what its score does not mention is neither query nor key."""
@@ -228,21 +213,15 @@ class Model:
         score = read_rule(fields["score"], place.key("score"), {"q", "k", "i", "j"}, self.files)
         for unread in score.names & {"q", "k"} - set(roles):
             malformed(place.key("score"), f"the score mentions {unread}, which the head does not define")
-        score.fit({"n": self.n, "i": self.n, "j": self.n, **{r: self.domains[v] for r, v in roles.items()}})
-        return Head(
-            name=fields["name"],
-            place=place,
-            domain=domain,
-            query=roles["q"] if "q" in score.names else None,
-            key=roles["k"] if "k" in score.names else None,
-            value=value,
-            rule=score,
-            mask=fields.get("mask", "none"),
-            left=fields.get("ties", "left") == "left",
-            default=integer(0, domain - 1)(fields.get("default", 0), place.key("default")),
-            moving="j" in score.names,
-            price=score.price(("j", "k")),
-        )
+        query, key = (roles[r] if r in score.names else None for r in ("q", "k"))
+        asked, offered = (1 if role is None else self.domains[role] for role in (query, key))
+        _, words = self.code(score, {"i": 0, "q": 1, "j": 2, "k": 3}, [self.n, asked, self.n, offered])
+        mask, left = fields.get("mask", "none"), fields.get("ties", "left") == "left"
+        default = integer(0, domain - 1)(fields.get("default", 0), place.key("default"))
+        numbers = " ".join(str(-1 if role is None else self.numbers[role]) for role in (query, key))
+        rest = f"{self.numbers[value]} {MASKS.index(mask)} {+left} {default}"
+        self.lines.append(f"head {domain} {numbers} {rest}{words}")
+        return Head(fields["name"], place, domain, query, key, value, score, mask, left, default)
 
     def read_output(self, fields: dict[str, Any], place: Place) -> None:
         """The output variable, where it is read, and what its values mean."""
@@ -261,22 +240,14 @@ class Model:
             require(len(labels) == domain, place.key("labels"), f"expected one label for each of the {domain} values")
             names = self.label_names
             self.labels = array("q", (names.setdefault(label, len(names)) for label in labels))
-        self.single: dict[Values, int | None] = {}
 
     def label(self, values: Values) -> int | None:
         """The number of the label that all of these values have; ``None`` where they have more than one."""
         if self.accept is None and self.labels is None:
             return next(iter(values)) if len(values) == 1 else None
-        if values not in self.single:
-            small, large = sorted((values, values if self.accept is None else self.accept), key=len)
-            self.meter.charge(len(small))
-            if self.labels is not None:
-                met = {self.labels[value] for value in values}
-            else:
-                accepted = sum(value in large for value in small)
-                met = {accepted > 0, accepted == len(values)}
-            self.single[values] = met.pop() if len(met) == 1 else None
-        return self.single[values]
+        labels, accept = self.labels, self.accept or ()
+        met = {labels[value] if labels is not None else +(value in accept) for value in values}
+        return met.pop() if len(met) == 1 else None
 
     def read_fixed(self, value: Any, place: Place) -> Fixed:
         """Runs of positions with a symbol each."""
@@ -289,25 +260,6 @@ class Model:
             outside = not bounds or (bounds[0] if at == 0 else bounds[-1] - 1) != at
             require(outside, place, f"position {at} has a marker and cannot be fixed")
         return Fixed(bounds, found)
-
-    def read_cone(self, cone: Any, place: Place) -> Cone:
-        """The nodes to examine, as runs of positions by variable."""
-        if cone == "all":
-            return self.every_node
-        require(isinstance(cone, dict), place, 'expected "all" or an object', cone)
-        self.meter.charge(8 * len(cone) + sum(len(runs) for runs in cone.values() if isinstance(runs, list)))
-        found: Cone = {}
-        for name, value in cone.items():
-            if name not in self.domains or name in ("token", "position"):
-                malformed(place, "no such map or head: " + shown(name))
-            found[name] = read_runs(value, inside := place.key(name), self.n)
-            require(len(found[name]) > 0, inside, "a run list in the cone is not empty")
-        return found
-
-    @cached_property
-    def every_node(self) -> Cone:
-        """The cone ``"all"``, made once, since every leaf of a tree may have it."""
-        return {variable.name: (0, self.n) for variable in self.variables}
 
     def read_target(self, target: Any, place: Place) -> int:
         """The position of a claim."""
@@ -352,52 +304,7 @@ class Certificate:
         self.free = ((1 << self.n) - 1) ^ mask_of(self.fixed.bounds)
         for at, _ in model.markers:
             self.free ^= 1 << at
-        self.read_split()
-        self.cone = model.read_cone(self.fields["cone"], top.key("cone"))
         self.read_claim()
-        model.meter.place = top.key("cone")
-
-    def is_free(self, at: int) -> bool:
-        """Whether a position has neither a marker nor a fixed symbol."""
-        self.model.meter.charge(self.n // 64)
-        return at < self.n and self.free >> at & 1 == 1
-
-    def read_split(self) -> None:
-        """Free positions; every way to fill them is a branch of its own. Or a tree of cases, which is read in time."""
-        place, self.split, cases = self.top.key("split"), self.fields.get("split", array("q")), "cases" in self.fields
-        increasing = len(self.split) <= SPLIT and all(a < b for a, b in pairwise(self.split))
-        require(increasing, place, f"expected at most {SPLIT} positions, strictly increasing")
-        require(self.position is not None or not (self.split or cases), self.top, "cases are for one position alone")
-        require(not (self.split and cases), self.top, "at most one of split and cases")
-        for at in self.split:
-            require(self.is_free(at), place, f"position {at} is not free")
-
-    def leaves(self) -> Iterator[tuple[dict[int, int], Cone]]:
-        """The ways to fill positions, by the split or the tree of cases, each with the cone to examine."""
-        alphabet, charge = range(len(self.model.alphabet)), self.model.meter.charge
-        if "cases" not in self.fields:
-            for letters in product(alphabet, repeat=len(self.split)):
-                yield dict(zip(self.split, letters, strict=True)), self.cone
-            return
-        todo: list[Iterator[Asked]] = [iter([(self.fields["cases"], self.top.key("cases"), {})])]
-        while todo:
-            if (case := next(todo[-1], None)) is None:
-                todo.pop()
-                continue
-            value, place, path = case
-            charge(4 + len(path))
-            if "position" not in thing(value, place):
-                fields = record(value, LEAF, place)
-                yield path, self.model.read_cone(fields["cone"], place.key("cone")) if fields else self.cone
-                continue
-            fields = record(value, CASE, place)
-            at, children = fields["position"], fields["children"]
-            new = at not in path and self.is_free(at)
-            require(new, place.key("position"), "not a free position, or asked before", at)
-            inside = place.key("children")
-            require(len(children) == len(alphabet), inside, f"expected one for each of the {len(alphabet)} symbols")
-            charge(len(children) * (4 + len(path)))
-            todo.append(answered(children, inside, path, at))
 
     def read_claim(self) -> None:
         """The free positions, c, and for one position its dependencies and values."""
@@ -418,17 +325,3 @@ class Certificate:
         values = "" if self.position is None else " values=" + ",".join(map(str, self.values))
         claim = f"n={self.n} target={self.target} free={self.claimed_free} c={self.c}{values}{more}"
         return f"s VERIFIED {claim} {self.fields['model']['sha256']}"
-
-
-def answered(children: Sequence[Any], inside: Place, path: dict[int, int], at: int) -> Iterator[Asked]:
-    """The cases below a question, each made when it is needed."""
-    return ((child, inside.item(a), {**path, at: a}) for a, child in enumerate(children))
-
-
-def branch_of(fixed: Fixed, path: dict[int, int]) -> Fixed:
-    """The restriction with some free positions filled."""
-    if not path:
-        return fixed
-    filled = (((at, at + 1), a) for at, a in path.items())
-    runs = sorted([*zip(runs_of(fixed.bounds), fixed.symbols, strict=True), *filled])
-    return Fixed(array("q", [end for run, _ in runs for end in run]), array("i", [a for _, a in runs]))

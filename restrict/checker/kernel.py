@@ -1,499 +1,255 @@
-"""Theorems A and A' of docs/trusted-base.md: the abstract run over the cone, and the comparison with the claim.
+"""Theorem K (docs/kernel.md): what is known of a program under a box, and the rule of each line of a proof.
 
-A set of values is a ``frozenset`` or a ``range`` (a whole domain, a stretch of positions), which is never spelt out; a
-set of positions is an ``int`` whose bit ``i`` stands for position ``i``; runs of positions are flat bounds. All work is
-charged before it is done: a score its price, a node ``NODE``, a mask one step for each 64 positions, a union of masks
-one for each 2048, a union of sets one for each value.
+The kernel searches for nothing and keeps no bounds of its own: every line names its sets, rows and witnesses, and a
+rule looks them up and compares. A rule answers whether the line is right; a line that is right adds what it states.
+Work is charged once for each line, from its numbers, before anything of it is done.
+
+A *context* stands for the words with certain symbols at certain positions. A *fact* about a node says which values it
+may take on the words of a context, and which positions (the number of some runs) it depends on there. Runs number 0
+are all positions; ``NONE`` are none; position ``j`` alone is ``NONE - 1 - j``.
 """
 
 from __future__ import annotations
 
-import math
-from array import array
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterator
-from itertools import chain, product
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
+from math import prod
 from typing import NamedTuple
 
-from .account import LEAST, Meter, Task, exhausted, unproved
-from .formats import COMBINATIONS, Certificate, Cone, Fixed, Head, Map, Model, Values, branch_of
-from .read import Bounds, mask_of, runs_of
-from .rules import SCORES
+from .account import Meter
+from .normal_form import BLOCK, Code, Head, Map, Program, Values
+from .tree import DEEPEST, Tree
 
-NODE = 10
-"""Steps of a node, of a run, of a variable in a branch."""
-LARGE = 1 << 16
+TOKEN, POSITION = 0, 1
+EVERYWHERE, NONE = 0, -1
 
-Node = tuple[Values, int]
-Segment = tuple[int, int, Values]
-
-
-def union(parts: Collection[Values], meter: Meter) -> Values:
-    """The union. Ranges that touch are joined; one range that holds everything else stays a range."""
-    if len(parts) == 1:
-        return next(iter(parts))
-    spans: list[range] = []
-    for part in sorted((part for part in parts if isinstance(part, range)), key=lambda part: part.start):
-        if spans and part.start <= spans[-1].stop:
-            spans[-1] = range(spans[-1].start, max(part.stop, spans[-1].stop))
-        else:
-            spans.append(part)
-    sets = [part for part in parts if not isinstance(part, range)]
-    meter.charge(1 + sum(map(len, sets)) // 2)
-    if len(spans) == 1 and all(value in spans[0] for part in sets for value in part):
-        return spans[0]
-    size = sum(map(len, sets)) + sum(map(len, spans))
-    meter.charge(size // 2)
-    meter.fits(100 * size)
-    return frozenset(chain.from_iterable([*sets, *spans]))
+Fact = tuple[Values, int]
+Row = tuple[int, int, int, int, int, int]
+"""Outside of some runs no pair is as good as the bar: the head, its position, the query's value, the score and the
+position of the bar, the runs."""
+Group = tuple[int, int, int, int, int]
+"""For a query's value: a row, a witness with its least score, and the one value that is shown, or -1."""
 
 
-# ---------------------------------------------------------------- what is known of a variable
+class Context(NamedTuple):
+    """The words of another context that have an allowed symbol in some runs of positions."""
+
+    parent: int
+    depth: int
+    runs: Sequence[int]
+    sets: Sequence[frozenset[int]]
+    facts: dict[tuple[int, int], Fact]
+
+    def cells(self) -> Iterator[tuple[int, frozenset[int]]]:
+        """The positions in order, with their symbols."""
+        for start, stop, symbols in zip(self.runs[::2], self.runs[1::2], self.sets, strict=True):
+            yield from ((at, symbols) for at in range(start, stop))
 
 
-class State:
-    """What the abstract run knows of one variable: ``V`` and ``D`` in *stretches* of positions, in order.
-
-    Between stretches ``V`` is the whole domain, and ``D`` every free position (rule 2) or, with ``own``, the position
-    itself if it is free (rule 1). ``weight`` bounds the number of values of all different sets together.
-    """
-
-    def __init__(self, domain: int, free: int, meter: Meter, own: bool = False) -> None:
-        self.full, self.free, self.meter, self.own = range(domain), free if domain > 1 else 0, meter, own
-        self.starts, self.stops, self.nodes = array("q"), array("q"), list[Node]()
-        self.less, self.weight, self.met = [0], domain, set[Values]()
-
-    def add(self, start: int, stop: int, node: Node) -> None:
-        """A stretch behind all others; ``less`` counts the pairs that are ruled out so far."""
-        self.starts.append(start)
-        self.stops.append(stop)
-        self.nodes.append(node)
-        self.less.append(self.less[-1] + (self.full.stop - len(node[0])) * (stop - start))
-        if node[0] not in self.met:
-            self.met.add(node[0])
-            self.weight += len(node[0])
-
-    def within(self, low: int, high: int) -> range:
-        """The numbers of the stretches that have a position in ``low .. high-1``."""
-        return range(bisect_right(self.stops, low), bisect_left(self.starts, high) if low < high else 0)
-
-    def values(self, at: int) -> Values:
-        """``V(v, at)``."""
-        index = bisect_right(self.starts, at) - 1
-        return self.nodes[index][0] if index >= 0 and at < self.stops[index] else self.full
-
-    def depends(self, bounds: Bounds) -> int:
-        """The union of ``D(v, j)`` over runs of positions, by rule 5 without those where ``V`` has one value."""
-        if self.own:
-            self.meter.charge(1 + bounds[-1] // 64 + 2 * len(bounds))
-            return self.free & mask_of(bounds)
-        found = 0
-        for start, stop in runs_of(bounds):
-            inside = self.within(start, stop)
-            self.meter.charge(2 + len(inside))
-            if len(inside) < stop - start and self.free:
-                return self.free
-            for index in inside:
-                if more := self.nodes[index][1]:
-                    self.meter.charge(more.bit_length() // 2048)
-                    found |= more
-        return found
-
-    def pairs(self, at: int) -> int:
-        """How many pairs there are of a position before ``at`` and a value there."""
-        if not (index := bisect_left(self.starts, at)):
-            return at * self.full.stop
-        behind = max(0, self.stops[index - 1] - at) * (self.full.stop - len(self.nodes[index - 1][0]))
-        return at * self.full.stop - self.less[index] + behind
-
-    def count(self, low: int, high: int) -> tuple[int, int]:
-        """A bound on the segments in ``low .. high-1``, and the number of pairs of a position and a value there."""
-        return 2 * len(self.within(low, high)) + 1, self.pairs(high) - self.pairs(low)
-
-    def segments(self, low: int, high: int) -> Iterator[Segment]:
-        """``low .. high-1`` in pieces of equal ``V``, in order."""
-        for index in self.within(low, high):
-            start, stop = max(low, self.starts[index]), min(high, self.stops[index])
-            if low < start:
-                yield low, start, self.full
-            yield start, stop, self.nodes[index][0]
-            low = stop
-        if low < high:
-            yield low, high, self.full
-
-    def sets(self, low: int, high: int) -> Iterator[Values]:
-        """Sets of values whose union is that of ``V`` over ``low .. high-1``."""
-        self.meter.charge(3 + 2 * len(self.within(low, high)))
-        return (values for _, _, values in self.segments(low, high))
+def size(runs: Sequence[int]) -> int:
+    """How many positions runs have."""
+    return sum(runs[1::2]) - sum(runs[::2])
 
 
-class Positions(State):
-    """Rule 1 for ``position``: its own value, which is no input."""
-
-    def values(self, at: int) -> Values:
-        """The position itself."""
-        return range(at, at + 1)
-
-    def depends(self, bounds: Bounds) -> int:
-        """Nothing."""
-        return 0
-
-    def count(self, low: int, high: int) -> tuple[int, int]:
-        """One segment and one value a position."""
-        return high - low, high - low
-
-    def segments(self, low: int, high: int) -> Iterator[Segment]:
-        """Every position by itself."""
-        return ((at, at + 1, range(at, at + 1)) for at in range(low, high))
-
-    def sets(self, low: int, high: int) -> Iterator[Values]:
-        """All positions in one range."""
-        self.meter.charge(3)
-        return iter((range(low, high),) if low < high else ())
+def positions(runs: Sequence[int]) -> Iterator[int]:
+    """The positions of runs."""
+    return (at for run in zip(runs[::2], runs[1::2], strict=True) for at in range(*run))
 
 
-def tokens(model: Model, fixed: Fixed, free: int) -> State:
-    """Rule 1 for ``token``: one symbol in every run of the restriction and at every marker."""
-    count, known = len(model.alphabet), dict[int, Node]()
-    state = State(count, free, model.meter, own=True)
-    marked = [(at, at + 1, count + index) for index, (at, _) in enumerate(model.markers)]
-    runs = ((*run, symbol) for run, symbol in zip(runs_of(fixed.bounds), fixed.symbols, strict=True))
-    first = [marker for marker in marked if marker[0] == 0]
-    for start, stop, value in chain(first, runs, marked[len(first) :]):
-        state.add(start, stop, known.setdefault(value, (frozenset((value,)), 0)))
-    return state
+def part_of(values: Values, larger: Values) -> bool:
+    """Whether a set of values lies in another one."""
+    return len(values) <= len(larger) and all(value in larger for value in values)
 
 
-# ---------------------------------------------------------------- one row of a head
+def below(left: int, score: int, at: int, other: int, other_at: int) -> bool:
+    """The strict order of pairs: by score, then by position."""
+    return score < other or (score == other and (at > other_at if left else at < other_at))
 
 
-class Candidates(NamedTuple):
-    """Runs of candidate positions, and whether a score at a position is at or above the floor."""
+class Kernel:
+    """The tables that a proof fills line by line."""
 
-    bounds: Bounds
-    reaches: Callable[[int, int], bool]
+    def __init__(self, program: Program, meter: Meter) -> None:
+        self.program, self.meter, self.longest, self.label = program, meter, 2, len(program.variables) - 1
+        self.sets: list[frozenset[int]] = []
+        self.runs: list[Sequence[int]] = [(0, program.n)]
+        self.rows: list[Row] = []
+        self.contexts: list[Context] = []
+        self.within: dict[tuple[int, int], bool] = {}
 
+    # ------------------------------------------------------------ what is known
 
-class Row(NamedTuple):
-    """The pairs that an examined head at ``i`` may attend to for one value ``u`` of its query."""
+    def known(self, c: int, v: int, j: int) -> Fact:
+        """What is known of a node in a context; -1 are all words, of which nothing was said."""
+        if v == POSITION or (v == TOKEN and j in self.program.markers):
+            value = j if v == POSITION else self.program.markers[j]
+            return range(value, value + 1), NONE
+        while c >= 0:
+            context = self.contexts[c]
+            if v == TOKEN and (at := bisect_right(context.runs, j)) % 2:
+                symbols = context.sets[at // 2]
+                return symbols, NONE if len(symbols) == 1 else NONE - 1 - j
+            if (v, j) in context.facts:
+                return context.facts[v, j]
+            c = context.parent
+        return (range(self.program.symbols), NONE - 1 - j) if v == TOKEN else (self.domain(v), EVERYWHERE)
 
-    head: Head
-    known: dict[str, int]
-    low: int
-    high: int
-    keys: State
+    def domain(self, v: int) -> range:
+        """All values of a variable; one where a score mentions none."""
+        return range(1 if v == -1 else self.program.domains[v])
 
-    def steps(self, low: int, high: int) -> tuple[int, int]:
-        """The steps of going through the pairs at some positions, and the sizes of the sets of keys there."""
-        segments, pairs = self.keys.count(low, high)
-        sets = min(self.keys.weight, pairs)
-        if self.head.moving:
-            return segments + high - low + pairs * self.head.price, sets
-        return 2 * segments + sets * (1 + self.head.price), sets
+    def inside(self, positions: int, larger: int) -> bool:
+        """Whether positions, by their number, lie in runs."""
+        if positions < 0:
+            return positions == NONE or bisect_right(self.runs[larger], NONE - 1 - positions) % 2 == 1
+        if (positions, larger) not in self.within:
+            ends, runs = iter(self.runs[positions]), self.runs[larger]
+            found = ((bisect_right(runs, start), stop) for start, stop in zip(ends, ends, strict=True))
+            self.within[positions, larger] = all(at % 2 and stop <= runs[at] for at, stop in found)
+        return self.within[positions, larger]
 
-    def segments(self, low: int, high: int) -> Iterator[Segment]:
-        """Positions with the ``w`` of their pairs: at ``i`` only ``u`` where query and key are one variable."""
-        head, i = self.head, self.known["i"]
-        if not head.key or head.query != head.key or not low <= i < high:
-            return self.keys.segments(low, high)
-        own = i, i + 1, frozenset((self.known["q"],))
-        return chain(self.keys.segments(low, i), (own,), self.keys.segments(i + 1, high))
+    def charge(self, c: int, lookups: int, *more: int) -> None:
+        """The work of a line: so many times it is asked what is known, and comparisons of runs; and more."""
+        self.meter.charge(lookups * (4 + self.contexts[c].depth) + self.longest + sum(more))
 
-    def extremes(self) -> Iterator[tuple[int, int, int, int]]:
-        """Pieces of the visible positions, each with its least and its greatest score.
+    # ------------------------------------------------------------ rows
 
-        Where the position does not matter, scores of sets that are met again are remembered.
-        """
-        if self.head.moving:
-            yield from self.head.rule.bind(self.known, SCORES, True)(self.segments(self.low, self.high))
-            return
-        score, met = self.head.rule.bind(self.known, SCORES), dict[Values, tuple[int, int]]()
-        for start, stop, keys in self.segments(self.low, self.high):
-            if keys not in met:
-                scores = [score((0, w)) for w in keys]
-                met[keys] = min(scores), max(scores)
-            yield start, stop, *met[keys]
+    def row(self, h: int, i: int, u: int, score: int, at: int, runs: int) -> bool:
+        """The only loop over all positions: every pair that is not listed is below the bar."""
+        head = self.head_of(h)
+        (low, high), keys = self.program.visible(head, i), 1 if head.key == POSITION else len(self.domain(head.key))
+        listed = self.listed(runs, low, high)
+        places = max(0, high - low) - size(listed)
+        calls = places // BLOCK + len(listed) if places else 0
+        self.meter.charge(len(self.runs[runs]) + head.code.work(places * keys) + 20 * keys * calls)
+        code, ends = head.code.given({0: i, 1: u}), [low, *listed, max(low, high)]
+        for start, stop in zip(ends[::2], ends[1::2], strict=True):
+            for block in blocks(start, stop, self.program.markers):
+                placed = code.given({2: block})
+                for w in [block] if head.key == POSITION else self.keys(-1, head, block[0])[0]:
+                    found = placed.value({3: w})
+                    scores = found if isinstance(found, list) else [found] * len(block)
+                    if max(scores) >= score and not all(
+                        below(head.left, one, j, score, at) for j, one in zip(block, scores, strict=True)
+                    ):
+                        return False
+        return True
 
-    def candidates(self) -> Candidates:
-        """One pass over the visible positions, which keeps those that reach the floor found so far.
+    def head_of(self, h: int) -> Head:
+        """A variable that was found to be a head."""
+        head = self.program.variables[h]
+        assert isinstance(head, Head)
+        return head
 
-        Among equal scores the floor is the leftmost for ties to the left, else the rightmost; the scan goes rightwards.
-        """
-        floor, floor_at, left = LEAST - 1, -1, self.head.left
-        kept, most = array("q"), LARGE
-        for start, stop, least, top in self.extremes():
-            if least > floor or (least == floor and not left):
-                floor, floor_at = least, start if left else stop - 1
-            if top >= floor and kept and kept[-2] == start and kept[-1] == top:
-                kept[-2] = stop
-            elif top >= floor:
-                kept.extend((start, stop, top))
-                if len(kept) > most:
-                    self.keys.meter.fits(16 * len(kept))
-                    kept = array("q", chain.from_iterable(piece for piece in triples(kept) if piece[2] >= floor))
-                    most = 2 * len(kept) + LARGE
-        # Smaller positions are better for ties to the left, larger ones to the right.
-        direction = 1 if left else -1
-        return Candidates(
-            reaching(kept, floor, floor_at, left),
-            lambda score, at: score > floor or (score == floor and at * direction <= floor_at * direction),
-        )
+    def keys(self, c: int, head: Head, j: int) -> Fact:
+        """What is known of a head's key."""
+        return (range(1), NONE) if head.key == -1 else self.known(c, head.key, j)
 
-    def winners(self, found: Candidates) -> Values:
-        """The keys of the candidates, for a head whose value is its key; a set counts where it is best placed."""
-        score, left = self.head.rule.bind(self.known, SCORES), self.head.left
-        places, winners = dict[Values, int](), set[int]()
-        for start, stop, keys in chain.from_iterable(self.segments(*run) for run in runs_of(found.bounds)):
-            if self.head.moving:
-                winners.update(w for j in range(start, stop) for w in keys if found.reaches(score((j, w)), j))
-            elif not left or keys not in places:
-                places[keys] = start if left else stop - 1
-        for keys, at in places.items():
-            winners.update(w for w in keys if found.reaches(score((at, w)), at))
-        return frozenset(winners)
+    def listed(self, runs: int, low: int, high: int) -> list[int]:
+        """The ends of runs, as far as they are visible."""
+        ends = iter(self.runs[runs])
+        cut = ((max(start, low), min(stop, high)) for start, stop in zip(ends, ends, strict=True))
+        return [end for start, stop in cut if start < stop for end in (start, stop)]
 
+    # ------------------------------------------------------------ facts
 
-def triples(kept: array[int]) -> Iterator[tuple[int, int, int]]:
-    """Pieces as start, stop and best score."""
-    ends = iter(kept)
-    return zip(ends, ends, ends, strict=True)
+    def map(self, c: int, v: int, i: int, values: Values, where: int) -> bool:
+        """The image of what is known of the arguments."""
+        node = self.program.variables[v]
+        assert isinstance(node, Map)
+        known = [self.known(c, arg, i) for arg in node.args]
+        combinations = prod(len(fact[0]) for fact in known)
+        self.charge(c, len(known), node.code.work(4 * combinations), len(known) * self.longest)
+        self.meter.fits(100 * sum(len(fact[0]) for fact in known))
+        depends = len(values) == 1 or all(self.inside(fact[1], where) for fact in known)
+        sets = [range(i, i + 1), *(fact[0] for fact in known)]
+        return depends and all(value in values for block in node.code.images(sets) for value in block)
 
-
-def reaching(kept: array[int], floor: int, floor_at: int, left: bool) -> Bounds:
-    """The runs of the pieces that reach the final floor, as far as they do, joined where they touch."""
-    bounds = array("q")
-    for start, stop, top in triples(kept):
-        if top == floor:
-            start, stop = (start, min(stop, floor_at + 1)) if left else (max(start, floor_at), stop)
-        if top >= floor and start < stop:
-            if bounds and bounds[-1] == start:
-                bounds[-1] = stop
-            else:
-                bounds.extend((start, stop))
-    return bounds
-
-
-def visible(mask: str, i: int, n: int) -> tuple[int, int]:
-    """The visible positions as start and stop."""
-    if mask in ("past", "strict_past"):
-        return 0, i + (mask == "past")
-    return (0 if mask == "none" else i + (mask == "strict_future")), n
-
-
-# ---------------------------------------------------------------- the run
-
-
-class Run:
-    """The abstract run over a cone, variable by variable. A score without query (key) has a dummy one: ``None``."""
-
-    def __init__(self, model: Model, fixed: Fixed, free: int, cone: Cone) -> None:
-        self.model, self.free, self.meter, self.stored = model, free, model.meter, dict[Values, Values]()
-        self.states: dict[str | None, State] = {
-            None: State(1, 0, self.meter),
-            "token": tokens(model, fixed, free),
-            "position": Positions(model.n, 0, self.meter),
-        }
-        for variable in model.variables:
-            state = State(variable.domain, free, self.meter)
-            for i in chain.from_iterable(range(*run) for run in runs_of(cone.get(variable.name, ()))):
-                self.meter.charge(NODE + 2 * variable.rule.size)
-                found = self.examine_map(variable, i) if isinstance(variable, Map) else self.examine_head(variable, i)
-                state.add(i, i + 1, self.kept(*found))
-            self.states[variable.name] = state
-
-    def kept(self, values: Values, dependencies: int) -> Node:
-        """Rule 5; equal sets are kept once."""
-        if len(values) == 1:
-            dependencies = 0
-        elif dependencies is not self.free:
-            self.meter.charge(dependencies.bit_length() // 2048)
-            dependencies = self.free if dependencies == self.free else dependencies
-        if values not in self.stored:
-            self.meter.hold(300 + (0 if isinstance(values, range) else 80 * len(values)))
-            self.stored[values] = values
-        self.meter.hold(300 + (0 if dependencies is self.free else dependencies.bit_length() // 7))
-        return self.stored[values], dependencies
-
-    def joined(self, first: int, second: int) -> int:
-        """The union of two sets of positions; all free ones are always the same object, which saves comparing them."""
-        if first is self.free or second is self.free:
-            return self.free
-        self.meter.charge(1 + max(first.bit_length(), second.bit_length()) // 2048)
-        return self.free if (both := first | second) == self.free else both
-
-    def examine_map(self, variable: Map, i: int) -> Node:
-        """Rule 3."""
-        sets = [self.states[arg].values(i) for arg in variable.args]
-        if (count := math.prod(map(len, sets))) > COMBINATIONS:
-            exhausted(variable.place, f"more than 2^24 combinations of arguments at {i}")
-        self.meter.charge(count * (1 + variable.price) + len(sets))
-        self.meter.fits(100 * (min(count, variable.domain) + sum(map(len, sets))))
-        value, dependencies = variable.rule.bind({"n": self.model.n, "i": i}, variable.args), 0
-        image = frozenset(map(value, product(*sets)))
-        for arg in variable.args if len(image) > 1 else ():
-            dependencies = self.joined(dependencies, self.states[arg].depends((i, i + 1)))
-        return image, dependencies
-
-    def examine_head(self, head: Head, i: int) -> Node:
-        """Rule 4."""
-        low, high = visible(head.mask, i, self.model.n)
+    def head(self, c: int, v: int, i: int, values: Values, where: int, *words: int) -> bool:
+        """What a head may show, from a row and a witness for each value of its query."""
+        head, groups = self.head_of(v), list(zip(*[iter(words)] * 5, strict=True))
+        low, high = self.program.visible(head, i)
         if low >= high:
-            return frozenset((head.default,)), 0
-        query, keys, value = self.states[head.query], self.states[head.key], self.states[head.value]
-        results, dependencies, before = set[Values](), query.depends((i, i + 1)), self.meter.held
-        for u in query.values(i):
-            self.meter.charge(NODE + head.rule.size)
-            row = Row(head, {"n": self.model.n, "i": i, "q": u}, low, high, keys)
-            self.expect(row, (low, high))
-            candidates = self.candidates(row)
-            if head.key == head.value:
-                self.expect(row, candidates.bounds)
-                found = self.winners(row, candidates)
-            else:
-                found = self.collected(row, candidates.bounds)
-            if found not in results:
-                self.meter.hold(100 + (0 if isinstance(found, range) else 100 * len(found)))
-                results.add(found)
-            if len(found) > 1 and dependencies is not self.free:
-                dependencies = self.joined(dependencies, value.depends(candidates.bounds))
-                if dependencies is not self.free:
-                    dependencies = self.joined(dependencies, keys.depends(candidates.bounds))
-            if dependencies is self.free and len(found) == head.domain:
-                break  # No other row can add to V or D.
-        values, self.meter.held = union(results, self.meter), before
-        return values, dependencies
+            return head.default in values and not groups
+        asked, depends = self.known(c, head.query, i) if head.query >= 0 else (range(1), NONE)
+        listed = [self.rows[row][-1] for _, row, *_ in groups]
+        places = sum(1 + size(self.listed(runs, low, high)) for runs in listed)
+        self.charge(c, 1 + 5 * places, len(groups) * self.longest, places * len(values))
+        seen = chain((group[2] for group in groups), *(positions(self.listed(runs, low, high)) for runs in listed))
+        pairs = sum(len(self.keys(c, head, j)[0]) for j in seen)
+        self.charge(c, 0, 4 * pairs + head.code.work(4 * pairs))
+        right = len(groups) == len(asked) and [group[0] for group in groups] == sorted(asked)
+        right = right and (len(values) == 1 or self.inside(depends, where))
+        return right and all(self.group(c, v, i, values, where, *group) for group in groups)
 
-    def expect(self, row: Row, bounds: Bounds) -> None:
-        """Charge for going through the pairs in these runs."""
-        for run in runs_of(bounds):
-            steps, sets = row.steps(*run)
-            self.meter.charge(steps)
-            self.meter.fits(100 * sets)
+    def group(
+        self, c: int, v: int, i: int, values: Values, where: int, u: int, row: int, witness: int, least: int, only: int
+    ) -> bool:
+        """One value of the query: only listed pairs that are not below the witness's least one can win."""
+        head, (*of, bar, bar_at, runs) = self.head_of(v), self.rows[row]
+        low, high = self.program.visible(head, i)
+        if of != [v, i, u] or not low <= witness < high or below(head.left, least, witness, bar, bar_at):
+            return False
+        code, own = head.code.given({0: i, 1: u}), (range(u, u + 1), NONE)
 
-    def candidates(self, row: Row) -> Candidates:
-        """The candidates of a row; another abstract run may find them in another way."""
-        return row.candidates()
+        def keys(j: int) -> Fact:
+            return own if j == i and head.key == head.query != -1 else self.keys(c, head, j)
 
-    def winners(self, row: Row, found: Candidates) -> Values:
-        """The key values of the candidates of a row."""
-        return row.winners(found)
+        if any(score < least for _, _, score in scored(code, [(witness, keys(witness)[0])])):
+            return False
+        free = len(values) == 1 or only >= 0
+        allowed = values if only < 0 else frozenset((only,) if only in values else ())
+        for j, w, score in scored(code, ((j, keys(j)[0]) for j in positions(self.listed(runs, low, high)))):
+            if below(head.left, score, j, least, witness):
+                continue
+            shown: Fact = range(w, w + 1), NONE
+            if head.key != head.value:
+                shown = own if j == i and head.query == head.value else self.known(c, head.value, j)
+            if not part_of(shown[0], allowed):
+                return False
+            if not (free or (self.inside(shown[1], where) and self.inside(keys(j)[1], where))):
+                return False
+        return True
 
-    def collected(self, row: Row, bounds: Bounds) -> Values:
-        """``R(u)`` where value and key are two variables: at ``i`` only ``u`` where query and value are one."""
-        state, parts, i = self.states[row.head.value], set[Values](), row.known["i"]
-        self.meter.fits(100 * len(bounds))
-        for low, high in runs_of(bounds):
-            if row.head.query == row.head.value and low <= i < high:
-                parts.add(frozenset((row.known["q"],)))
-                parts.update(state.sets(low, i))
-                low = i + 1
-            parts.update(state.sets(low, high))
-        return union(parts, self.meter)
+    def case(self, c: int, v: int, i: int, values: Values, where: int, p: int, *kids: int) -> bool:
+        """What holds in every way to fill one position, from what is known in contexts that do."""
+        contexts, symbols = [self.contexts[kid] for kid in kids], self.known(c, TOKEN, p)[0]
+        self.charge(c, 2 * len(kids), len(symbols), len(kids) * (len(values) + self.longest))
+        alone = all(kid.parent == c and kid.runs == (p, p + 1) and len(kid.sets[0]) == 1 for kid in contexts)
+        right = alone and [a for kid in contexts for a in kid.sets[0]] == sorted(symbols)
+        facts = (self.known(kid, v, i) for kid in kids)
+        if len(values) == 1:
+            return right and all(part_of(fact[0], values) for fact in facts)
+        right = right and self.inside(NONE - 1 - p, where)
+        return right and all(part_of(fact[0], values) and self.inside(fact[1], where) for fact in facts)
 
+    # ------------------------------------------------------------ lower bounds
 
-# ---------------------------------------------------------------- deciding
-
-
-def at_least(model: Model, cone: Cone) -> int:
-    """Steps that a run over this cone certainly takes."""
-    steps = 0
-    for variable in model.variables:
-        for start, stop in runs_of(cone.get(variable.name, ())):
-            steps += NODE * (stop - start)
-            if isinstance(variable, Head) and variable.moving:
-                (low, high), (last_low, last_high) = (visible(variable.mask, i, model.n) for i in (start, stop - 1))
-                # The number of visible positions is linear in the position.
-                steps += (high - low + last_high - last_low) * (stop - start) // 2 * (1 + variable.price)
-    return steps
+    def unforced(self, labels: Values, most: int, i: int, boxes: Sequence[int], tree: Sequence[int]) -> bool:
+        """No ``most`` positions force any of the labels: under no box is one met, and no so few conflict with all."""
+        contexts = [self.contexts[box] for box in boxes]
+        sizes, symbols = [size(context.runs) for context in contexts], self.program.symbols
+        nodes, cells = len(tree), sum(sizes)
+        self.meter.charge(len(boxes) * (9 + len(labels)) + cells + nodes * (cells + max(sizes) * (1 + symbols // 8)))
+        self.meter.fits(100 * cells * (1 + min(nodes, DEEPEST)))
+        met = (value in labels for box in boxes for value in self.known(box, self.label, i)[0])
+        shape = Tree([list(context.cells()) for context in contexts], frozenset(range(symbols)), most)
+        return not any(met) and shape.closes(iter(tree), {}, frozenset())
 
 
-def branches(certificate: Certificate) -> Iterator[tuple[State, dict[int, int]]]:
-    """The output in every case, and what was asked and answered there; each case is charged before it is made."""
-    model, meter, runs = certificate.model, certificate.model.meter, len(certificate.fixed.symbols)
-    each = 2 * NODE * (1 + len(model.variables)) + 12 * runs + model.n // 64
-    if "cases" in certificate.fields:
-        # All cases are read before any is examined.
-        meter.expect(each * sum(1 for _ in certificate.leaves()))
-    else:
-        meter.expect(len(model.alphabet) ** len(certificate.split) * (each + at_least(model, certificate.cone)))
-    for path, cone in certificate.leaves():
-        meter.charge(each + len(path) * (2 + model.n // 64))
-        meter.expect(at_least(model, cone))
-        meter.fits(200 * runs if path else 0)
-        free = certificate.free
-        for at in path:
-            free ^= 1 << at
-        yield Run(model, branch_of(certificate.fixed, path), free, cone).states[model.output], path
+def blocks(start: int, stop: int, markers: Iterable[int]) -> Iterator[list[int]]:
+    """The positions of a run in blocks; one with a marker is alone, since its token is known."""
+    while start < stop:
+        last = start + 1 if start in markers else min([start + BLOCK, stop, *(at for at in markers if at > start)])
+        yield list(range(start, last))
+        start = last
 
 
-def label_depends(model: Model, state: State, at: int) -> int:
-    """Rule 6."""
-    model.meter.charge(1 + model.n // 2048)
-    return state.depends((at, at + 1)) if model.label(state.values(at)) is None else 0
-
-
-def outcome(certificate: Certificate, at: int) -> Node:
-    """Values of the output over all cases, and what its label depends on (Theorem A').
-
-    A question counts as soon as two labels are met below it. Leaves come in the order of the tree: where the answers
-    first differ from those of the leaf before, all deeper questions are finished."""
-    model, meter = certificate.model, certificate.model.meter
-    found, dependencies, before = set[Values](), 0, meter.held
-    last, below = list[tuple[int, int]](), list[int | None]()  # its answers; the one label below each question, if one
-    for state, path in branches(certificate):
-        values, more = state.values(at), label_depends(model, state, at)
-        meter.charge(1 + more.bit_length() // 2048)
-        dependencies |= more
-        label, answers = model.label(values), list(path.items())
-        del below[next((k for k, (now, then) in enumerate(zip(answers, last, strict=False)) if now != then), 0) + 1 :]
-        for depth, (asked, _) in enumerate(answers):
-            if depth == len(below):
-                below.append(label)
-            elif below[depth] != label:
-                below[depth] = None
-            if below[depth] is None:
-                dependencies |= 1 << asked
-        last, meter.held = answers, before
-        if values not in found:
-            meter.hold(100 + (0 if isinstance(values, range) else 100 * len(values)))
-            before = meter.held
-            found.add(values)
-        del state, values  # before the next case is run
-    return union(found, meter), dependencies
-
-
-def decide(certificate: Certificate) -> None:
-    """Compare what comes out with the claim."""
-    model, place, claimed = certificate.model, certificate.top.key("claim"), certificate.values
-    model.meter.charge(model.n // 64)
-    if certificate.claimed_free != (free := certificate.free.bit_count()):
-        unproved(place.key("free"), f"{free} positions are free, not {certificate.claimed_free}")
-    if (at := certificate.position) is None:
-        decide_all(certificate)
-        return
-    values, more = outcome(certificate, at)
-    model.meter.charge(min(len(values), len(claimed) + 1))
-    for value in values:
-        if (index := bisect_left(claimed, value)) == len(claimed) or claimed[index] != value:
-            unproved(place.key("values"), f"{model.output} at {at} may take the value {value}")
-    if more := more & ~certificate.dependencies:
-        lowest = (more & -more).bit_length() - 1
-        unproved(place.key("dependencies"), f"{model.output} at {at} may depend on position {lowest}")
-
-
-def decide_all(certificate: Certificate) -> None:
-    """The claim for every position: in a segment of equal ``V`` all nodes have equally many dependencies."""
-    model, n = certificate.model, certificate.model.n
-    state, _ = next(branches(certificate))
-    model.meter.charge(state.count(0, n)[0])
-    for at, _, values in state.segments(0, n):
-        if len(values) > 1 and (found := label_depends(model, state, at).bit_count()) > certificate.c:
-            reason = f"{model.output} at {at} depends on {found} free positions"
-            unproved(certificate.top.key("claim").key("c"), reason)
-
-
-def verify(task: Task) -> str:
-    """The success line for a ``restrict-certificate/1``."""
-    certificate = Certificate(task, task.document, task.top)
-    decide(certificate)
-    return certificate.line()
+def scored(code: Code, positions: Iterable[tuple[int, Values]]) -> Iterator[tuple[int, int, int]]:
+    """The pairs of some positions with their scores, which are computed in blocks."""
+    pairs = ((j, w) for j, keys in positions for w in keys)
+    while block := list(islice(pairs, BLOCK)):
+        places, keys = map(list, zip(*block, strict=True))
+        scores = code.value({2: places, 3: keys})
+        yield from zip(places, keys, scores if isinstance(scores, list) else [scores] * len(places), strict=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import gc
 import os
 import re
+import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
@@ -15,21 +16,24 @@ from typing import Any
 from .account import Meter, Place, Reject, Task, short
 from .read import JSON_BYTES, read_file, read_json
 
-USAGE = "usage: python -m restrict.checker MODEL CERTIFICATE [--limit STEPS]"
+USAGE = "usage: python -m restrict.checker MODEL CERTIFICATE [PROOF] [--limit STEPS]"
 STANDARD_INPUT = "-"
 DEFAULT_LIMIT = 2_000_000_000
 CERTIFICATE = "restrict-certificate/1"
 PROOFS = {
-    CERTIFICATE: "kernel",
-    "restrict-refutation/1": "refutation",
+    CERTIFICATE: "one_length",
+    "restrict-refutation/1": "one_length",
     "restrict-automaton/1": "all_lengths",
-    "restrict-lower-bound/1": "lower_bound",
+    "restrict-lower-bound/1": "one_length",
     "restrict-soft-certificate/1": "soft",
     "restrict-soft-verdict/1": "verdict",
+    "restrict-soft-every-length/1": "verdict_every",
 }
 """The module of this package with ``verify(task)`` for each format of a proof."""
 KERNEL = b"restrict-kernel/1"
-"""How a proof for the kernel that only checks begins; the model is then a `restrict-program/1`."""
+"""How a proof for the kernel begins; the model is then a `restrict-program/1`."""
+ELABORATOR = Path(__file__).parent.parent / "elaboration" / "child.py"
+"""The program that writes a proof, where this folder is part of the package. Nothing that it writes is believed."""
 OUT_OF_MEMORY = b"restrict.checker: out of memory or stack\n"
 
 
@@ -54,26 +58,41 @@ def verify(
     model_name: str = "model",
     certificate_name: str = "certificate",
     limit: int = DEFAULT_LIMIT,
+    proof: Callable[..., bytes] | None = None,
 ) -> str:
     """The success line, if the certificate or refutation proves its claim about the model; raises ``Reject`` in every
     other case.
 
-    ``folder`` holds the model's safetensors files, ``limit`` is the largest number of steps. The cost is at most about
-    half a microsecond for each step and 2 GiB of memory. Source: docs/trusted-base.md.
+    ``folder`` holds the model's safetensors files, ``limit`` is the largest number of steps. ``proof`` is asked for the
+    bytes of an elaborated proof, where the claim is about one length (``one_length.Prover``). The cost is at most
+    about half a microsecond for each step and 2 GiB of memory. Source: docs/trusted-base.md.
     """
     top, meter = Place(certificate_name), Meter(limit)
     if certificate_bytes.startswith(KERNEL):
-        kernel = import_module(".kernel1.proof", __package__)
+        kernel = import_module(".proof", __package__)
         return str(kernel.check(model_bytes, certificate_bytes, (Place(model_name), top), meter).line_of_success())
     document = read_json(certificate_bytes, top, meter)
-    proof = document.get("format") if isinstance(document, dict) else None
-    name = PROOFS.get(proof if isinstance(proof, str) else "", PROOFS[CERTIFICATE])
+    named = document.get("format") if isinstance(document, dict) else None
+    name = PROOFS.get(named if isinstance(named, str) else "", PROOFS[CERTIFICATE])
     task = Task(document, top, model_bytes, Place(model_name), Path(folder), meter)
-    return str(import_module(f".{name}", __package__).verify(task))
+    found = import_module(f".{name}", __package__)
+    return str(found.verify(task, proof) if name == PROOFS[CERTIFICATE] else found.verify(task))
 
 
-def arguments(argv: Sequence[str]) -> tuple[str, str, int]:
-    """The two paths and the limit in steps; anything else is a usage error."""
+def elaborated(model: bytes, certificate: bytes, folder: Path, names: Sequence[str], limit: int) -> bytes:
+    """The proof, written by another process; its reason, in its words, where it finds none."""
+    if __package__ != "restrict.checker" or not ELABORATOR.is_file():
+        raise Reject(2, f"{names[1]}: no proof is given; `restrict elaborate MODEL CERTIFICATE -o PROOF` writes one")
+    command = [sys.executable, str(ELABORATOR), str(folder), *names, str(limit), str(len(model))]
+    done = subprocess.run(command, input=model + certificate, capture_output=True, check=False)
+    if done.returncode == 0:
+        return done.stdout
+    reason = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+    raise Reject(done.returncode if done.returncode in (3, 4, 5) else 5, reason or f"{names[1]}: no proof was found")
+
+
+def arguments(argv: Sequence[str]) -> tuple[list[str], int]:
+    """The two or three paths and the limit in steps; anything else is a usage error."""
     paths, limit, rest = [], DEFAULT_LIMIT, iter(argv)
     for argument in rest:
         if argument == "--limit":
@@ -85,11 +104,11 @@ def arguments(argv: Sequence[str]) -> tuple[str, str, int]:
             raise Reject(2, f"{USAGE} (unknown option {short(argument)})")
         else:
             paths.append(argument)
-    if len(paths) != 2:
+    if len(paths) not in (2, 3):
         raise Reject(2, f"{USAGE} ({len(paths)} files given)")
-    if paths[0] == paths[1] == STANDARD_INPUT:
+    if paths.count(STANDARD_INPUT) > 1:
         raise Reject(2, f"{USAGE} (standard input can be read only once)")
-    return paths[0], paths[1], limit
+    return paths, limit
 
 
 def named(path: str) -> Path:
@@ -98,15 +117,20 @@ def named(path: str) -> Path:
 
 
 def check_files(argv: Sequence[str]) -> str:
-    """Read and verify the two files that the arguments name; the line that says so."""
-    model, certificate, limit = arguments(argv)
-    names = [path if len(path) <= 300 else "..." + path[-297:] for path in (model, certificate)]
+    """Read and verify the files that the arguments name; the line that says so."""
+    paths, limit = arguments(argv)
+    names = [path if len(path) <= 300 else "..." + path[-297:] for path in paths]
+    model, certificate, *proofs = (
+        read_file(named(path), Place(name), JSON_BYTES) for path, name in zip(paths, names, strict=True)
+    )
+    folder = Path(paths[0]).parent if Path(paths[0]).is_file() else Path()  # from a pipe: the working folder
+
+    def proof(*_: object) -> bytes:
+        """The third file; or what the elaborator makes of the first two."""
+        return proofs[0] if proofs else elaborated(model, certificate, folder, names, limit)
+
     return verify(
-        *(read_file(named(p), Place(name), JSON_BYTES) for p, name in zip((model, certificate), names, strict=True)),
-        folder=Path(model).parent if Path(model).is_file() else Path(),  # from a pipe: the working folder
-        model_name=names[0],
-        certificate_name=names[1],
-        limit=limit,
+        model, certificate, folder=folder, model_name=names[0], certificate_name=names[1], limit=limit, proof=proof
     )
 
 

@@ -19,7 +19,8 @@ from math import lcm
 from typing import NamedTuple
 
 from .account import Meter, Place, unproved
-from .rules import Tree, compiled
+from .evaluate import bound
+from .rules import Tree
 
 MOST = 4096
 POINTS = 1 << 20
@@ -249,8 +250,7 @@ def operation(op: str, count: int) -> Callable[[Sequence[int]], int]:
     # A name is never negative, as a rest modulo 2^64 of which a hash is made may be.
     args = tuple(Tree("-", (name, Tree("int"))) for name in names) if op == "hash" else names
     others = [name.value for name in names]
-    found: Callable[[Sequence[int]], int] = compiled(Tree(op, args), others, others)({})
-    return found
+    return bound(Tree(op, args), {}, others)
 
 
 def number(form: Form) -> int | None:

@@ -14,6 +14,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from .account import Place, Reject, Task, unproved
+from .evaluate import bound, price
 from .formats import Head, Map, Model, read_model
 from .positions import Analysis, Form, Line, number, read
 from .rules import Tree, expression
@@ -205,8 +206,8 @@ class Program:
             args = [p if a == "position" else v for a, v in zip(variable.args, args, strict=True)]
             args += [p, p + s + 1]
         if name not in self.rules:
-            self.rules[name] = variable.rule.bind({}, (*variable.args, "i", "n"))
-        self.meter.charge(1 + variable.price)
+            self.rules[name] = bound(variable.rule.tree, {}, (*variable.args, "i", "n"))
+        self.meter.charge(1 + price(variable.rule.tree))
         return self.rules[name](tuple(args))
 
     def role(self, name: str, known: Known) -> int:
@@ -233,7 +234,7 @@ class Program:
                 return None
             sizes = self.count(head, "query"), self.count(head, "pair")
             offer = self.offers(head)
-            self.derived[name] = Look(name, head.mask, head.left, head.default, *sizes, head.price, offer)
+            self.derived[name] = Look(name, head.mask, head.left, head.default, *sizes, price(head.rule.tree), offer)
         return self.derived[name]
 
     def count(self, head: Head, role: str) -> int:
@@ -246,19 +247,22 @@ class Program:
     def offers(self, head: Head, distance: int = 0) -> Offer:
         """Rank and value of a pair for a query, both numbered as in :meth:`role`, at a distance ``j - i``."""
 
+        scored = bound(head.rule.tree, {}, ("q", "k")) if not self.forms(head) else None
+
         def offer(query: int, pair: int) -> tuple[int, int]:
             pair, value = divmod(pair, self.model.domains[head.value])
             q, p, s = self.unpack(head, query, {0, 1})
             k, p2, s2 = self.unpack(head, pair, {2, 3})
             known = {"q": q, "k": k}
-            if forms := self.forms(head):
+            if scored is None:
+                forms = self.forms(head)
                 sources = self.sources(head)
                 form = forms[tuple(known[x] for x in sources if sources[x] != "position")]
                 score = form.at((p, s, p2, s2, distance))
                 if abs(score) >= BEYOND and form.uses:
                     unproved(head.place, "a score is out of range")
                 return score, value
-            return int(head.rule.bind({"q": q}, ("k",))((k,))), value
+            return scored((q, k)), value
 
         return offer
 

@@ -14,7 +14,6 @@ from typing import Any
 
 from .account import LARGEST, Meter, Place, Task, malformed, unproved
 from .formats import Certificate, symbols
-from .kernel import decide
 from .read import Maybe, anything, integer, integers, listing, record, runs_of, string, thing
 
 Word = Sequence[int]
@@ -262,10 +261,3 @@ class Refutation:
 def shown_number(number: int) -> str:
     """Exact up to a million, beyond that a power of two that is not larger."""
     return str(number) if number <= 10**6 else f"2^{number.bit_length() - 1}"
-
-
-def verify(task: Task) -> str:
-    """The success line for a ``restrict-refutation/1``."""
-    refutation = Refutation(task)
-    decide(refutation.certificate)
-    return refutation.certificate.line(refutation.decide())

@@ -1,23 +1,21 @@
-"""What a map or a score is: an expression, a table or a dot product, each with intervals, evaluation and a price.
+"""What a map or a score is: an expression, a table or a dot product, and the code that each becomes.
 
-All three are trees. Expressions are parsed by precedence and analysed by intervals before anything is evaluated, so
-that no value that occurs leaves 64 bits, no divisor is 0 and no root is negative. They are evaluated by a Python
-function with one line for each operation, made of the tree alone (names become ``v_NAME``); the operations on names
-that are known beforehand are done once. The meaning is that of docs/format.md.
+All three are trees. Expressions are parsed by precedence. Every operation of a tree becomes one or a few steps of code
+with the same value for all integers, and an interval for it: no value that occurs leaves 64 bits, no divisor is 0, no
+root is negative. The meaning is that of docs/format.md, that of the code is in ``normal_form``.
 """
 
 from __future__ import annotations
 
-import math
 import operator
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, product
+from collections.abc import Collection, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from .account import LARGEST, LEAST, Meter, Place, malformed, require, short, shown
+from .account import LARGEST, LEAST, Meter, Place, require, short, shown
+from .normal_form import Code, Registers, Table
 from .read import anything, record, string
-from .tensors import Entries, Files, Span, Tensor, read_tensor
+from .tensors import Files, Tensor, read_tensor
 
 EXPRESSION_CHARACTERS = 10_000
 EXPRESSION_DEPTH = 50
@@ -145,197 +143,149 @@ def mentioned(tree: Tree) -> set[str]:
     return {str(tree.value)} if tree.op == "name" else set[str]().union(*map(mentioned, tree.args))
 
 
-# ---------------------------------------------------------------- intervals
+# ---------------------------------------------------------------- code
 
-CORNERS: dict[str, Callable[..., int]] = {
-    **{"+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv},
-    **{"neg": operator.neg, "abs": abs, "isqrt": math.isqrt},
-}
-"""What has its extremes at the ends of its arguments' intervals (``abs`` at 0, too)."""
+SEED = 0x9E3779B97F4A7C15
+SAME = {"+": "+", "-": "-", "*": "*", "//": "/", "%": "%"}
+FOLDED = {"min": "&", "max": "|"}
 
 
-def interval(tree: Tree, spans: Mapping[str, Span], place: Place) -> Span:
-    """An interval that holds every value of the tree; refuses what might overflow, divide by 0 or have no root."""
-    if tree.op == "int":
-        return int(tree.value), int(tree.value)
-    if tree.op == "name":
-        return spans[tree.value]
-    if tree.op == "table":
-        return fitted(tree.value[0], spans).span
-    if tree.op == "dot":
-        # Every product is bounded by the largest entries of its column.
-        query, key = (fitted(tensor, spans).columns for tensor in tree.value)
-        high = sum(map(operator.mul, query, key))
-        low = -high
-    else:
-        low, high = span_of(tree.op, [interval(arg, spans, place) for arg in tree.args], place)
-    require(low >= LEAST and high <= LARGEST, place, f"{tree.op} overflows 64 bits at this n")
-    return low, high
+class Emitter(Registers):
+    """The code of a tree as words of `restrict-program/1`. No value of an operation leaves 64 bits.
 
-
-def fitted(tensor: Tensor, spans: Mapping[str, Span]) -> Entries:
-    """The entries of a tensor that has the sizes needed."""
-    for axis, size in tensor.sizes.items():
-        needed = spans[axis][1] + 1 if axis in spans else size
-        reason = f"the axis {short(axis)} has size {size}, but {needed} is needed at this n"
-        # Axes of positions may be longer.
-        require(size == needed or (size > needed and axis in ("i", "j")), tensor.place, reason)
-    return tensor.entries
-
-
-def span_of(op: str, args: list[Span], place: Place) -> Span:
-    """The interval of one operation from those of its arguments."""
-    (low, high), last = args[0], args[-1]
-    if op in ("//", "%") and last[0] <= 0 <= last[1]:
-        malformed(place, f"the divisor of {op} may be 0 at this n")
-    if op == "isqrt" and low < 0:
-        malformed(place, "the argument of isqrt may be negative at this n")
-    if op in CORNERS:
-        ends = [CORNERS[op](*point) for point in product(*args)]
-        return 0 if op == "abs" and low <= 0 <= high else min(ends), max(ends)
-    if op == "%" and last[1] < 0:
-        return last[0] + 1, 0
-    if op == "%":
-        return args[0] if low >= 0 and high < last[0] else (0, last[1] - 1)
-    if op in ("min", "max"):
-        best = min if op == "min" else max
-        return best(a for a, _ in args), best(b for _, b in args)
-    if op == "if":
-        return min(low, last[0]), max(high, last[1])
-    return (0, LARGEST) if op == "hash" else (0, 1)
-
-
-# ---------------------------------------------------------------- evaluation
-
-BITS = (1 << 64) - 1
-SEED, MULTIPLIER = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93
-# The plus makes an integer of a truth value.
-LINES = {"neg": "-{}", "not": "+(not {})", "and": "1 if {} and {} else 0", "or": "1 if {} or {} else 0"}
-LINES |= {"if": "{} if {} else {}", **{sign: f"{{}} {sign} {{}}" for sign in ("+", "-", "*", "//", "%")}}
-SCORES = "j", "k"
-"""What is not known of a score while a row of a head is examined."""
-
-
-class Code:
-    """A tree as lines of Python, by levels: ``lines[0]`` needs known names alone, ``lines[k]`` the first ``k`` others.
-
-    Both branches of a conditional are computed: interval analysis has shown that nothing in them can fail. ``weight``
-    is the time of the lines of all levels but the first, in units of about 30 nanoseconds.
+    ``names`` are the registers of the names that it reads, ``sizes`` those of the first registers.
     """
 
-    def __init__(self, tree: Tree, others: Sequence[str]) -> None:
-        self.level = {"v_" + name: 1 + index for index, name in enumerate(others)}
-        self.lines: list[list[str]] = [[] for _ in range(1 + len(others))]
-        self.scope: dict[str, Any] = {"isqrt": math.isqrt, "mul": operator.mul}
-        self.weight = 0
-        self.result = self.emit(tree)
+    def __init__(
+        self, names: dict[str, int], sizes: Sequence[int], n: int, tables: list[Table], place: Place, meter: Meter
+    ) -> None:
+        super().__init__(sizes, tables, place)
+        self.names, self.n, self.meter, self.made = names, n, meter, tables
+        self.words: list[str] = []
+        self.constants: dict[int, int] = {}
 
-    def line(self, text: str, reads: Sequence[str], weight: int = 1) -> str:
-        """A line that sets a new name, which is returned."""
-        name, level = f"t{len(self.level)}", max(self.level.get(read, 0) for read in reads)
-        self.level[name] = level
-        self.weight += weight + len(reads) if level else 0
-        self.lines[level].append(f"{name} = {text}")
-        return name
+    def step(self, sign: str, *found: int) -> int:
+        """One operation; the register that it makes."""
+        self.meter.charge(4)
+        self.meter.hold(200)
+        self.words += [sign, *map(str, found)]
+        return super().step(sign, *found)
 
-    def emit(self, tree: Tree) -> str:
-        """The lines of a tree, and the name or number that is then its value."""
-        if tree.op in ("int", "name"):
-            return str(tree.value) if tree.op == "int" else "v_" + tree.value
-        if tree.op in ("table", "dot"):
-            return self.emit_tensors(tree.op, tree.value)
-        args = [self.emit(arg) for arg in tree.args]
-        if tree.op == "hash":
-            # Neither names nor numbers are negative; all others are taken modulo 2^64.
-            bare = [arg.op in ("int", "name") for arg in tree.args]
-            return self.emit_hash([a if b else f"({a} & {BITS})" for a, b in zip(args, bare, strict=True)], args)
-        if tree.op == "chain" or tree.op in COMPARISONS:
-            text = "+(" + " ".join(chain.from_iterable(zip(args, (*tree.value, ")"), strict=True)))
-        else:
-            text = LINES[tree.op].format(*args) if tree.op in LINES else f"{tree.op}({', '.join(args)})"
-        return self.line(text, args, 8 if tree.op == "isqrt" else 1)
+    def constant(self, value: int) -> int:
+        """The register of a number."""
+        if value not in self.constants:
+            self.constants[value] = self.step("c", value)
+        return self.constants[value]
 
-    def emit_hash(self, absorbed: list[str], reads: list[str]) -> str:
-        """``hash`` (docs/format.md): a round for each argument, one for the end, on 64 bits."""
-        state = str(SEED)
-        for text, name in zip([*absorbed, "0"], [*reads, ""], strict=True):
-            state = self.line(f"({state} ^ {text}) * {MULTIPLIER} & {BITS}", (state, name))
-            state = self.line(f"{state} ^ {state} >> 32", (state,))
-        return self.line(f"{state} >> 1", (state,))
+    def finish(self, tree: Tree) -> Code:
+        """The code of a tree. Its value has to be in the last register."""
+        found = self.tree(tree)
+        if found != len(self.spans) - 1:
+            self.step("+", found, self.constants[0] if 0 in self.constants else self.step("c", 0))
+        return self.code()
 
-    def emit_tensors(self, op: str, tensors: Sequence[Tensor]) -> str:
-        """An entry of the first tensor, or the product of a row of each; ``dim`` is the axis inside a row."""
-        parts, dim = [], tensors[0].sizes.get("dim", 0)
-        for number, tensor in enumerate(tensors):
-            self.scope[f"data{number}"], at = tensor.entries.data, "0"
-            # A variable of a table may be called ``dim``, too.
-            outer = [axis for axis in tensor.strides if op == "table" or axis != "dim"]
-            axes = [(f"v_{axis}", tensor.strides[axis]) for axis in outer]
-            for name, stride in sorted(axes, key=lambda axis: self.level.get(axis[0], 0)):
-                at = self.line(f"{at} + {name} * {stride}", (at, name))
-            index = at if op == "table" else f"{at}:{at} + {dim}"
-            parts.append(self.line(f"data{number}[{index}]", (at,)))
-        return parts[0] if op == "table" else self.line(f"sum(map(mul, {', '.join(parts)}))", parts, 2 * dim)
+    def tree(self, tree: Tree) -> int:
+        """The register of a tree's value."""
+        if tree.op == "int":
+            return self.constant(tree.value)
+        if tree.op == "name":
+            return self.constant(self.n) if tree.value == "n" else self.names[tree.value]
+        if tree.op == "table":
+            return self.entry(tree.value[0])
+        if tree.op == "dot":
+            return self.dot(*tree.value)
+        found = self.operation(tree, [self.tree(arg) for arg in tree.args])
+        low, high = self.spans[found]
+        require(low >= LEAST and high <= LARGEST, self.place, f"{tree.op} overflows 64 bits at this n")
+        return found
 
+    def operation(self, tree: Tree, args: list[int]) -> int:
+        """An operator or a function, by the registers of its arguments."""
+        if tree.op in SAME:
+            return self.step(SAME[tree.op], *args)
+        if tree.op in FOLDED:
+            return self.fold(FOLDED[tree.op], args)
+        if tree.op == "and":
+            return self.fold("*", [self.truth(arg) for arg in args])
+        if tree.op == "chain":
+            return self.fold("*", [self.compared(sign, *args[at : at + 2]) for at, sign in enumerate(tree.value)])
+        if tree.op == "if":
+            return self.step("?", args[1], args[0], args[2])
+        if tree.op in COMPARISONS:
+            return self.compared(tree.op, *args)
+        return self.function(tree.op, args)
 
-def compiled(tree: Tree, names: Collection[str], others: Sequence[str], scan: bool = False) -> Callable[..., Any]:
-    """A function of the known names, which gives a function of a tuple of the others.
+    def function(self, op: str, args: list[int]) -> int:
+        """A function or a prefix operator."""
+        zero = self.constant(0)
+        if op == "neg":
+            return self.step("-", zero, args[0])
+        if op == "not":
+            return self.step("=", args[0], zero)
+        if op == "or":
+            return self.step("=", self.fold("*", [self.step("=", arg, zero) for arg in args]), zero)
+        if op == "abs":
+            return self.step("|", self.step("|", args[0], self.step("-", zero, args[0])), zero)
+        if op == "isqrt":
+            return self.step("r", args[0])
+        return self.step("h", self.fold("m", [self.constant(SEED), *args, zero]))
 
-    With ``scan``, of a score: it gives a generator of positions, each with the least and the greatest score there, for
-    segments with their keys.
-    """
-    code = Code(tree, others)
-    known = [f"v_{name} = known[{name!r}]" for name in names if "v_" + name not in code.level]
-    outer = ["def make(known):", *indented(known + code.lines[0])]
-    if scan:
-        ends = [f"if {code.result} {sign} {end}: {end} = {code.result}" for sign, end in (("<", "least"), (">", "top"))]
-        inner = [f"least, top = {LARGEST}, {LEAST}", "for v_k in keys:", *indented([*code.lines[2], *ends])]
-        each = ["for v_j in range(start, stop):", *indented([*code.lines[1], *inner, "yield v_j, v_j + 1, least, top"])]
-        body = ["def function(segments):", *indented(["for start, stop, keys in segments:", *indented(each)])]
-    else:
-        given = [f"v_{name} = e[{index}]" for index, name in enumerate(others) if name in names]
-        value = chain(given, *code.lines[1:], [f"return {code.result}"])
-        body = ["def function(e):", *indented(value)]
-    exec(compile("\n".join([*outer, *indented([*body, "return function"])]), "rule", "exec"), code.scope)
-    make: Callable[..., Any] = code.scope["make"]
-    return make
+    def truth(self, register: int) -> int:
+        """1 where a number is not 0."""
+        return self.step("=", self.step("=", register, self.constant(0)), self.constant(0))
 
+    def fold(self, sign: str, registers: list[int]) -> int:
+        """An operation from left to right."""
+        found = registers[0]
+        for register in registers[1:]:
+            found = self.step(sign, found, register)
+        return found
 
-def indented(lines: Iterable[str]) -> Iterator[str]:
-    """The lines of a block."""
-    return (" " + line for line in lines)
+    def compared(self, sign: str, a: int, b: int) -> int:
+        """A comparison."""
+        found = self.step("=" if sign in ("==", "!=") else "<", *((b, a) if sign in (">", "<=") else (a, b)))
+        return self.step("=", found, self.constant(0)) if sign in ("!=", "<=", ">=") else found
+
+    def entry(self, tensor: Tensor, place: int = 0) -> int:
+        """An entry of a tensor; ``place`` is the index inside a row where the last axis is ``dim``."""
+        at = self.constant(place)
+        for axis, stride in tensor.strides.items():
+            if axis in self.names:
+                index, size = self.names[axis], tensor.sizes[axis]
+                needed = self.spans[index][1] + 1
+                reason = f"the axis {short(axis)} has size {size}, but {needed} is needed at this n"
+                # Axes of positions may be longer.
+                require(size == needed or (size > needed and axis in ("i", "j")), tensor.place, reason)
+                at = self.step("+", at, index if stride == 1 else self.step("*", index, self.constant(stride)))
+        data = tensor.entries.data
+        number = next((t for t, (known, _) in enumerate(self.made) if known is data), len(self.made))
+        if number == len(self.made):
+            self.made.append((data, tensor.entries.span))
+        return self.step("t", number, at)
+
+    def dot(self, query: Tensor, key: Tensor) -> int:
+        """A dot product, unrolled. Every product is bounded by the largest entries of its column."""
+        high = sum(map(operator.mul, query.entries.columns, key.entries.columns))
+        require(high <= LARGEST, self.place, "dot overflows 64 bits at this n")
+        dim = query.sizes["dim"]
+        return self.fold("+", [self.step("*", self.entry(query, t), self.entry(key, t)) for t in range(dim)])
 
 
 # ---------------------------------------------------------------- rules
 
 
-class Rule:
-    """A map or a score. ``names`` are those it mentions, ``size`` is the cost of :meth:`bind`."""
+class Rule(NamedTuple):
+    """A map or a score; ``names`` are those it mentions."""
 
-    def __init__(self, tree: Tree, place: Place, names: set[str], size: int) -> None:
-        self.tree, self.place, self.names, self.size = tree, place, names, size
-        self.made: dict[tuple[Sequence[str], bool], Callable[..., Any]] = {}
-
-    def fit(self, sizes: Mapping[str, int]) -> Span:
-        """The values lie in this interval if each name is below its size (and ``n`` is ``n``); refuses overflow."""
-        spans = {name: (sizes[name] if name == "n" else 0, sizes[name] - (name != "n")) for name in self.names}
-        return interval(self.tree, spans, self.place)
-
-    def price(self, others: Sequence[str]) -> int:
-        """The steps of one value, once all names but these are known."""
-        return max(1, Code(self.tree, others).weight // 16)
-
-    def bind(self, known: Mapping[str, int], others: tuple[str, ...], scan: bool = False) -> Any:
-        """The rule with the known names folded in, see :func:`compiled`."""
-        if (others, scan) not in self.made:
-            self.made[others, scan] = compiled(self.tree, self.names, others, scan)
-        return self.made[others, scan](known)
+    tree: Tree
+    place: Place
+    names: set[str]
 
 
 def expression(value: Any, place: Place, names: Collection[str], meter: Meter) -> Rule:
     """A rule given as text."""
     parser = Parser(string(value, place), place, names, meter)
-    return Rule(parser.tree, place, mentioned(parser.tree), len(parser.tokens))
+    return Rule(parser.tree, place, mentioned(parser.tree))
 
 
 def read_rule(value: Any, place: Place, names: Collection[str], files: Files) -> Rule:
@@ -344,7 +294,7 @@ def read_rule(value: Any, place: Place, names: Collection[str], files: Files) ->
         return expression(value, place, {"n", *names}, files.meter)
     if "dot" not in value or "j" not in names:
         tensor = read_tensor(record(value, TABLE, place)["table"], place.key("table"), files, names)
-        return Rule(Tree("table", value=[tensor]), place, set(tensor.sizes), 1 + len(tensor.sizes))
+        return Rule(Tree("table", value=[tensor]), place, set(tensor.sizes))
     inside, fields = place.key("dot"), record(value, DOT, place)["dot"]
     axes = {"query": ("q", "i", "dim"), "key": ("k", "j", "dim")}
     pair = [read_tensor(fields[role], inside.key(role), files, allowed) for role, allowed in axes.items()]
@@ -353,4 +303,4 @@ def read_rule(value: Any, place: Place, names: Collection[str], files: Files) ->
     query, key = pair
     require(query.sizes["dim"] == key.sizes["dim"], inside, "query and key differ in the size of dim")
     names = {*query.sizes, *key.sizes} - {"dim"}
-    return Rule(Tree("dot", value=pair), inside, names, 4 + query.sizes["dim"] // 16)
+    return Rule(Tree("dot", value=pair), inside, names)

@@ -11,7 +11,8 @@ from fractions import Fraction
 from typing import Any
 
 from .account import exhausted, unproved
-from .kernel import visible
+from .formats import MASKS
+from .normal_form import visible
 from .soft_layers import averaged, coupled, network, normed, scaled, score
 from .soft_model import Head, Layer, Model, Norm
 from .soft_sets import Linear, Matrix, Set, Vector, add, dot, exact, hull, image, linear, size, units, up
@@ -160,7 +161,7 @@ class Run:
         everything = hull(merged)
         found = []
         for i in rows:
-            seen = range(*visible(head.mask, i, self.n))
+            seen = range(*visible(MASKS.index(head.mask), i, self.n))
             row = []
             for query in (image(q, s) for s in x[i]):
                 scores = [
@@ -183,7 +184,7 @@ class Run:
             before.append(before[-1] + count)
         asked = 0
         for i in rows:
-            first, after = visible(head.mask, i, self.n)
+            first, after = visible(MASKS.index(head.mask), i, self.n)
             asked += counts[i] * (before[after] - before[first])
         self.meter.fits(sets * ((dk + dv + 4 * self.d) * BYTES + 1500))
         self.meter.charge(sets * ((dk + dv) * (3 * self.d + 20) + 20) + sum(counts[i] for i in rows) * 40 * self.d)

@@ -14,14 +14,19 @@ from typing import Any, NamedTuple
 
 from .account import Place, Task, malformed, require, unproved
 from .read import Maybe, anything, integer, integers, listing, record, thing
-from .verdict_forms import Form, Sign, activated, added, centred, layer_norm, moved, signed
+from .verdict_forms import Form, Sign, Trail, centred, network, signed
 from .verdict_model import START, Atoms, Model
 from .verdict_numbers import BITS, ONE, Matrix, Vector, dot, enclosed, total
 from .verdict_paths import Language, longest
 
 MAX_N = 4096
 HINT = BITS - 24
-"""Hints are integers times ``2^-24``."""
+"""Bases are integers times ``2^-24``."""
+BOUND = BITS - 16
+"""Bounds are integers times ``2^-16``."""
+SPANS = 24
+"""The widest coordinates, which have generators; the others go to the remainder."""
+TURNS = 256
 VERDICT = {
     "format": ("restrict-soft-verdict/1",),
     "model": thing,
@@ -30,6 +35,7 @@ VERDICT = {
     "language": thing,
     "memory": Maybe(anything),
     "basis": listing,
+    "turned": Maybe(listing),
     "cases": listing,
     "wrong": Maybe(thing),
     "provenance": Maybe(thing),
@@ -72,6 +78,7 @@ def verify(task: Task) -> str:
     check = Check(task, model, language, Atoms(model, deepest, task.meter))
     if upto >= 0:
         check.read_basis(fields["basis"], task.top.key("basis"))
+        check.read_turned(fields.get("turned", []), task.top.key("turned"))
         check.every(fields["cases"], language.prefixes(n, task.meter)[: upto + 1], task.top.key("cases"))
     if wrong is None:
         require(upto >= 0, task.top.key("upto"), "nothing is claimed", upto)
@@ -89,22 +96,33 @@ class Check:
         self.meter, self.model, self.language, self.atoms = task.meter, model, language, atoms
         self.signs: dict[int, Sign] = {label: model.sign(label) for label in language.labels}
         self.basis: list[Basis] = []
+        self.turned: list[list[Basis]] = []
+        self.back = tuple(list(map(list, zip(*f.rows, strict=True))) for f in (model.outer, model.inner))
         self.edges = sum(map(len, language.entering)) + 3 * len(model.rows)
         self.weights: list[list[list[Interval]]] = []
         self.price = 0
 
     def read_basis(self, value: list[Any], place: Place) -> None:
         """The directions of every head, with the coordinates of all its values."""
-        require(len(value) == self.model.heads, place, "expected a basis for each head")
+        require(len(listing(value, place)) == self.model.heads, place, "expected a basis for each head")
+        self.basis = []
         for h, entry in enumerate(value):
             fields, d = record(entry, BASIS, place.item(h)), self.model.d
             centre, rows = list(fields["centre"]), [list(hint(row, place)) for row in fields["rows"]]
             fits = len(centre) == d and all(len(row) == d for row in rows) and len(rows) <= d
             require(fits, place.item(h), "expected at most d directions of d entries")
             self.basis.append(self.measured(h, [v << HINT for v in centre], rows))
-        m, d, inner = sum(len(b.rows) for b in self.basis), self.model.d, len(self.model.inner.rows)
+        m, d, inner = min(SPANS, sum(len(b.rows) for b in self.basis)), self.model.d, len(self.model.inner.rows)
         labels = len(self.signs)
-        self.price = (m + 1) * (2 * inner + 12) * (d + 8) + m * m * d + inner * 200 + labels * (m + 4) * (d + 8)
+        self.price = (m + 1) * (2 * inner + 12) * (d + 8) + m * m * d + inner * 200
+        self.price += labels * ((m + 4) * (d + 8) + 2 * inner * (d + 4))
+        self.turned.append(self.basis)
+
+    def read_turned(self, value: list[Any], place: Place) -> None:
+        """Further bases, of which a case may name one."""
+        require(len(value) < TURNS, place, f"expected fewer than {TURNS}")
+        for number, entry in enumerate(value):
+            self.read_basis(entry, place.item(number))
 
     def measured(self, h: int, centre: Vector, rows: Matrix) -> Basis:
         """Coordinates of the values of a head, and the largest remainder of each entry (Lemma V5)."""
@@ -136,7 +154,7 @@ class Check:
         for index, key in enumerate(expected):
             require(index < len(cases), place, f"the case {list(key)} is missing")
             entry = listing(cases[index], place.item(index))
-            require(len(entry) in (5, 6), place.item(index), "expected 5 or 6 entries")
+            require(5 <= len(entry) <= 7, place.item(index), "expected 5 to 7 entries")
             given = tuple(integers(-1, 1 << 20)(entry[:3], place.item(index)))
             require(given == key, place.item(index), f"expected the case {list(key)}", entry[:3])
             if key[:2] != before:
@@ -173,23 +191,29 @@ class Check:
         self.meter.charge((key[0] + 1) * self.edges)
         weights = [[(v - limit) * (e[1] if v > limit else e[0]) for v, e in zip(row, es, strict=True)]
                    for row, es in zip(ends, self.weights[h], strict=True)]  # fmt: skip
-        return longest(self.language, weights, key[1], key[2]) <= 0
+        return self.longest(weights, key[1], key[2]) <= 0
+
+    def longest(self, weights: Sequence[Vector], a: int, q: int) -> int:
+        """The longest path of a case."""
+        return longest(self.language, weights, a, q)
 
     def case(self, key: Key, hints: list[Any], place: Place) -> None:
         """One case: the box by its hints, then the cells."""
+        number = integer(0, len(self.turned) - 1)(hints[3], place) if len(hints) == 4 else 0
+        self.basis = self.turned[number]
         upper, width, m = hint(hints[0], place), hint(hints[1], place), sum(len(b.rows) for b in self.basis)
         require(len(upper) == len(width) == m, place, f"expected {m} bounds and widths")
         boxes, at = [], 0
         for h, basis in enumerate(self.basis):
             for line in range(len(basis.rows)):
-                high, low = upper[at] << HINT, (upper[at] - width[at]) << HINT
+                high, low = upper[at] << BOUND, (upper[at] - width[at]) << BOUND
                 upwards = [[t[line] + basis.off for t in row] for row in basis.at[: key[0] + 1]]
                 downwards = [[basis.off - t[line] for t in row] for row in basis.at[: key[0] + 1]]
                 if not self.bounded(h, key, upwards, high) or not self.bounded(h, key, downwards, -low):
                     unproved(place, f"head {h}, direction {line}: a word of the case is beyond the bound")
                 boxes.append(Box((high + low) >> 1, ((high - low) >> 1) + 1))
                 at += 1
-        self.cell(key, boxes, hints[2] if len(hints) == 3 else 0, place)
+        self.cell(key, boxes, hints[2] if len(hints) > 2 else 0, place)
 
     def cell(self, key: Key, boxes: list[Box], tree: Any, place: Place) -> None:
         """A leaf (0) is decided; ``[m, low, high]`` halves coordinate ``m``."""
@@ -208,20 +232,21 @@ class Check:
         """Every label has its sign on this cell."""
         self.meter.charge(self.price)
         wanted = self.language.want[key[2]]
-        z = self.tail(self.start(key, boxes))
+        kept = sorted(sorted(range(len(boxes)), key=lambda m: -boxes[m].radius)[:SPANS])
+        z, trail = self.tail(self.start(key, boxes, kept))
         wide = centred(z)
         for label, sign in self.signs.items():
-            least, line = signed(sign, label in wanted, z, wide, self.model.last)
-            if least <= total(line) and not self.own(key, boxes, least, line):
+            least, short = signed(sign, label in wanted, z, wide, self.model.last, trail)
+            if least <= total(short) and not self.own(key, boxes, least, dict(zip(kept, short, strict=True))):
                 unproved(place, f"label {label} is not shown to be {'positive' if label in wanted else 'negative'}")
 
-    def own(self, key: Key, boxes: list[Box], least: int, line: Vector) -> bool:
+    def own(self, key: Key, boxes: list[Box], least: int, lines: dict[int, int]) -> bool:
         """Theorem 5: the label's own direction over all words of the case, where there is one head."""
         if len(self.basis) != 1:
             return False
-        slopes = [(g << BITS) // b.radius if b.radius else 0 for g, b in zip(line, boxes, strict=True)]
-        for g, s, b in zip(line, slopes, boxes, strict=True):
-            least -= abs(g - (s * b.radius >> BITS)) + 3 + (s * b.middle >> BITS)
+        slopes = [(lines.get(m, 0) << BITS) // b.radius if b.radius else 0 for m, b in enumerate(boxes)]
+        for m, (s, b) in enumerate(zip(slopes, boxes, strict=True)):
+            least -= abs(lines.get(m, 0) - (s * b.radius >> BITS)) + 3 + (s * b.middle >> BITS)
         off = (total(slopes) * self.basis[0].off >> BITS) + 2
         self.meter.charge((key[0] + 1) * len(self.model.rows) * (len(slopes) + 3))
         ends = [[off - (dot(slopes, t) >> BITS) for t in row] for row in self.basis[0].at[: key[0] + 1]]
@@ -229,23 +254,26 @@ class Check:
 
     # ---------------------------------------------------------------- from attention to the logits
 
-    def start(self, key: Key, boxes: list[Box]) -> Form:
-        """The residual stream behind attention, in the generators of the boxes."""
+    def start(self, key: Key, boxes: list[Box], kept: list[int]) -> Form:
+        """The residual stream behind attention, with a generator for each coordinate that is kept."""
         x = self.model.token(key[1], key[0])
         centre = list(map(sum, zip(x.centre, self.model.attention_bias, *(b.centre for b in self.basis), strict=True)))
         rest = [sum(r) + x.radius + len(boxes) + 4 for r in zip(*(b.rest for b in self.basis), strict=True)]
         rows = [row for b in self.basis for row in b.rows]
         spans = []
-        for row, (middle, radius) in zip(rows, boxes, strict=True):
+        for m, (row, (middle, radius)) in enumerate(zip(rows, boxes, strict=True)):
             centre = [c + (v * middle >> 24) for c, v in zip(centre, row, strict=True)]
-            spans.append([v * radius >> 24 for v in row])
-            rest = [r + 2 for r in rest]
+            if m in kept:
+                spans.append([v * radius >> 24 for v in row])
+                rest = [r + 2 for r in rest]
+            else:
+                rest = [r + (abs(v) * radius >> 24) + 2 for r, v in zip(rest, row, strict=True)]
         return Form(centre, spans, rest)
 
-    def tail(self, y: Form) -> Form:
+    def tail(self, y: Form) -> tuple[Form, Trail]:
         """LayerNorm, network and the sum."""
-        inner = moved(self.model.inner, layer_norm(self.model.second, y))
-        return added(y, moved(self.model.outer, activated(self.model.activation, inner)))
+        model = self.model
+        return network(model.activation, model.second, model.inner, model.outer, self.back, y)
 
     def refuted(self, wrong: dict[str, Any], n: int, place: Place) -> None:
         """The wrong word: a prefix of a word of the language, on which the label's sign is not the one wanted."""
@@ -261,9 +289,9 @@ class Check:
         require(alive, place.key("word"), f"no word of length at most {n} begins so")
         self.meter.charge((len(word) + 1) * self.model.d * 40 + (len(self.model.inner.rows) + 8) * 1000)
         self.weigh(len(word), word[-1] if word else START)
-        z = self.tail(self.point([START, *word]))
+        z, trail = self.tail(self.point([START, *word]))
         want = label in self.language.want[states[-1]]
-        if signed(self.signs[label], not want, z, centred(z), self.model.last)[0] <= 0:
+        if signed(self.signs[label], not want, z, centred(z), self.model.last, trail)[0] <= 0:
             unproved(place, f"label {label} is not shown to have the wrong sign")
 
     def point(self, word: list[int]) -> Form:

@@ -29,6 +29,20 @@ class Wide(NamedTuple):
     square: int
 
 
+class Trail(NamedTuple):
+    """What the remainder behind the network comes from, for the way back from a label: the stream behind attention,
+    the LayerNorm (``normal``), the slopes of the neurons and what these leave out, the rounding of the last map
+    (``last``); ``inner`` is the sum of what ``normal`` makes of the neurons."""
+
+    stream: Vector
+    normal: Vector
+    slopes: Vector
+    neurons: Vector
+    last: int
+    inner: int
+    back: tuple[Matrix, Matrix]
+
+
 class Sign(NamedTuple):
     """A label's logit times the last deviation: ``row . z + beta sd(z)`` (Lemma 4), each entry off by ``error``."""
 
@@ -37,18 +51,19 @@ class Sign(NamedTuple):
     error: int
 
 
-def moved(f: Linear, y: Form) -> Form:
-    """``f(y)``."""
+def moved(f: Linear, y: Form) -> tuple[Form, int]:
+    """``f(y)``, and what of each remainder is due to rounding."""
     m = len(y.spans)
     slack = (total(y.centre) + sum(map(total, y.spans)) + sum(y.rest) >> BITS) + m + 4
     columns = [[dot(row, g) >> BITS for row in f.rows] for g in y.spans]
     centre = [(dot(row, y.centre) >> BITS) + b for row, b in zip(f.rows, f.bias, strict=True)]
-    return Form(centre, columns, [(dot(row, y.rest) >> BITS) + slack for row in f.absolute])
+    return Form(centre, columns, [(dot(row, y.rest) >> BITS) + slack for row in f.absolute]), slack
 
 
 def added(x: Form, y: Form) -> Form:
-    """``x + y``, in the same generators."""
-    spans = [[a + b for a, b in zip(g, h, strict=True)] for g, h in zip(x.spans, y.spans, strict=True)]
+    """``x + y`` where ``y`` may have further generators."""
+    more = [[0] * len(x.centre)] * (len(y.spans) - len(x.spans))
+    spans = [[a + b for a, b in zip(g, h, strict=True)] for g, h in zip(x.spans + more, y.spans, strict=True)]
     centre = [a + b for a, b in zip(x.centre, y.centre, strict=True)]
     return Form(centre, spans, [a + b for a, b in zip(x.rest, y.rest, strict=True)])
 
@@ -79,7 +94,7 @@ def inverse(v0: int, dev: int, square: int, epsilon: int) -> tuple[int, int, int
 
 
 def layer_norm(norm: Norm, y: Form) -> Form:
-    """LayerNorm (Lemma 2): the inverse deviation by its chord, as a form in the same generators."""
+    """LayerNorm (Lemma 2): the inverse deviation by its chord. A last generator is the chord's own error."""
     x, reach, square = centred(y)
     c, spans, rest = x
     d, m = len(c), len(spans)
@@ -94,8 +109,8 @@ def layer_norm(norm: Norm, y: Form) -> Form:
     centre = [v * tau >> BITS for v in c]
     spans = [[(g * tau + v * t) >> BITS for g, v in zip(column, c, strict=True)]
              for column, t in zip(spans, turns, strict=True)]  # fmt: skip
-    rest = [(r * abs(tau) + abs(v) * tau_rest + t * dev >> BITS) + m + 4
-            for r, v, t in zip(rest, c, reach, strict=True)]  # fmt: skip
+    spans.append([v * tau_rest >> BITS for v in c])
+    rest = [(r * abs(tau) + t * dev >> BITS) + m + 5 for r, t in zip(rest, reach, strict=True)]
     return scaled(norm, Form(centre, spans, rest))
 
 
@@ -109,29 +124,60 @@ def scaled(norm: Norm, y: Form) -> Form:
     return Form(centre, spans, rest)
 
 
-def activated(kind: str, y: Form) -> Form:
-    """Each neuron by a chord over its range (Lemma 3)."""
-    m, found = len(y.spans), []
+def activated(kind: str, y: Form, slack: int) -> tuple[Form, Vector, Vector]:
+    """Each neuron by a chord over its range (Lemma 3): the form, the slopes, and what of the remainders is neither the
+    input's nor, up to ``slack``, its rounding."""
+    m, found, own, slopes = len(y.spans), [], [], []
     for c, *column, r in zip(y.centre, *y.spans, y.rest, strict=True):
         reach = sum(map(abs, column)) + r
         a, low, high = slope(kind, c - reach, c + reach)
         middle = (low + high) >> 1
-        rest = (abs(a) * r >> BITS) + high - middle + m + 3
-        found.append(((a * c >> BITS) + middle, *(a * g >> BITS for g in column), rest))
+        off = high - middle + m + 4
+        slopes.append(a)
+        own.append((abs(a) * slack >> BITS) + off)
+        found.append(((a * c >> BITS) + middle, *(a * g >> BITS for g in column), (abs(a) * r >> BITS) + off))
     centre, *spans, last = map(list, zip(*found, strict=True))
-    return Form(centre, spans, last)
+    return Form(centre, spans, last), slopes, own
 
 
-def signed(sign: Sign, wanted: bool, z: Form, wide: Wide, norm: Norm) -> tuple[int, Vector]:
+def network(
+    kind: str, norm: Norm, inner: Linear, outer: Linear, back: tuple[Matrix, Matrix], y: Form
+) -> tuple[Form, Trail]:
+    """``y`` plus the network behind its LayerNorm."""
+    x = layer_norm(norm, y)
+    hidden, slack = moved(inner, x)
+    values, slopes, own = activated(kind, hidden, slack)
+    z, last = moved(outer, values)
+    return added(y, z), Trail(y.rest, x.rest, slopes, own, last, sum(hidden.rest), back)
+
+
+def carried(row: Vector, trail: Trail) -> int:
+    """A bound on ``row`` times the remainder behind the network (Lemma V6): each source by what the label makes of it.
+
+    ``row`` is taken as exact. Both products are rounded: by a unit where a neuron is multiplied, and by ``step`` units
+    where its input is.
+    """
+    outer, inner = trail.back
+    heads = [dot(row, column) >> BITS for column in outer]
+    step = (max(map(abs, trail.slopes)) >> BITS) + 3
+    heads_in = [h * a >> BITS for h, a in zip(heads, trail.slopes, strict=True)]
+    found = dot(list(map(abs, row)), trail.stream) + total(row) * trail.last
+    found += dot(list(map(abs, heads)), trail.neurons) + sum(trail.neurons)
+    found += sum(abs(dot(heads_in, column) >> BITS) * r for column, r in zip(inner, trail.normal, strict=True))
+    return (found + sum(trail.normal) + step * trail.inner >> BITS) + 2
+
+
+def signed(sign: Sign, wanted: bool, z: Form, wide: Wide, norm: Norm, trail: Trail) -> tuple[int, Vector]:
     """A lower bound ``k + sum g_m eps_m`` on the logit, or on its negative, times the last deviation (Lemma 4)."""
     u, beta, error = sign if wanted else Sign([-v for v in sign.row], -sign.beta, sign.error)
     c, d = wide.form.centre, len(z.centre)
     s = math.isqrt(dot(c, c) // d + norm.epsilon)
     row = [v + beta * p // (d * s) for v, p in zip(u, c, strict=True)]
     off = 2 * error + 3 * abs(beta) // s + 4
-    least = (dot(u, z.centre) + beta * s - dot(list(map(abs, row)), z.rest)) >> BITS
+    least = (dot(u, z.centre) + beta * s >> BITS) - carried(row, trail)
     slack = error * total(z.centre) + (error + 2) * s + 2 * abs(beta)
     slack += off * (sum(map(total, z.spans)) + sum(z.rest))
     if beta - error < 0:
         slack += (abs(beta) + error) * wide.square // (2 * (s - 2)) + 1
-    return least - (slack >> BITS) - len(z.spans) - 4, [dot(row, g) >> BITS for g in z.spans]
+    *lines, last = (dot(row, g) >> BITS for g in z.spans)
+    return least - (slack >> BITS) - abs(last) - len(z.spans) - 5, lines

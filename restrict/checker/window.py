@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 
+from .evaluate import price
 from .formats import Head
 from .program import BEYOND, Known, Look, Offer, Program
 
@@ -49,7 +50,7 @@ class Windowed(Program):
             else:
                 offer = self.far(head, -reach if side == "left" else reach, none)
                 sizes = self.count(head, "query"), none + 1
-                found = Look(name, mask, head.left, none, *sizes, head.price, offer)
+                found = Look(name, mask, head.left, none, *sizes, price(head.rule.tree), offer)
             self.derived[name] = found
         return self.derived[name]
 
@@ -81,7 +82,7 @@ class Windowed(Program):
         if head.mask in FUTURE:
             seen += [*((d, f"right{d}") for d in range(1, reach)), (reach, "far_right")]
         query, best = self.value(f"{head.name}@query", known), None
-        self.meter.charge(len(seen) * (10 + head.price))
+        self.meter.charge(len(seen) * (10 + price(head.rule.tree)))
         for distance, part in seen:
             if (pair := self.value(f"{head.name}@{part}", known)) == none:
                 continue

@@ -11,8 +11,8 @@ import click
 
 from restrict.cli import common
 from restrict.cli.every_length import STATES, shown, stages_on
-from restrict.cli.terminal import echo
-from restrict.wording import counted
+from restrict.cli.printer import Told, put
+from restrict.wording import counted, install
 
 if TYPE_CHECKING:
     from restrict.all_lengths.automaton import Automaton
@@ -47,7 +47,7 @@ def automaton(
         try:
             import matplotlib as _  # noqa: F401
         except ImportError:
-            raise UsageError("--figure needs matplotlib: pip install 'restrict[report]'") from None
+            raise UsageError(f"--figure needs matplotlib: {install('report')}") from None
     program = load(model)
     with stages_on(program.name[:40]) as tell:
         found = run(program, states=states, progress=tell)
@@ -60,13 +60,8 @@ def automaton(
     if figure is not None:
         _draw(found, figure)
     content = facts(found)
-    if as_json:
-        click.echo(json.dumps(content))
-        return
-    echo("\n".join(lines(content)))
-    for what, path in (("automaton", output), ("drawing", dot), ("figure", figure)):
-        if path is not None:
-            echo(f"  {what} written to {path}")
+    files = {f"  {k} written to": path for k, path in (("automaton", output), ("drawing", dot), ("figure", figure))}
+    put(Told(lambda: "\n".join(lines(content)), lambda: content), as_json, files)
 
 
 def facts(found: Automaton) -> dict[str, Any]:
@@ -199,11 +194,7 @@ def edges(found: Automaton) -> dict[tuple[int, int], list[str]]:
 
 
 def _draw(found: Automaton, path: Path) -> None:
-    """A drawing on a circle.
-
-    Raises:
-        UsageError: there are too many states.
-    """
+    """A drawing on a circle."""
     from restrict.errors import UsageError
 
     one = found.moore

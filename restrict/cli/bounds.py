@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import click
 
 from restrict.cli import common
-from restrict.cli.terminal import echo
+from restrict.cli.printer import Told, put
+from restrict.wording import columns
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -42,20 +42,13 @@ def bounds(
 
     found = theorem_bounds(layers, heads, fraction, alphabet=alphabet, choices="paper" if paper else "best")
     checked = verified(found)
-    if as_json:
-        click.echo(json.dumps(found.document() | {"inequalities_checked": len(checked)}))
-        return
-    echo(bounds_text(found, len(checked)))
-    if inequalities:
-        echo("\n" + inequality_lines(checked))
+    more = "\n\n" + inequality_lines(checked) if inequalities else ""
+    document = found.document() | {"inequalities_checked": len(checked)}
+    put(Told(lambda: bounds_text(found, len(checked)) + more, lambda: document), as_json)
 
 
 def verified(found: TheoremBounds) -> tuple[Inequality, ...]:
-    """Every inequality, after a check that all of them hold.
-
-    Raises:
-        InternalError: one does not hold.
-    """
+    """Every inequality, after a check that all of them hold."""
     from restrict.errors import InternalError
 
     checked = found.verify()
@@ -102,8 +95,7 @@ def _table(found: TheoremBounds) -> str:
     }
     rows += [[label, *[str(getattr(s, name)) for s in steps]] for name, label in labels.items()]
     rows.insert(2, ["C after", *[_share(s.C_out) for s in steps]])
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join("  " + "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows)
+    return columns(rows, indent="  ")
 
 
 def _share(x: Fraction) -> str:
@@ -116,5 +108,4 @@ def inequality_lines(checked: tuple[Inequality, ...]) -> str:
     """One line per inequality."""
     sides = ["holds" if i.name == "range" else f"{i.left} <= {i.right}" for i in checked]
     rows = [(str(i.layer), i.name, i.statement, side) for i, side in zip(checked, sides, strict=True)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join("  " + "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows)
+    return columns(rows, indent="  ")

@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from restrict.cli.terminal import echo
+from restrict.cli.checking import KERNEL, checked_line, document_of
+from restrict.cli.printer import Told, put
 from restrict.wording import counted
 
 if TYPE_CHECKING:
@@ -26,39 +25,37 @@ def report(
     as_json: bool,
     optimum: Exact | None = None,
     bounds: Bounds | None = None,
+    *,
+    checker: str = KERNEL,
 ) -> None:
-    """Print a certificate, in words or as JSON, with the name of its file and what the trusted checker says."""
+    """Print a certificate, in words or as JSON, with the name of its file and what a checker says."""
     from restrict.report.lower_bound import bound_document, bounds_below
     from restrict.report.text import summary
 
-    if as_json:
-        document = {
-            "certificate": json.loads(found.to_bytes()),
-            "file": str(output) if output else None,
-            "checked": line,
-        }
+    def document() -> dict[str, Any]:
+        out = certificate_document(found, output, line, checker)
         if optimum is not None:
-            document["exact"] = exact_document(optimum)
+            out["exact"] = exact_document(optimum)
         if bounds is not None:
-            document["lower_bound"] = bound_document(program, bounds, found, optimum)
-        click.echo(json.dumps(document))
-        return
-    echo(summary(program, found))
-    if optimum is not None:
-        echo(exact_lines(program, optimum))
-    if bounds is not None:
-        echo(bounds_below(program, found, bounds, output, optimum))
-    if line is not None:
-        echo(f"  checked by the trusted checker: {line}")
-    else:
-        why = (
-            "the model has no file"
-            if program.digest is None
-            else "it would take long; run `restrict check`, or `restrict check --fast`"
-        )
-        echo(f"  not yet checked by the trusted checker: {why}")
-    if output is not None:
-        echo(f"  written to {output}")
+            out["lower_bound"] = bound_document(program, bounds, found, optimum)
+        return out
+
+    def text() -> str:
+        told = [summary(program, found)]
+        told += [] if optimum is None else [exact_lines(program, optimum)]
+        told += [] if bounds is None else [bounds_below(program, found, bounds, output, optimum)]
+        why = "the model has no file" if program.digest is None else None
+        return "\n".join([*told, checked_line(line, checker, why)])
+
+    put(Told(text, document), as_json, {"  written to": output})
+
+
+def certificate_document(
+    found: Certificate, output: Path | None, line: str | None, checker: str = KERNEL
+) -> dict[str, Any]:
+    """A certificate with the name of its file and what a checker said."""
+    place = {"file": str(output) if output else None}
+    return {"certificate": json.loads(found.to_bytes())} | place | document_of(line, checker)
 
 
 def exact_lines(model: Model, found: Exact) -> str:

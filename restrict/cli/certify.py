@@ -12,11 +12,13 @@ import click
 
 from restrict.cli import common
 from restrict.cli.certificate_words import report
-from restrict.cli.common import check_writable, leave_interrupted, progress_on, result_folder, trusted_line
+from restrict.cli.checking import checked_by, trusted_line
+from restrict.cli.common import check_writable, leave_interrupted, progress_on, result_folder
 from restrict.cli.every_length import STATES, certify_cost, certify_pattern, refuse_others
 from restrict.cli.everywhere import certify_everywhere
-from restrict.cli.terminal import echo
+from restrict.cli.printer import Told, put
 from restrict.errors import UsageError
+from restrict.wording import install
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from restrict.model.program import Model
     from restrict.optimum.exact import Exact
     from restrict.optimum.lower_bound import Bounds
+    from restrict.tradeoff import Front
 
 
 LOWER_BOUND_SECONDS = 30.0
@@ -51,6 +54,7 @@ class Wish:
     method: str
     jobs: int | None
     dask: str | None
+    checker: str
     as_json: bool
 
     @property
@@ -59,11 +63,7 @@ class Wish:
         return self.target == "all" and self.rho is None
 
     def check(self) -> None:
-        """Refuse options that do not go together.
-
-        Raises:
-            UsageError: they do not.
-        """
+        """Refuse options that do not go together."""
         if (self.jobs is not None or self.dask is not None) and self.target != "all":
             raise UsageError("--jobs and --dask are for --target all: its rows are independent")
         if self.c is not None and self.free is not None:
@@ -158,6 +158,7 @@ class Wish:
     "--cost", is_flag=True, help="With --all-lengths and --label: the exact fewest fixed positions at every length."
 )
 @STATES
+@checked_by
 @common.JSON
 def certify(model: str, all_lengths: bool, states: int, label: str | None, cost: bool, **options: Any) -> None:
     """Find a restriction under which MODEL's output depends on at most c inputs, and certify it.
@@ -232,8 +233,8 @@ def _one_position(program: Model, wish: Wish) -> None:
             found, bounds = _bounded(program, found, wish, left, progress)
         if wish.output is not None:
             found.save(wish.output)
-        line = trusted_line(program, found)
-    report(program, found, wish.output, line, wish.as_json, optimum, bounds)
+        line = trusted_line(program, found, wish.checker)
+    report(program, found, wish.output, line, wish.as_json, optimum, bounds, checker=wish.checker)
     if "interrupted" in (found.provenance.get("stopped"), bounds and bounds.stopped):
         leave_interrupted(wish.output)
 
@@ -261,7 +262,7 @@ def _pareto(program: Model, wish: Wish) -> None:
         try:
             import matplotlib as _  # noqa: F401
         except ImportError:
-            raise UsageError("--figure needs matplotlib: pip install 'restrict[report]'") from None
+            raise UsageError(f"--figure needs matplotlib: {install('report')}") from None
     with result_folder(folder), progress_on(f"{program.name[:40]}, n = {wish.n}") as progress:
         front = pareto(program, wish.n, target=wish.target, seed=wish.seed, time=wish.time, progress=progress)
     for point in front.points if folder is not None else ():
@@ -269,14 +270,14 @@ def _pareto(program: Model, wish: Wish) -> None:
         point.save(folder / f"c{point.c}.cert.json")
     if figure is not None:
         front.figure(str(figure))
-    if wish.as_json:
-        rows = [{"c": p.c, "free": p.free, "certificate": json.loads(p.to_bytes())} for p in front.points]
-        click.echo(json.dumps({"model": program.name, "n": wish.n, "points": rows}))
-        return
-    click.echo(front.table())
-    for what, path in (("certificates in", folder), ("figure", figure)):
-        if path is not None:
-            echo(f"{what} {path}")
+    put(Told(front.table, lambda: _front(front, program, wish.n)), wish.as_json,
+        {"certificates in": folder, "figure": figure}, wide=True)  # fmt: skip
+
+
+def _front(front: Front, program: Model, n: int) -> dict[str, Any]:
+    """The front as JSON."""
+    rows = [{"c": p.c, "free": p.free, "certificate": json.loads(p.to_bytes())} for p in front.points]
+    return {"model": program.name, "n": n, "points": rows}
 
 
 def _exact(

@@ -1,33 +1,29 @@
-"""What the commands share: arguments, the check before the work, progress, the trusted checker's line, error lines.
+"""What the commands share: arguments, the check before the work, progress, error lines.
 
 Imported with the command line, so it stays light.
 """
 
 from __future__ import annotations
 
-import json
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from fractions import Fraction
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from restrict.cli.printer import Told, put
 from restrict.cli.terminal import complete_language, complete_model, error_line, is_terminal
 from restrict.deadline import Progress
 from restrict.kernels.notice import on_first_compilation
 
 if TYPE_CHECKING:
-    from restrict.certificate.claimed import Claimed
-    from restrict.model.program import Model
-
-AUTOMATIC_CHECK = 20_000_000
-"""`certify` runs the trusted checker on its result when that takes at most this many steps (about ten seconds)."""
+    from fractions import Fraction
 
 LONGEST = 100_000_000
 """Lengths are at most this (``restrict.model.program.MAX_N``, which is not imported here)."""
@@ -55,12 +51,7 @@ def at_most(x: float) -> str:
 def no_model(path: Path, advice: str) -> None:
     """Refuse the name of a model where a file with a result is expected.
 
-    Args:
-        path: where a file with a result is expected.
-        advice: what to write instead.
-
-    Raises:
-        UsageError: ``path`` names a built-in model or a generator, and no such file exists.
+    ``path``: where a file with a result is expected.
     """
     from restrict.errors import UsageError
     from restrict.model.source import GENERATORS
@@ -192,9 +183,21 @@ def file_option(*names: str, required: bool = False, text: str) -> Callable[[Any
         *names,
         type=FILE,
         required=required,
-        callback=lambda _context, _parameter, path: check_writable(path),
+        callback=_own_file,
         help=text,
     )
+
+
+def _own_file(context: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
+    """A file that can be written, and that no other option of the command line names."""
+    from restrict.errors import UsageError
+
+    if check_writable(path) is not None:
+        named = context.meta.setdefault("restrict.outputs", {})
+        other = named.setdefault(os.path.realpath(str(path)), parameter.opts[-1])
+        if other != parameter.opts[-1]:
+            raise UsageError(f"{path}: {other} and {parameter.opts[-1]} would both be written there; name two files")
+    return path
 
 
 def model_option(text: str) -> Callable[[Any], Any]:
@@ -215,19 +218,27 @@ def output_option(what: str, required: bool = False) -> Callable[[Any], Any]:
 
 
 def print_verdict(line: str, as_json: bool, checker: str | None = None) -> None:
-    """Print the line of a checker, never wrapped; as JSON also its parts ``name=value``, and which checker it was."""
-    parts = dict(part.split("=", 1) for part in line.split() if "=" in part)
-    verified = {"verified": True, "line": line, "digest": line.rsplit(maxsplit=1)[-1], **parts}
-    verified |= {"checker": checker} if checker else {}
-    click.echo(json.dumps(verified) if as_json else line)
+    """Print the line of a checker, never wrapped; as JSON also its parts, and which checker it was."""
+    found: dict[str, Any] = {"verified": True, "line": line, "digest": line.rsplit(maxsplit=1)[-1], **parts_of(line)}
+    found |= {"checker": checker} if checker else {}
+    put(Told(lambda: line, lambda: found), as_json, wide=True)
+
+
+NAMES = {"computes", "cost-of", "deviates-from", "differs-from", "forces", "label", "labels", "recognises", "refutes"}
+"""Parts of a checker's line that name a label or a language, which may look like a number."""
+
+
+def parts_of(line: str) -> dict[str, int | str]:
+    """The parts ``name=value`` of a checker's line, numbers as numbers; a bound's name ends in ``>=`` or ``<=``."""
+    found: dict[str, int | str] = {}
+    for name, sign, value in re.findall(r"(?<= )([^ =<>]+)([<>]?=)(\S+)", line):
+        whole = value.isascii() and value.isdigit() and len(value) < 19 and name not in NAMES
+        found[name + (sign if len(sign) > 1 else "")] = int(value) if whole else value
+    return found
 
 
 def check_writable(path: Path | None) -> Path | None:
-    """Refuse an output that cannot be written, before the work starts, and note it: the command must not read it.
-
-    Raises:
-        UsageError: the file cannot be written there, or the command has read it.
-    """
+    """Refuse an output that cannot be written, before the work starts, and note it: the command must not read it."""
     from restrict.errors import UsageError
     from restrict.files import will_write
 
@@ -239,6 +250,8 @@ def check_writable(path: Path | None) -> Path | None:
             raise UsageError(f"{path}: cannot write: the folder {folder} does not exist")
         if path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
             raise UsageError(f"{path}: cannot write: permission denied, or it is a folder")
+    except UsageError:
+        raise
     except (OSError, ValueError) as error:  # a name that no file can have
         raise UsageError(f"{path}: cannot write: {getattr(error, 'strerror', None) or error}") from None
     will_write(path)
@@ -247,11 +260,7 @@ def check_writable(path: Path | None) -> Path | None:
 
 @contextmanager
 def result_folder(path: Path | None) -> Iterator[None]:
-    """Make a folder for results; if the work fails, remove it again.
-
-    Raises:
-        UsageError: the folder cannot be made.
-    """
+    """Make a folder for results; if the work fails, remove it again."""
     from restrict.errors import UsageError
 
     made: list[Path] = []
@@ -322,20 +331,6 @@ def progress_on(title: str) -> Iterator[Progress]:
             status.update(f"{title}: {what}" + ("" if best is None else f", best so far fixes {best}"))
 
         yield tell
-
-
-def trusted_line(program: Model, found: Claimed) -> str | None:
-    """The trusted checker's line; ``None`` where the check takes too many steps or cannot be made."""
-    from restrict.certificate.refutation import Refutation
-    from restrict.elaboration.check import check
-    from restrict.errors import ResourceLimit
-
-    if program.digest is None or (isinstance(found, Refutation) and not found.checkable):
-        return None
-    try:
-        return check(program, found, limit=AUTOMATIC_CHECK)
-    except ResourceLimit:
-        return None
 
 
 def leave_interrupted(output: Path | None) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ import click
 from restrict.cli import common
 from restrict.cli.compile_back import compile_back
 from restrict.cli.compile_soft import SoftOptions, compile_to_soft
-from restrict.cli.terminal import echo
+from restrict.cli.printer import Told, put
 from restrict.wording import counted
 
 if TYPE_CHECKING:
@@ -143,15 +142,13 @@ def _to_program(
         "temporal_operators": parsed.temporal,
         "words_compared": words,
     }
-    if as_json:
-        click.echo(json.dumps(found))
-        return
-    echo(
+    text = (
         f"{output}: {counted(found['heads'], 'head')} in {counted(found['depth'], 'layer')}, "
         f"{counted(found['maps'], 'map')} ({counted(parsed.temporal, 'different temporal subformula')})"
     )
     if words is not None and verify is not None:
-        echo(f"  equal to the evaluator on all {words} words of up to {counted(verify, 'symbol')} (exact)")
+        text += f"\n  equal to the evaluator on all {words} words of up to {counted(verify, 'symbol')} (exact)"
+    put(Told(lambda: text, lambda: found), as_json)
 
 
 def _without_soft(how: str, decoder: bool, n: int | None) -> None:

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
-from restrict.cli.terminal import echo
+from restrict.cli.printer import Told, put
 from restrict.wording import counted
 
 
 def compile_back(
     source: str | None, spec: str | None, to: str | None, name: str | None, output: Path | None, as_json: bool
 ) -> None:
-    """Compile a language to a model, or a model to a formula.
-
-    Raises:
-        UsageError: options that do not go together, or a language that is not regular.
-        NotEstablished: the language is not star-free, or ``--to ltl`` has a model with markers or one that is not
-            order-only.
-        ResourceLimit: a model, a formula or an automaton is too large.
-    """
+    """Compile a language to a model, or a model to a formula."""
     from restrict.errors import UsageError
 
     if as_json and output is None:
@@ -56,14 +48,11 @@ def _to_model(spec: str, name: str | None, output: Path | None, as_json: bool) -
     write_bytes(output, model.content)
     heads = sum(isinstance(v, Head) for v in model.variables)
     maps = len(model.variables) - heads
-    if as_json:
-        content = {"file": str(output), "heads": heads, "maps": maps, "depth": model.depth, "checked": proof.line}
-        click.echo(json.dumps(content))
-        return
-    echo(f"{output}: {counted(heads, 'head')} in {counted(model.depth, 'layer')}, {counted(maps, 'map')}")
-    echo(f"  recognises {language.spec} at every length (proved)")
-    if proof.line is not None:
-        echo(f"  checked by the trusted checker: {proof.line}")
+    content = {"file": str(output), "heads": heads, "maps": maps, "depth": model.depth, "checked": proof.line}
+    text = f"{output}: {counted(heads, 'head')} in {counted(model.depth, 'layer')}, {counted(maps, 'map')}\n"
+    text += f"  recognises {language.spec} at every length (proved)"
+    text += "" if proof.line is None else f"\n  checked by the trusted checker: {proof.line}"
+    put(Told(lambda: text, lambda: content), as_json)
 
 
 def _to_formula(source: str, output: Path | None, as_json: bool) -> None:
@@ -77,8 +66,7 @@ def _to_formula(source: str, output: Path | None, as_json: bool) -> None:
         click.echo(text)
         return
     write_bytes(output, (text + "\n").encode())
-    if as_json:
-        click.echo(json.dumps({"file": str(output), "nodes": len(formula.nodes), "temporal": formula.temporal}))
-        return
-    echo(f"{output}: {counted(len(formula.nodes), 'different subformula')}, {formula.temporal} of them temporal")
-    echo("  equivalent to the model at the last position, at every length (proved)")
+    content = {"file": str(output), "nodes": len(formula.nodes), "temporal": formula.temporal}
+    told = f"{output}: {counted(len(formula.nodes), 'different subformula')}, {formula.temporal} of them temporal\n"
+    told += "  equivalent to the model at the last position, at every length (proved)"
+    put(Told(lambda: told, lambda: content), as_json)

@@ -3,15 +3,12 @@ stays light."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from restrict.cli.common import at_most
-from restrict.cli.terminal import echo
+from restrict.cli.printer import Told, put
 from restrict.wording import counted
 
 if TYPE_CHECKING:
@@ -42,12 +39,7 @@ class SoftOptions:
 
 
 def compile_to_soft(formula: str | None, spec: str | None, symbols: list[str] | None, options: SoftOptions) -> None:
-    """Write the weights and print the error budget.
-
-    Raises:
-        UsageError: options that do not go together, a malformed formula, or one without a theorem.
-        NotEstablished: the language is not star-free, or the model is wrong on a word, which is a bug.
-    """
+    """Write the weights and print the error budget."""
     from restrict.errors import NotEstablished, UsageError
     from restrict.simulate.formulas.compiler import compile_soft
     from restrict.simulate.formulas.verify import counterexample
@@ -70,10 +62,8 @@ def compile_to_soft(formula: str | None, spec: str | None, symbols: list[str] | 
             raise NotEstablished(f"the model and the formula differ on {' '.join(wrong)}; please report this as a bug")
     compiled.model.save(options.output)
     found = {"file": str(options.output), **compiled.budget.document(compiled.model, options.n)}
-    if options.as_json:
-        click.echo(json.dumps(found | {"words_compared": words}))
-        return
-    _show(found, compiled, options, words)
+    told = Told(lambda: _text(found, compiled, options, words), lambda: found | {"words_compared": words})
+    put(told, options.as_json)
 
 
 def _formula(formula: str | None, spec: str | None, symbols: list[str] | None) -> tuple[Formula, tuple[str, ...]]:
@@ -102,34 +92,36 @@ def _formula(formula: str | None, spec: str | None, symbols: list[str] | None) -
         raise NotEstablished(f"{error}; {COUNTS}") from None
 
 
-def _show(found: dict[str, Any], compiled: Compiled, options: SoftOptions, words: int | None) -> None:
+def _text(found: dict[str, Any], compiled: Compiled, options: SoftOptions, words: int | None) -> str:
+    """The error budget in words."""
     heads = found["heads"]
-    echo(
+    told = [
         f"{found['file']}: {counted(len(heads), 'head')} in {counted(found['layers'], 'layer')}, "
         f"width {found['width']} ({found['theorem']})"
-    )
+    ]
     if compiled.model.positions.terms:
-        echo(f"  position embeddings: {', '.join(found['position_embeddings'])}")
-    echo(
+        told.append(f"  position embeddings: {', '.join(found['position_embeddings'])}")
+    told.append(
         f"  before rounding every Boolean is within {at_most(found['deviation_at_every_n'])} of its truth value, "
         "at every length (certified bound; the limit is 0.25)"
     )
     if options.n is not None:
-        echo(f"  at n = {options.n}: within {at_most(compiled.budget.deviation(options.n))} (certified bound)")
+        told.append(f"  at n = {options.n}: within {at_most(compiled.budget.deviation(options.n))} (certified bound)")
     for kind in ("float64", "float32"):
         length = found[f"certified_length_{kind}"]
         after = (
             "the longest that the format allows" if length >= LONGEST else f"from n = {length + 1} on it may be wrong"
         )
-        echo(f"  {kind}: certified up to n = {length}; {after}")
+        told.append(f"  {kind}: certified up to n = {length}; {after}")
     for head in heads:
         bound = f", within {at_most(head['deviation_at_every_n'])}" if "deviation_at_every_n" in head else ""
-        echo(
+        told.append(
             f"  layer {head['layer']} head {head['head']}: {head['pattern']}, mask {head['mask']}, "
             f"1/tau = {head['inverse_temperature']}{bound}, for {'; '.join(head['serves'])}"
         )
     if words is not None and options.verify is not None:
-        echo(
+        told.append(
             f"  equal to the evaluator on all {words} words of up to {counted(options.verify, 'symbol')}, in float64 "
             "and float32 (exact)"
         )
+    return "\n".join(told)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
 from restrict.cli import common
-from restrict.cli.terminal import echo
+from restrict.cli.printer import Told, put
 
 PROGRAM = ".program"
 """The program lies beside the proof, under its name and this ending."""
@@ -46,9 +45,7 @@ def elaborate(model: str, certificate: Path, output: Path, as_json: bool) -> Non
     ).made
     write_bytes(program_file, found.program)
     write_bytes(output, found.proof)
-    if as_json:
-        sizes = {"program_bytes": len(found.program), "proof_bytes": len(found.proof), "digest": found.digest}
-        click.echo(json.dumps({"program": str(program_file), "proof": str(output), **sizes}))
-        return
-    echo(f"a proof of {len(found.proof)} bytes about a program of {len(found.program)} bytes, not checked yet")
-    echo(f"  written to {output} and {program_file}")
+    document = {"program": str(program_file), "proof": str(output), "program_bytes": len(found.program)}
+    document |= {"proof_bytes": len(found.proof), "digest": found.digest}
+    text = f"a proof of {len(found.proof)} bytes about a program of {len(found.program)} bytes, not checked yet"
+    put(Told(lambda: f"{text}\n  written to {output} and {program_file}", lambda: document), as_json)

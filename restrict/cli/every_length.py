@@ -13,7 +13,8 @@ import click
 from click.core import ParameterSource
 
 from restrict.cli import common
-from restrict.cli.terminal import echo
+from restrict.cli.checking import checked_line
+from restrict.cli.printer import Told, json_line, put
 from restrict.wording import counted
 
 if TYPE_CHECKING:
@@ -57,10 +58,7 @@ def write_proof(path: Path | None, found: Proved | Counterexample | WrongLengths
     if path is not None:
         write_bytes(path, found.proof)
         lines.append(f"  proof   written to {path} ({counted(len(found.proof), 'byte')})")
-    if found.line is not None:
-        lines.append(f"  checked by the trusted checker: {found.line}")
-    else:
-        lines.append("  not yet checked by the trusted checker: run `restrict check --limit STEPS`")
+    lines.append(checked_line(found.line, why="run `restrict check --limit STEPS`"))
     return "\n".join(lines)
 
 
@@ -73,11 +71,7 @@ def document(found: Proved | Counterexample | WrongLengths) -> dict[str, Any]:
 
 
 def refuse_others(allowed: tuple[str, ...]) -> None:
-    """Refuse options that mean nothing with --all-lengths.
-
-    Raises:
-        UsageError: one is given; the message names it.
-    """
+    """Refuse options that mean nothing with --all-lengths."""
     from restrict.errors import UsageError
 
     context = click.get_current_context()
@@ -95,15 +89,14 @@ def certify_pattern(program: Model, label: str | None, states: int, output: Path
     with stages_on(program.name[:40]) as tell:
         pattern, found = certify_all_lengths(program, label=label, states=states, progress=tell)
     lines = write_proof(output, found)
-    if as_json:
-        content = document(found) | {"pattern": pattern.claim(), "fixed": pattern.cost}
-        click.echo(json.dumps(content))
-        return
     where = " at the last position" if found.automaton.every else ""
-    echo(f"{program.name}: the label {pattern.label!r}{where} is forced at every n >= {pattern.first} by")
     rest = "the rest free" if not pattern.share else f"and {round(100 * pattern.share)} % of the middle"
-    echo(f"  pattern {pattern.text()}   ({pattern.cost} fixed at the ends, {rest})")
-    echo(lines)
+    text = (
+        f"{program.name}: the label {pattern.label!r}{where} is forced at every n >= {pattern.first} by\n"
+        f"  pattern {pattern.text()}   ({pattern.cost} fixed at the ends, {rest})\n{lines}"
+    )
+    more = {"pattern": pattern.claim(), "fixed": pattern.cost}
+    put(Told(lambda: text, lambda: document(found) | more), as_json)
 
 
 def certify_cost(
@@ -118,28 +111,19 @@ def certify_cost(
         costs, found = certify_costs(program, label, states=states, progress=tell)
     example = None if n is None else found.automaton.cheapest(label, n)
     lines = write_proof(output, found)
-    if as_json:
-        content = document(found) | {"cost": costs.claim(), "n": n}
-        click.echo(json.dumps(content | {"restriction": None if example is None else list(example)}))
-        return
     where = " at the last position" if found.automaton.every else ""
-    echo(f"{program.name}: the fewest fixed positions that force {label!r}{where} (exact)")
-    echo("\n".join(f"  {line}" for line in costs.table()))
+    told = [f"{program.name}: the fewest fixed positions that force {label!r}{where} (exact)"]
+    told += [f"  {line}" for line in costs.table()]
     if n is not None:
-        echo(f"  at n = {n}: {'no restriction forces it' if example is None else shown(example)}")
-    echo(lines)
+        told.append(f"  at n = {n}: {'no restriction forces it' if example is None else shown(example)}")
+    more = {"cost": costs.claim(), "n": n, "restriction": None if example is None else list(example)}
+    put(Told(lambda: "\n".join([*told, lines]), lambda: document(found) | more), as_json)
 
 
 def refute_everywhere(
     program: Model, spec: str, states: int, output: Path | None, as_json: bool, n: int | None
 ) -> None:
-    """The command `refute --all-lengths`; with a length, also a word of that length.
-
-    Raises:
-        NotEstablished: the model is right at every length.
-        UsageError: it is not known to be wrong at the length asked for.
-        ResourceLimit: a length was asked for, and the set of lengths is not known.
-    """
+    """The command `refute --all-lengths`; with a length, also a word of that length."""
     from restrict.all_lengths.evidence import Proved
     from restrict.all_lengths.verify import named, verify
     from restrict.all_lengths.wrong import lengths_of
@@ -151,7 +135,7 @@ def refute_everywhere(
         found = verify(program, language, states=states, progress=tell)
         if isinstance(found, Proved):
             if as_json:
-                click.echo(json.dumps(document(found) | {"immune": True}))
+                click.echo(json_line(document(found) | {"immune": True}))
             line = f" ({found.line})" if found.line else ""
             raise NotEstablished(f"immune (proved): {program.name} recognises {language.spec} at every length{line}")
         wrong, first = found.difference, f"{found.difference.n}, the first such length"
@@ -165,26 +149,19 @@ def refute_everywhere(
     word = None if n is None or where is None else where.word(n)
     answer = found if where is None or where.proof is None else where
     lines = write_proof(output, answer)
-    if as_json:
-        content = document(answer) | {
-            "word": list(wrong.word),
-            "n": wrong.n,
-            "exact": where is not None and where.exact,
-        }
-        content["lengths"] = None if where is None else where.least.document()
-        content["at_most"] = None if where is None else where.most.document()
-        if word is not None:
-            content["word_at"] = {"n": n, "word": list(word)}
-        click.echo(json.dumps(content | {"reason": reason or None}))
-        return
+
+    def content() -> dict[str, Any]:
+        out = document(answer) | {"word": list(wrong.word), "n": wrong.n, "exact": where is not None and where.exact}
+        out["lengths"] = None if where is None else where.least.document()
+        out["at_most"] = None if where is None else where.most.document()
+        out |= {} if word is None else {"word_at": {"n": n, "word": list(word)}}
+        return out | {"reason": reason or None}
+
     member = "a member" if wrong.member else "not a member"
-    echo(f"{program.name} does not recognise {language.spec}\n  {text}")
-    if reason:
-        echo(f"  {reason}")
-    echo(f"  shortest word: {shown(wrong.word)} (n = {wrong.n}): {member}, the model says {wrong.said!r}")
-    if word is not None:
-        echo(f"  at n = {n}: {shown(word)}")
-    echo(lines)
+    told = [f"{program.name} does not recognise {language.spec}", f"  {text}", *([f"  {reason}"] if reason else [])]
+    told.append(f"  shortest word: {shown(wrong.word)} (n = {wrong.n}): {member}, the model says {wrong.said!r}")
+    told += [] if word is None else [f"  at n = {n}: {shown(word)}"]
+    put(Told(lambda: "\n".join([*told, lines]), content), as_json)
 
 
 def shown(word: tuple[str, ...]) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from restrict.cli.certificate_words import report
-from restrict.cli.common import leave_interrupted, progress_on, trusted_line
+from restrict.cli.certificate_words import certificate_document, report
+from restrict.cli.checking import trusted_line
+from restrict.cli.common import leave_interrupted, progress_on
+from restrict.cli.printer import json_line
 from restrict.cli.terminal import echo
 from restrict.wording import counted
 
@@ -30,11 +31,11 @@ def certify_everywhere(program: Model, wish: Any) -> None:
         )  # fmt: skip
         if wish.output is not None:
             found.certificate.save(wish.output)
-        line = trusted_line(program, found.certificate)
+        line = trusted_line(program, found.certificate, wish.checker)
     if wish.as_json:
-        click.echo(json.dumps(_document(found, wish.output, line)))
+        click.echo(json_line(_document(found, wish.output, line, wish.checker)))
     else:
-        report(program, found.certificate, wish.output, line, False)
+        report(program, found.certificate, wish.output, line, False, checker=wish.checker)
         echo(f"  method  {found.method}")
         if wish.trace:
             echo("\n".join(_trace(found)))
@@ -42,11 +43,8 @@ def certify_everywhere(program: Model, wish: Any) -> None:
         leave_interrupted(wish.output)
 
 
-def _document(found: Everywhere, output: Path | None, line: str | None) -> dict[str, object]:
-    return {
-        "certificate": json.loads(found.certificate.to_bytes()),
-        "file": str(output) if output else None,
-        "checked": line,
+def _document(found: Everywhere, output: Path | None, line: str | None, checker: str) -> dict[str, object]:
+    return certificate_document(found.certificate, output, line, checker) | {
         "method": found.method,
         "mean": found.mean,
         "trace": [vars(layer) for layer in found.trace],

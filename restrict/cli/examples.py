@@ -28,12 +28,17 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "simulate": ("simulate induction-head -n 6 -o soft.json",),
     "import": ("import b-rasp instances/brasp-dyck1-depth2.txt -o dyck.json",),
     "sweep": ("sweep grid.toml", "sweep grid.toml --recheck"),
+    "warm-up": ("warm-up --list",),
     "soft influence": ("soft influence random:layers=1,seed=1 -n 16,32 --samples 100",),
     "soft certify": ("soft certify parity -n 12 --epsilon 0.5 -o soft-certificate.json",),
     "soft check": ("soft check parity soft-certificate.json",),
     "soft cross-entropy": ("soft cross-entropy parity -L parity -n 8,16",),
     "soft run": ("soft run parity 0110 0111",),
-    "soft verify": ("soft verify checkpoint.safetensors -n 20 -o verdict.json",),
+    "soft verify": (
+        "soft verify checkpoint.safetensors -n 20 -o verdict.json",
+        "soft verify instances/trained/tomita1-1l1h16d-nope.safetensors --all-lengths",
+        "soft verify checkpoint.safetensors -n 20 --equals 'first 1 or true' --inputs 'regex:(10)*'",
+    ),
     "soft write": ("soft write parity -o parity-soft.json",),
     "soft import": ("soft import encoder.safetensors --heads 2 --alphabet 01 -o encoder.json",),
     "soft export": ("soft export soft.json -n 6 -o induction-head.safetensors",),
@@ -58,6 +63,7 @@ SHORT = {
     "soft": "Softmax transformers: influence, bounds, files.",
     "sweep": "A grid of models and lengths, resumable.",
     "tighten": "Remove claimed dependencies, by SAT.",
+    "warm-up": "Compile all kernels now, and say where they are.",
     "verify": "Prove a language or an equality at every length.",
     "soft certify": "Fix few tokens so that the others move little.",
     "soft check": "Check a soft certificate in exact arithmetic.",
@@ -81,11 +87,8 @@ FIRST = (
 def epilog(command: str) -> str | None:
     """The end of a command's help.
 
-    Args:
-        command: its name, such as ``certify`` or ``soft check``; empty for the program itself.
-
-    Returns:
-        Its examples, kept line by line by click; ``None`` where there are none.
+    ``command``: its name, such as ``certify`` or ``soft check``; empty for the program itself. Result: its examples,
+    kept line by line by click; ``None`` where there are none.
     """
     lines = EXAMPLES.get(command, ()) if command else FIRST
     return "\n".join(["\b", "Examples:", *(f"  restrict {line}" for line in lines)]) if lines else None

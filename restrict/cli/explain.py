@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from restrict.cli import common
-from restrict.cli.terminal import echo
+from restrict.cli.printer import Told, put
 
 if TYPE_CHECKING:
     from restrict.model.program import Model
@@ -82,13 +82,12 @@ def explain(
                 "the abstract run confirms no such explanation, so there is no certificate to write; leave out --exact"
             )
         certificate.save(output)
-    if as_json:
-        click.echo(json.dumps([explanation_document(e) for e in found]))
-        return
-    for explanation in found:
-        echo(explanation_text(program, explanation))
-    if output is not None:
-        echo(f"certificate written to {output}")
+    text = "\n".join(explanation_text(program, e) for e in found)
+    put(
+        Told(lambda: text, lambda: [explanation_document(e) for e in found]),
+        as_json,
+        {"certificate written to": output},
+    )
 
 
 def _weight(text: str) -> tuple[int, int]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from restrict.cli import common
-from restrict.cli.terminal import echo
+from restrict.cli.printer import Told, put
 from restrict.wording import counted
 
 if TYPE_CHECKING:
@@ -82,10 +81,7 @@ def import_(kind: str, file: Path, output: Path | None, as_json: bool, **options
         click.echo(found.model.content, nl=False)
         return
     found.save(output)
-    if as_json:
-        click.echo(json.dumps(document(found, output)))
-    else:
-        echo(text(found, output))
+    put(Told(lambda: text(found, output), lambda: document(found, output)), as_json)
 
 
 def _import(kind: str, file: Path, options: dict[str, Any]) -> Imported:

@@ -3,13 +3,13 @@ stays light."""
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from restrict.cli import common
-from restrict.cli.terminal import complete_language, echo
+from restrict.cli.printer import Told, put
+from restrict.cli.terminal import complete_language
 from restrict.wording import counted
 
 if TYPE_CHECKING:
@@ -46,21 +46,15 @@ def language(name: str | None, length: int | None, pre: tuple[str, ...], listing
     from restrict.languages.facts import Unknown, facts
     from restrict.languages.pre import read_pre
 
-    if listing and as_json:
-        click.echo(json.dumps(dict(source.listing())))
-        return
     if listing:
-        for form, about in source.listing():
-            echo(f"{form:<34} {about}")
+        forms = dict(source.listing())
+        put(Told(lambda: "\n".join(f"{form:<34} {about}" for form, about in forms.items()), lambda: forms), as_json)
         return
     if name is None or length is None:
         raise UsageError("name a language and a length, such as `restrict language parity -n 100`; --list lists them")
     found = named(name)
     known = facts(found, length, read_pre(found, length, pre))
-    if as_json:
-        click.echo(json.dumps(document(known)))
-    else:
-        echo(text(known))
+    put(Told(lambda: text(known), lambda: document(known)), as_json)
     for what, answer in (("membership", known.into), ("non-membership", known.out)):
         if isinstance(answer, Unknown):
             raise ResourceLimit(f"the cost of forcing {what} is not known: {answer.reason}")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
 from restrict.cli import common
-from restrict.cli.common import leave_interrupted, progress_on, trusted_line
-from restrict.cli.terminal import echo
+from restrict.cli.checking import checked_by, checked_line, document_of, trusted_line
+from restrict.cli.common import leave_interrupted, progress_on
+from restrict.cli.printer import Told, put
 from restrict.wording import doing
 
 
@@ -30,9 +30,18 @@ from restrict.wording import doing
 @common.output_option("the certificate")
 @common.SEED
 @common.TIME
+@checked_by
 @common.JSON
 def lower_bound(
-    model: str, n: int, k: int | None, target: Any, output: Path | None, seed: int, time: float | None, as_json: bool
+    model: str,
+    n: int,
+    k: int | None,
+    target: Any,
+    output: Path | None,
+    seed: int,
+    time: float | None,
+    checker: str,
+    as_json: bool,
 ) -> None:
     """Prove how many positions must be fixed, at least, to force MODEL's output. It works at any length.
 
@@ -49,22 +58,17 @@ def lower_bound(
         written = output is not None and has_claim(found.bound)
         if output is not None and written:
             found.bound.save(output)
-        line = trusted_line(program, found.bound) if has_claim(found.bound) else None
-    if as_json:
-        place = str(output) if written else None
-        click.echo(
-            json.dumps(
-                {"model": program.name, "n": n} | bound_document(program, found) | {"file": place, "checked": line}
-            )
-        )
-    else:
-        echo(bound_lines(program, found))
-        if line is not None:
-            echo(f"  checked by the trusted checker: {line}")
-        elif has_claim(found.bound):
-            echo("  not yet checked by the trusted checker: run `restrict check`, or `restrict check --fast`")
-        if output is not None:
-            echo(f"  written to {output}" if written else "  not written: a bound of 0 has no certificate")
+        line = trusted_line(program, found.bound, checker) if has_claim(found.bound) else None
+    place, claimed = str(output) if written else None, has_claim(found.bound)
+
+    def document() -> dict[str, Any]:
+        more = {"file": place} | document_of(line, checker)
+        return {"model": program.name, "n": n} | bound_document(program, found) | more
+
+    told = [bound_lines(program, found), *([checked_line(line, checker)] if claimed else [])]
+    if output is not None:
+        told.append(f"  written to {output}" if written else "  not written: a bound of 0 has no certificate")
+    put(Told(lambda: "\n".join(told), document), as_json)
     if found.stopped == "interrupted":
         leave_interrupted(output if written else None)
     if k is not None and found.at_least <= k:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
+from typing import Any
 
 import click
 
 from restrict.cli import common
+from restrict.cli.printer import Told, put
 
 
 @click.command()
@@ -17,25 +18,12 @@ from restrict.cli import common
 @common.JSON
 def new(generator: str | None, output: Path | None, listing: bool, as_json: bool) -> None:
     """Write the model file of GENERATOR: a built-in model, or random:layers=2,heads=2,states=4,seed=1."""
-    import inspect
-
     from restrict.errors import UsageError
     from restrict.files import write_bytes
-    from restrict.model.source import GENERATORS, document_bytes
+    from restrict.model.source import document_bytes
 
-    if listing and as_json:
-        known = {name: inspect.signature(build).parameters.values() for name, build in sorted(GENERATORS.items())}
-        click.echo(json.dumps({name: {p.name: p.default for p in options} for name, options in known.items()}))
-        return
     if listing:
-        for name, build in sorted(GENERATORS.items()):
-            options = ",".join(f"{p.name}={p.default}" for p in inspect.signature(build).parameters.values())
-            about = (inspect.getdoc(build) or "").partition("\n")[0]
-            click.echo(
-                f"{name + (':' + options if options else ''):<66} {about}"
-                if len(options) < 40
-                else f"{name}:{options}\n{'':<66} {about}"
-            )
+        put(Told(_list, _options), as_json, wide=True)
         return
     if generator is None:
         raise UsageError("name a generator, such as random:layers=2,seed=1; `restrict new --list` lists them")
@@ -45,4 +33,31 @@ def new(generator: str | None, output: Path | None, listing: bool, as_json: bool
     else:
         write_bytes(output, content)
         told = {"file": str(output), "bytes": len(content)}
-        click.echo(json.dumps(told) if as_json else f"{output}: {len(content)} bytes")
+        put(Told(lambda: f"{output}: {len(content)} bytes", lambda: told), as_json, wide=True)
+
+
+def _options() -> dict[str, dict[str, Any]]:
+    """The options of every generator, with their defaults."""
+    import inspect
+
+    from restrict.model.source import GENERATORS
+
+    known = {name: inspect.signature(build).parameters.values() for name, build in sorted(GENERATORS.items())}
+    return {name: {p.name: p.default for p in options} for name, options in known.items()}
+
+
+def _list() -> str:
+    """One line for each generator; two where its options are many."""
+    import inspect
+
+    from restrict.model.source import GENERATORS
+
+    lines = []
+    for name, known in _options().items():
+        options = ",".join(f"{key}={value}" for key, value in known.items())
+        head, about = (
+            name + (":" + options if options else ""),
+            (inspect.getdoc(GENERATORS[name]) or "").partition("\n")[0],
+        )
+        lines.append(f"{head:<66} {about}" if len(options) < 40 else f"{head}\n{'':<66} {about}")
+    return "\n".join(lines)

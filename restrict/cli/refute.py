@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from restrict.cli import common
-from restrict.cli.common import progress_on, trusted_line
+from restrict.cli.checking import KERNEL, checked_by, checked_line, document_of, trusted_line
+from restrict.cli.common import progress_on
 from restrict.cli.every_length import STATES, refuse_others, refute_everywhere
-from restrict.cli.terminal import echo
+from restrict.cli.printer import Told, json_line, put
 
 if TYPE_CHECKING:
     from restrict.certificate.refutation import Refutation
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 @common.TIME
 @STATES
 @common.output_option("the refutation")
+@checked_by
 @common.JSON
 def refute(
     model: str,
@@ -43,6 +45,7 @@ def refute(
     seed: int,
     time: float | None,
     output: Path | None,
+    checker: str,
     as_json: bool,
 ) -> None:
     """Show that MODEL does not recognise the language at length n: a restriction that forces its output, and two words
@@ -65,24 +68,23 @@ def refute(
         return
     with progress_on(f"{program.name[:40]}, n = {n}") as progress:
         found = run(program, spec, n, target=target, c=c, seed=seed, time=time, exact=exact, progress=progress)
-        line = trusted_line(program, found) if isinstance(found, Refutation) else None
+        line = trusted_line(program, found, checker) if isinstance(found, Refutation) else None
     if not isinstance(found, Refutation):
         if as_json:
-            click.echo(json.dumps(immune_document(found)))
+            click.echo(json_line(immune_document(found)))
         text = f"immune ({'proved' if found.proved else 'not proved'}): {found.language} at n = {n}: {found.reason}"
         raise NotEstablished(text)
     if output is not None:
         found.save(output)
-    if as_json:
-        document = {"refutation": json.loads(found.to_bytes()), "checked": line}
-        click.echo(json.dumps(document | {"file": str(output) if output else None}))
-        return
-    echo(summary(program, found, line))
-    if output is not None:
-        echo(f"  written to {output}")
+
+    def document() -> dict[str, Any]:
+        place = {"file": str(output) if output else None}
+        return {"refutation": json.loads(found.to_bytes())} | document_of(line, checker) | place
+
+    put(Told(lambda: summary(program, found, line, checker), document), as_json, {"  written to": output})
 
 
-def summary(program: Model, found: Refutation, line: str | None) -> str:
+def summary(program: Model, found: Refutation, line: str | None, checker: str = KERNEL) -> str:
     """A refutation in words."""
     from restrict.report.text import cases_line, fixed_list, witness_lines
 
@@ -114,12 +116,10 @@ def summary(program: Model, found: Refutation, line: str | None) -> str:
             lines.append(f"  optimum at most {found.optimum} free positions (certified bound; the time was over)")
         else:
             lines.append(f"  optimum {found.free} free positions: {best} (exact)")
-    if line is not None:
-        lines.append(f"  checked by the trusted checker: {line}")
-    elif not found.checkable:
+    if line is None and not found.checkable:
         lines.append("  the trusted checker does not know this language; its own membership test was used")
     else:
-        lines.append("  not yet checked by the trusted checker: run `restrict check`, or `restrict check --fast`")
+        lines.append(checked_line(line, checker))
     return "\n".join(lines)
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from restrict.cli import common
+from restrict.cli.printer import Told, put
 
 
 @click.command()
@@ -22,16 +21,9 @@ def run(model: str, word: tuple[str, ...], as_json: bool) -> None:
 
     program = load(model)
     trace = program.run(word[0] if len(word) == 1 else list(word))
-    if as_json:
-        values = {name: row.tolist() for name, row in trace.values.items()}
-        click.echo(
-            json.dumps(
-                {
-                    "values": values,
-                    "attended": {k: v.tolist() for k, v in trace.attended.items()},
-                    "output": trace.output,
-                }
-            )
-        )
-    else:
-        click.echo(str(trace))
+    document = {
+        "values": {name: row.tolist() for name, row in trace.values.items()},
+        "attended": {name: row.tolist() for name, row in trace.attended.items()},
+        "output": trace.output,
+    }
+    put(Told(lambda: str(trace), lambda: document), as_json, wide=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from restrict.cli import common
+from restrict.cli.printer import put
 from restrict.cli.terminal import echo
 
 if TYPE_CHECKING:
@@ -46,27 +46,24 @@ def show(certificate: Path, model: str | None, as_json: bool) -> None:
                 echo(_drawing(root, kind, program))
             return
         page = document_page(root, certificate, model)
-    if as_json:
-        click.echo(json.dumps(page.document()))
-    else:
-        echo(page.text())
+    put(page, as_json)
 
 
 def _drawing(root: Node, kind: object, program: Model | None) -> str:
     """The drawing of a certificate, a refutation or a lower bound; ``root`` is the file, which is read once."""
     from restrict.certificate import lower_bound, refutation
-    from restrict.certificate.certificate import read_certificate
+    from restrict.certificate.certificate import Certificate
     from restrict.certificate.outline import read_outline
     from restrict.report.lower_bound import bound_picture
     from restrict.report.text import certificate_picture, witness_lines
 
     if kind == lower_bound.FORMAT:
-        bound = lower_bound.read_lower_bound(root)
+        bound = lower_bound.LowerBound.from_json(root)
         _belongs(bound.sha256, "lower bound", program)
         return bound_picture(bound, program)
     lines: list[str] = []
     if kind == refutation.FORMAT:
-        refuted = refutation.read_refutation(root)
+        refuted = refutation.Refutation.from_json(root)
         lines = [f"refutation of {refuted.language}", *witness_lines(refuted)]
         root = root.fields(root.value)["certificate"]
     outline, found = read_outline(root), None
@@ -74,7 +71,7 @@ def _drawing(root: Node, kind: object, program: Model | None) -> str:
     if program is not None:
         nodes = outline.n * len(program.variables) if outline.cone == "all" else 0
         if outline.positions + nodes <= EXAMINED:
-            found = read_certificate(root)
+            found = Certificate.from_json(root)
     return "\n".join([*lines, certificate_picture(outline, program, found)])
 
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import re
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from restrict.cli import common
-from restrict.cli.terminal import echo
+from restrict.cli.printer import Told, put
 from restrict.wording import counted
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from restrict.simulate.measure import Measured
     from restrict.simulate.report import Compiled
     from restrict.soft.model import SoftModel
@@ -27,6 +27,8 @@ class Epsilon(click.ParamType):  # type: ignore[type-arg]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Fraction:
         """The number."""
+        from fractions import Fraction
+
         if isinstance(value, Fraction):
             return value
         if len(value) > 40 or not re.fullmatch(r"\d+/0*[1-9]\d*|\d*\.?\d+(e-?\d{1,2})?", value, re.ASCII):
@@ -89,12 +91,8 @@ def simulate(
         progress("measuring", None)
         found = measure(compiled, *words_of(compiled, samples, seed))
     _write(compiled.soft, n, output, torch_file)
-    if as_json:
-        click.echo(json.dumps(_document(compiled, found, output)))
-        return
-    _print(compiled, found)
-    if output is not None:
-        echo(f"softmax model in {output}")
+    told = Told(lambda: _text(compiled, found), lambda: _document(compiled, found, output))
+    put(told, as_json, {"softmax model in": output})
 
 
 def _write(soft: SoftModel, n: int, output: Path | None, torch_file: Path | None) -> None:
@@ -116,27 +114,26 @@ def _safe(compiled: Compiled, safe: int) -> str:
     return f"right up to n = {safe} (certified); from n = {safe + 1} on the result may be wrong"
 
 
-def _print(compiled: Compiled, found: Measured) -> None:
+def _text(compiled: Compiled, found: Measured) -> str:
+    """The simulation in words, head by head."""
     soft, n = compiled.soft, compiled.n
-    echo(
+    told = [
         f"{compiled.program.name} at n = {n}: "
-        f"heads {len(compiled.heads)}, layers {len(soft.layers)}, width {soft.width}"
-    )
-    echo(
+        f"heads {len(compiled.heads)}, layers {len(soft.layers)}, width {soft.width}",
         f"needed 1/tau: {compiled.scale:.6g}; every head is within {common.at_most(compiled.error)} of the hard one "
-        f"(certified; asked for {compiled.epsilon}), and rounding makes it exact"
-    )
-    _measured(found)
-    for kind, longest in soft.certified.items():
-        echo(f"{kind}: {_safe(compiled, longest)}")
+        f"(certified; asked for {compiled.epsilon}), and rounding makes it exact",
+        _measured(found),
+        *(f"{kind}: {_safe(compiled, longest)}" for kind, longest in soft.certified.items()),
+    ]
     every = "every length at which the program is defined" if compiled.every_length else f"n = {n} only"
-    echo(f"the softmax model holds for {every}")
+    told.append(f"the softmax model holds for {every}")
     width = max((len(h.variable) for h in compiled.heads), default=4)
     for head, measured in zip(compiled.heads, found.errors, strict=True):
-        echo(
+        told.append(
             f"  {head.variable:<{width}}  layer {head.layer:>3}  ties {head.ties:<8}  1/tau = {head.scale.text}"
             f"  certified {common.at_most(head.error(n))}  measured {_shown(measured) if found.words else '-'}"
         )
+    return "\n".join(told)
 
 
 def _shown(x: float) -> str:
@@ -144,18 +141,17 @@ def _shown(x: float) -> str:
     return f"{x:.4g}" if x == 0 or x > 1e-12 else "below 1e-12"
 
 
-def _measured(found: Measured) -> None:
+def _measured(found: Any) -> str:
     """What was measured."""
     if not found.words:
-        echo("measured: nothing, one word of this length is too much")
-        return
+        return "measured: nothing, one word of this length is too much"
     on = (
         f"all {counted(found.words, 'word')}"
         if found.exhaustive
         else f"{counted(found.words, 'sampled word')} (estimate from below)"
     )
     wrong = "no wrong label" if not found.wrong else f"WRONG LABELS on {found.wrong} words; please report this as a bug"
-    echo(f"measured: {found.error:.6g} on {on}, {wrong}")
+    return f"measured: {found.error:.6g} on {on}, {wrong}"
 
 
 def _document(compiled: Compiled, found: Measured, output: Path | None) -> dict[str, Any]:
@@ -218,24 +214,22 @@ def _srasp(
         "layers": len(soft.layers), "width": soft.width, "file": None if output is None else str(output),
         "sha256": soft.digest,
     }  # fmt: skip
-    if as_json:
-        click.echo(json.dumps(document))
-        return
     heads = sum(len(layer.heads) for layer in soft.layers)
-    lengths = f"at every length up to {n}" if budget.every_length else f"at n = {n}"
-    echo(f"{program.name} at n = {n} (start marker counted): heads {heads}, layers {len(soft.layers)}, width "
-         f"{soft.width}")  # fmt: skip
-    echo(
+    told = [
+        f"{program.name} at n = {n} (start marker counted): heads {heads}, "
+        f"layers {len(soft.layers)}, width {soft.width}",
         f"needed 1/tau: {sharp.scale:.0f} for the gap {sharp.gap} (Theorem 26); all that is read is within "
         f"{common.at_most(sharp.error)} of the hard one (certified; asked for {epsilon}), and rounding makes it exact, "
-        f"{lengths}"
-    )
-    _measured(found)
-    for kind, longest in safe.items():
-        if not budget.every_length:
-            echo(f"{kind}: " + (f"right at n = {n} (certified)" if longest else f"at n = {n} it may be wrong"))
-            continue
-        what = f"right up to n = {longest} (certified)" if longest else "nothing is certified"
-        echo(f"{kind}: {what}" + ("" if longest == n else f"; from n = {longest + 1} on the result may be wrong"))
-    if output is not None:
-        echo(f"softmax model in {output}")
+        + (f"at every length up to {n}" if budget.every_length else f"at n = {n}"),
+        _measured(found),
+        *(f"{kind}: {_safe_up_to(n, longest, budget.every_length)}" for kind, longest in safe.items()),
+    ]
+    put(Told(lambda: "\n".join(told), lambda: document), as_json, {"softmax model in": output})
+
+
+def _safe_up_to(n: int, longest: int, every_length: bool) -> str:
+    """What is certified about floating point for an S-RASP program."""
+    if not every_length:
+        return f"right at n = {n} (certified)" if longest else f"at n = {n} it may be wrong"
+    what = f"right up to n = {longest} (certified)" if longest else "nothing is certified"
+    return what if longest == n else f"{what}; from n = {longest + 1} on the result may be wrong"

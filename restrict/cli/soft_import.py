@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from restrict.cli.common import FILE, JSON, Whole, output_option
-from restrict.cli.terminal import echo
+from restrict.cli.printer import Told, put
 
 if TYPE_CHECKING:
     from restrict.soft.importers import Comparison, Imported, Options
@@ -61,18 +60,11 @@ def import_command(
         record = read_record(compare, found.tokens)
         agreed = compared(found, record, tolerance=tolerance, source=file, options=options, config=config)
     found.model.save(output)
-    if as_json:
-        click.echo(json.dumps(document(found, agreed, output)))
-    else:
-        show(found, agreed, output)
+    put(Told(lambda: text(found, agreed, output), lambda: document(found, agreed, output)), as_json)
 
 
 def options_of(given: dict[str, Any]) -> Options:
-    """What the options of the command say.
-
-    Raises:
-        UsageError: --names is not ROLE=NAME.
-    """
+    """What the options of the command say."""
     from restrict.errors import UsageError
     from restrict.soft.importers import Options
 
@@ -103,17 +95,20 @@ def document(found: Imported, agreed: Comparison | None, output: Path) -> dict[s
     return told | {"compared": None if agreed is None else vars(agreed)}
 
 
-def show(found: Imported, agreed: Comparison | None, output: Path) -> None:
+def text(found: Imported, agreed: Comparison | None, output: Path) -> str:
     """What is said without --json: every setting with its origin, then the comparison."""
     names = max(len(s.name) for s in found.settings)
     values = max(len(s.value[:40]) for s in found.settings)
-    for setting in found.settings:
-        echo(f"  {setting.name:<{names}}  {setting.value:<{values}}  {setting.text()}")
+    told = [f"  {s.name:<{names}}  {s.value:<{values}}  {s.text()}" for s in found.settings]
     if agreed is not None:
-        echo(f"compared: {agreed.numbers} logits of {agreed.words} words differ by at most {agreed.difference:.3g} "
-             f"(allowed {agreed.allowed:.3g})")  # fmt: skip
+        told.append(
+            f"compared: {agreed.numbers} logits of {agreed.words} words differ by at most {agreed.difference:.3g} "
+            f"(allowed {agreed.allowed:.3g})"
+        )
         if agreed.untold:
-            echo(f"the record does not tell these apart from what was taken: {'; '.join(agreed.untold[:6])}")
+            told.append(f"the record does not tell these apart from what was taken: {'; '.join(agreed.untold[:6])}")
     elif found.assumed:
-        echo(f"{len(found.assumed)} settings are assumed; --compare RECORD with recorded logits excludes wrong ones")
-    echo(f"{found.model!r} in {output}")
+        told.append(
+            f"{len(found.assumed)} settings are assumed; --compare RECORD with recorded logits excludes wrong ones"
+        )
+    return "\n".join([*told, f"{found.model!r} in {output}"])

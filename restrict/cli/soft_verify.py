@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,13 +9,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from restrict.cli.common import JSON, Seconds, Text, Whole, output_option, progress_on, say
-from restrict.cli.terminal import complete_language, echo
+from restrict.cli.printer import Told, put
+from restrict.cli.terminal import complete_language
 
 if TYPE_CHECKING:
     from restrict.soft.trained.decide import Verdict
+    from restrict.soft.trained.graph import Graph
+    from restrict.soft.trained.model import Trained
 
 LISTED = 8
 """Undecided cases that are printed."""
+
+
+def given(context: click.Context, parameter: click.Parameter, n: int | None) -> int | None:
+    """The length, which may be missing with --all-lengths only."""
+    if n is None and not context.params.get("all_lengths"):
+        raise click.MissingParameter("A length, such as -n 100, or --all-lengths.", ctx=context, param=parameter)
+    return n
 
 
 @click.command("verify")
@@ -25,11 +34,23 @@ LISTED = 8
     "-L", "--language", default=None, type=Text(), shell_complete=complete_language,
     help="What is right; by default the automaton in the model's configuration.",
 )  # fmt: skip
-@click.option("-n", "n", required=True, type=Whole(0, 4096), help="The greatest length of a word.")
+@click.option(
+    "-n", "n", default=None, type=Whole(0, 4096), callback=given,
+    help="The greatest length of a word; with --all-lengths: up to which wrong words are looked for.",
+)  # fmt: skip
+@click.option("--all-lengths", is_flag=True, is_eager=True, help="Every length at once (no position embeddings).")
+@click.option(
+    "--equals", default=None, type=Text(), metavar="PROGRAM",
+    help="Instead of -L: a model, built-in or file, or a formula; on all words, or those of --inputs.",
+)  # fmt: skip
 @click.option("--inputs", default=None, type=Text(), help="The words that may come, if not those of the language.")
 @click.option(
-    "--read-out", type=click.Choice(["next-set", "membership"]), default="next-set", show_default=True,
-    help="Which logits are to have which sign.",
+    "--read-out", type=click.Choice(["next-set", "membership"]), default=None,
+    help="Which logits are to have which sign.  [default: next-set; membership with --equals]",
+)  # fmt: skip
+@click.option(
+    "--offset", type=Whole(0, 4096), default=0, show_default=True,
+    help="The start token stands at this position embedding, the symbols behind it.",
 )  # fmt: skip
 @click.option("--time", "seconds", type=Seconds(), default=600.0, show_default=True, help="Stop after this long.")
 @click.option("--no-recheck", is_flag=True, help="Leave out the check of the certificate: floats, not a proof.")
@@ -38,26 +59,38 @@ LISTED = 8
 def verify_trained_command(
     model: Path,
     language: str | None,
-    n: int,
+    n: int | None,
+    all_lengths: bool,
+    equals: str | None,
     inputs: str | None,
-    read_out: str,
+    read_out: str | None,
+    offset: int,
     seconds: float,
     no_recheck: bool,
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """Is a trained MODEL right on every prefix of every word of a language with at most n symbols?
+    """Is a trained MODEL right on every prefix of every word of a language with at most n symbols, or of every length?
 
-    MODEL is a safetensors file with GPT-2's names, NAME.config.json beside it (docs/soft-verdicts.md). Exit 0: right.
-    Exit 3: wrong, with a word. Exit 5: open, with the cases that are not decided.
+    With --equals: does it decide like a program? MODEL is a safetensors file with GPT-2's names, NAME.config.json
+    beside it (docs/soft-verdicts.md). Exit 0: right. Exit 3: wrong, with a word. Exit 5: open, with the cases that are
+    not decided.
     """
     from restrict.soft.trained.decide import verify_trained
-    from restrict.soft.trained.graph import dfa_of, graph_of, task_language
-    from restrict.soft.trained.model import load
+    from restrict.soft.trained.model import load, shifted
 
-    loaded = load(model)
-    right = task_language(loaded) if language is None else dfa_of(named(language), loaded)
-    graph = graph_of(loaded, right, None if inputs is None else dfa_of(named(inputs), loaded), read_out)
+    loaded = shifted(load(model), offset)
+    graph = claimed(loaded, language, equals, inputs, read_out)
+    language = language if equals is None else f"the program {equals}"
+    if all_lengths:
+        from restrict.cli.soft_every import verify_all_lengths
+
+        verify_all_lengths(
+            loaded, graph, longest=n or 4096, language=language or "task", seconds=seconds, recheck=not no_recheck,
+            output=output, as_json=as_json,
+        )  # fmt: skip
+        return
+    assert n is not None
     with progress_on(f"{loaded.name[:40]}, n = {n}") as progress:
         found = verify_trained(
             loaded, graph, n, language=language or "task", seconds=seconds, tell=lambda what: progress(what, None)
@@ -65,13 +98,34 @@ def verify_trained_command(
         line = None if no_recheck else confirmed(found, output)
     if output is not None and found.proves:
         found.save(output)
-    if as_json:
-        click.echo(json.dumps(document(found, line)))
-    else:
-        echo(text(found, line))
-        if output is not None and found.proves:
-            echo(f"certificate in {output}")
+    files = {"certificate in": output if found.proves else None}
+    put(Told(lambda: text(found, line), lambda: document(found, line)), as_json, files)
     leave(found)
+
+
+def claimed(
+    loaded: Trained, language: str | None, equals: str | None, inputs: str | None, read_out: str | None
+) -> Graph:
+    """The words and what is wanted behind them.
+
+    Raises:
+        UsageError: a language and a program at once.
+    """
+    from restrict.errors import UsageError
+    from restrict.soft.trained.graph import all_words, dfa_of, empty_left_out, graph_of, task_language
+
+    words = None if inputs is None else dfa_of(named(inputs), loaded)
+    if equals is None:
+        right = task_language(loaded) if language is None else dfa_of(named(language), loaded)
+        return graph_of(loaded, right, words, read_out or "next-set")
+    if language is not None:
+        raise UsageError("give a language with -L or a program with --equals, one of the two")
+    from restrict.all_lengths.decisions import decides_empty, decisions_of, program_of
+
+    program = program_of(equals, loaded.symbols)
+    decided = dfa_of(decisions_of(program, loaded.symbols), loaded)
+    graph = graph_of(loaded, decided, words or all_words(loaded), read_out or "membership")
+    return graph if decides_empty(program) else empty_left_out(loaded, graph)
 
 
 def named(spec: str) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -14,9 +13,9 @@ import click
 
 from restrict.cli import common
 from restrict.cli.common import check_writable, say
-from restrict.cli.terminal import echo
+from restrict.cli.printer import Told, json_line, put
 from restrict.errors import UsageError
-from restrict.wording import counted
+from restrict.wording import counted, install
 
 if TYPE_CHECKING:
     from restrict.sweep.run import Engine
@@ -87,9 +86,9 @@ def _importable(dask: str | None, parquet: Path | None) -> None:
     from importlib.util import find_spec
 
     if dask is not None and find_spec("distributed") is None:
-        raise UsageError("--dask needs Dask: pip install 'restrict[sweep]'")
+        raise UsageError(f"--dask needs Dask: {install('sweep')}")
     if parquet is not None and find_spec("duckdb") is None:
-        raise UsageError("--parquet needs DuckDB: pip install 'restrict[sweep]'")
+        raise UsageError(f"--parquet needs DuckDB: {install('sweep')}")
 
 
 def _run(items: Any, rows: Path, engine: Engine, retry: bool) -> dict[str, Any]:
@@ -112,7 +111,7 @@ def _recheck(rows: Path, engine: Engine, fast: bool, as_json: bool) -> dict[str,
     with _bar() as (begin, step):
         found = recheck_rows(rows, engine, fast=fast, begin=begin, step=step)
     if as_json and found.wrong:
-        click.echo(json.dumps({"rows": str(rows), "checked": found.checked, "wrong": dict(found.wrong)}))
+        click.echo(json_line({"rows": str(rows), "checked": found.checked, "wrong": dict(found.wrong)}))
     established(found, rows)
     return {"rows": str(rows), "checked": found.checked, "without": found.without, "wrong": {}}
 
@@ -126,18 +125,13 @@ def _table(rows: Path, parquet: Path) -> str:
 
 
 def _report(summary: dict[str, Any], rows: Path, parquet: Path | None, as_json: bool) -> None:
-    if as_json:
-        click.echo(json.dumps(summary))
-        return
     if "checked" in summary:
-        echo(
-            f"{rows}: {counted(summary['checked'], 'certificate')} verified, "
-            f"{counted(summary['without'], 'row')} without one"
+        what = (
+            f"{counted(summary['checked'], 'certificate')} verified, {counted(summary['without'], 'row')} without one"
         )
     else:
-        echo(f"{rows}: {counted(summary['items'], 'item')}, {summary['new']} new, {summary['failed']} with an error")
-    if parquet is not None:
-        echo(f"table in {parquet}")
+        what = f"{counted(summary['items'], 'item')}, {summary['new']} new, {summary['failed']} with an error"
+    put(Told(lambda: f"{rows}: {what}", lambda: summary), as_json, {"table in": parquet})
 
 
 @contextmanager

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
 from restrict.cli import common
-from restrict.cli.terminal import echo
+from restrict.cli.printer import Told, put
 from restrict.wording import counted
 
 
@@ -28,26 +27,21 @@ def tighten(model: str, certificate: Path, proofs: Path | None, time: float | No
     The result goes beyond what the checker can verify; each removal is a refutation of "a change of this input alone
     can change the label", whose proof is checked before it is written and can be checked again by any DRAT checker.
     """
-    from restrict.certificate.certificate import load_certificate
+    from restrict.certificate.certificate import Certificate
     from restrict.model.source import load
     from restrict.optimum.tighten import tighten as run
 
     common.no_model(certificate, f"write `restrict tighten {certificate} {model}`")
     program = load(model)
-    start = load_certificate(certificate)
+    start = Certificate.load(certificate)
     with common.result_folder(proofs):
         found = run(program, start, folder=proofs, time=time)
-    if as_json:
-        document = {
-            "c": found.c,
-            "dependencies": list(found.dependencies),
-            "removed": list(found.removed),
-            "needed": sorted(found.needed),
-        }
-        click.echo(json.dumps(document))
-        return
     open_ = found.c - len(found.needed)
-    echo(f"c = {found.c} after removing {len(found.removed)} of {counted(start.claim.c, 'claimed dependency')}, by SAT")
-    echo(f"  certainly needed: {len(found.needed)}" + (f", undecided: {open_}" if open_ else " (so c is exact)"))
-    if proofs is not None and found.proofs:
-        echo(f"  {counted(len(found.proofs), 'verified proof')} in {proofs}")
+    text = (
+        f"c = {found.c} after removing {len(found.removed)} of {counted(start.claim.c, 'claimed dependency')}, by SAT\n"
+        f"  certainly needed: {len(found.needed)}" + (f", undecided: {open_}" if open_ else " (so c is exact)")
+    )
+    document = {"c": found.c, "dependencies": list(found.dependencies), "removed": list(found.removed)}
+    document["needed"] = sorted(found.needed)
+    files = {f"  {counted(len(found.proofs), 'verified proof')} in": proofs if found.proofs else None}
+    put(Told(lambda: text, lambda: document), as_json, files)

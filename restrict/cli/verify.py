@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,8 @@ import click
 
 from restrict.cli import common
 from restrict.cli.every_length import STATES, document, shown, stages_on, write_proof
-from restrict.cli.terminal import complete_model, echo
+from restrict.cli.printer import Told, put
+from restrict.cli.terminal import complete_model
 
 if TYPE_CHECKING:
     from restrict.all_lengths.evidence import Counterexample, Proved
@@ -58,22 +58,15 @@ def verify(
     at = f"every n >= {max(first, 1)}" + (" at which both are defined" if once else "")
     more: dict[str, Any] = {} if once is None else {"defined_once": once.document()}
     if isinstance(found, Proved):
-        if as_json:
-            click.echo(json.dumps(document(found) | {"proved": True, "from": max(first, 1)} | more))
-            return
+        more = {"proved": True, "from": max(first, 1)} | more
         verb = "agrees with" if equals is not None else "recognises"
-        echo(f"proved: {program.name} {verb} {other.name if other else found.what} at {at}\n{lines}")
+        text = f"proved: {program.name} {verb} {other.name if other else found.what} at {at}\n{lines}"
+        put(Told(lambda: text, lambda: document(found) | more), as_json)
         return
     wrong = found.difference
-    if as_json:
-        content = document(found) | {"proved": False, "word": list(wrong.word), "n": wrong.n, "said": wrong.said}
-        if wrong.other is None:
-            content |= {"member": wrong.member}
-        else:
-            content |= {"other": wrong.other, "position": wrong.position}
-        click.echo(json.dumps(content | more))
-    else:
-        echo(lines)
+    others = {"member": wrong.member} if wrong.other is None else {"other": wrong.other, "position": wrong.position}
+    more = {"proved": False, "word": list(wrong.word), "n": wrong.n, "said": wrong.said} | others | more
+    put(Told(lambda: lines, lambda: document(found) | more), as_json)
     if wrong.other is not None:
         where = "" if wrong.position is None else f", position {wrong.position}"
         raise NotEstablished(

@@ -9,16 +9,18 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from restrict.checker.account import Meter
-from restrict.checker.kernel1.lower import label_table
-from restrict.checker.lower_bound import Bound, Box, symbols_of
+from restrict.checker.account import Meter, unproved
+from restrict.checker.lower import label_table
+from restrict.checker.lower_bound import Bound
 from restrict.elaboration.conflicts import least_tree, named, renumbered
 from restrict.elaboration.context import Known
+from restrict.elaboration.hints import Box, read_boxes, symbols_of
 from restrict.elaboration.needs import needed, reachable
 from restrict.elaboration.rows import Rows
 from restrict.elaboration.statements import LARGE, Statement
 from restrict.elaboration.tokens import Cell, Tokens
 from restrict.elaboration.writer import LABEL, Writer
+from restrict.errors import NotEstablished
 from restrict.model.program import Instance
 
 
@@ -44,21 +46,22 @@ def bound_lines(bound: Bound, instance: Instance, digest: str, limit: int) -> Wr
         The lines, which end with ``unforced``.
 
     Raises:
-        NotEstablished: the boxes do not show it.
-        Reject: a row, an image or the proof is too large; more steps or memory than the limit.
+        Reject: the boxes do not show it; a row, an image or the proof is too large; or more steps or memory than the
+            limit.
         ResourceLimit: a row has too many pairs.
     """
     meter = Meter(limit)
     meter.place = bound.top
     writer, rows = Writer(instance, digest, meter), Rows(instance, meter)
     table, output, at = label_table(bound.model), bound.model.output, bound.position
-    found = [examined(bound, box, instance, rows) for box in bound.boxes]
+    boxes = read_boxes(bound)
+    found = [examined(bound, box, instance, rows) for box in boxes]
     labels: dict[int, frozenset[int]] = {}
     for number, known in enumerate(found):
         values = known.values(output, at)
         if len(values) <= LARGE:  # else it is of no use
             labels[number] = frozenset(values if table is None else (table[value] for value in values))
-    lines = [concluded(bound, labels, wanted, least, meter) for wanted, least in claims(bound, labels, table)]
+    lines = [concluded(bound, boxes, labels, wanted, least, meter) for wanted, least in claims(bound, labels, table)]
     often = Counter(line.boxes[number] for line in lines for number in named(line.words))
     order = [box for box, _ in often.most_common()]
     kept = [needed(found[box], [(output, at)])[0] for box in order]
@@ -67,7 +70,7 @@ def bound_lines(bound: Bound, instance: Instance, digest: str, limit: int) -> Wr
             rows.keep(said)
     writer.write_rows(rows)
     for box, statements in zip(order, kept, strict=True):
-        number = writer.box(-1, cells_of(bound.boxes[box]))
+        number = writer.box(-1, cells_of(boxes[box]))
         label = Statement(LABEL, at, tuple(sorted(labels[box])), None)
         for said in [*statements, label]:
             writer.statement(number, said)
@@ -107,12 +110,21 @@ def examined(bound: Bound, box: Box, instance: Instance, rows: Rows) -> Known:
 
 
 def concluded(
-    bound: Bound, labels: Mapping[int, frozenset[int]], wanted: frozenset[int], least: int, meter: Meter
+    bound: Bound,
+    every: Sequence[Box],
+    labels: Mapping[int, frozenset[int]],
+    wanted: frozenset[int],
+    least: int,
+    meter: Meter,
 ) -> Line:
     """A line of the conclusion, with its tree."""
     boxes = [number for number, met in labels.items() if not met & wanted]
-    symbols = [bound.boxes[number].symbols for number in boxes]
-    part, words = least_tree(symbols, len(bound.model.alphabet), least - 1, meter)
+    symbols = [every[number].symbols for number in boxes]
+    try:
+        part, words = least_tree(symbols, len(bound.model.alphabet), least - 1, meter)
+    except NotEstablished as error:
+        names = [name for name, label in zip(bound.named, bound.claims, strict=True) if label in wanted]
+        unproved(bound.top.key("claim").key("labels").key(names[0]) if names else bound.top.key("claim"), str(error))
     return Line(wanted, least, [boxes[number] for number in part], words)
 
 

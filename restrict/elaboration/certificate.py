@@ -6,17 +6,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from restrict.checker.account import Meter
-from restrict.checker.formats import Certificate, Cone
-from restrict.checker.kernel1.lower import label_table
+from restrict.checker.account import Meter, unproved
+from restrict.checker.formats import Certificate
+from restrict.checker.lower import label_table
 from restrict.checker.read import runs_of
 from restrict.elaboration.context import Known
+from restrict.elaboration.hints import Cone, Hints
 from restrict.elaboration.needs import Node, needed, reachable
 from restrict.elaboration.rows import Rows
 from restrict.elaboration.statements import LARGE, NODE, Statement, joined
 from restrict.elaboration.tokens import Tokens
 from restrict.elaboration.writer import LABEL, Writer
-from restrict.errors import NotEstablished, ResourceLimit
+from restrict.errors import ResourceLimit
 from restrict.model.program import Instance
 
 
@@ -41,17 +42,16 @@ class Shown:
     once (``hoist``); what no conclusion needs is left out (``keep``); then rows and lines are written.
     """
 
-    def __init__(
-        self, certificate: Certificate, instance: Instance, writer: Writer, meter: Meter, deep: bool = False
-    ) -> None:
-        self.certificate, self.instance, self.writer, self.meter = certificate, instance, writer, meter
+    def __init__(self, hints: Hints, instance: Instance, writer: Writer, meter: Meter, deep: bool = False) -> None:
+        self.certificate, self.instance, self.writer, self.meter = hints.certificate, instance, writer, meter
+        certificate = hints.certificate
         self.deep, self.table, self.output = deep, label_table(certificate.model), certificate.model.output
         runs = zip(runs_of(certificate.fixed.bounds), certificate.fixed.symbols, strict=True)
         self.fixed = [(start, stop, (symbol,)) for (start, stop), symbol in runs]
         self.rows = Rows(instance, meter)
         at = certificate.position
         self.targets = range(instance.n) if at is None else range(at, at + 1)
-        self.tree = tree_of(charged(certificate, meter))
+        self.tree = tree_of(charged(hints, meter))
         n, symbols = instance.n, len(instance.model.alphabet)
         self.tokens = Tokens.make(n, symbols, self.fixed, instance.pinned)
         for leaf in leaves_of(self.tree):
@@ -156,7 +156,7 @@ class Shown:
         """The output and its label in all cases of a question."""
         labels = [kid.labels[at] for kid in part.kids]
         if not all(said.values for said in labels):
-            raise ResourceLimit("certificate: cases: the output has too many values")
+            raise ResourceLimit(f"{self.certificate.top.file}: cases: the output has too many values")
         values = sorted(set(chain.from_iterable(kid.outputs[at] for kid in part.kids)))
         met = sorted(set(chain.from_iterable(said.values for said in labels)))
         depends = joined([said.depends for said in labels] + [1 << part.position]) if len(met) > 1 else 0
@@ -166,21 +166,20 @@ class Shown:
         self.writer.case(part.context, part.labels[at], part.position, kids)
 
 
-def charged(certificate: Certificate, meter: Meter) -> Certificate:
-    """The certificate, once its cases and their nodes are charged, and what is kept of each."""
-    split = 0 if "cases" in certificate.fields else len(certificate.split)
-    leaves = len(certificate.model.alphabet) ** min(split, 64)
+def charged(hints: Hints, meter: Meter) -> Hints:
+    """The hints, once the cases and their nodes are charged, and what is kept of each."""
+    leaves = len(hints.model.alphabet) ** len(hints.split)
     meter.expect(leaves * 20 * NODE)
     meter.fits(leaves * 4000)
-    if "cases" not in certificate.fields:
-        meter.expect(leaves * (certificate.n // 64))
-    return certificate
+    if hints.cases is None:
+        meter.expect(leaves * (hints.model.n // 64))
+    return hints
 
 
-def tree_of(certificate: Certificate) -> Part:
+def tree_of(hints: Hints) -> Part:
     """The tree of cases, or a single leaf, from the leaves in order."""
     root = Part({})
-    for path, cone in certificate.leaves():
+    for path, cone in hints.leaves():
         part = root
         for at, symbol in path.items():
             part.position = at
@@ -212,41 +211,43 @@ def certificate_lines(certificate: Certificate, instance: Instance, digest: str,
         The lines, which end with ``claim`` or ``all``.
 
     Raises:
-        NotEstablished: the claim does not follow from the cone.
-        Reject: a row, an image or the proof is too large; more steps or memory than the limit.
+        Reject: the claim does not follow from the cone; a row, an image or the proof is too large; or more steps or
+            memory than the limit.
         ResourceLimit: a row has too many pairs, or the output too many values.
     """
-    free = certificate.free.bit_count()
+    hints, free = Hints(certificate), certificate.free.bit_count()
     if certificate.claimed_free != free:
-        raise NotEstablished(f"certificate: claim.free: {free} positions are free, not {certificate.claimed_free}")
+        place = certificate.top.key("claim").key("free")
+        unproved(place, f"{free} positions are free, not {certificate.claimed_free}")
     for deep in (False, True):
         meter = Meter(limit)
         meter.place = certificate.top
         writer = Writer(instance, digest, meter)
-        if _concluded(certificate, Shown(certificate, instance, writer, meter, deep), deep):
+        if _concluded(certificate, Shown(hints, instance, writer, meter, deep), deep):
             break
     return writer
 
 
 def _concluded(certificate: Certificate, shown: Shown, last: bool) -> bool:
     """Write the conclusion; False where a label depends on positions that are not free, by too few facts."""
-    writer, free = shown.writer, certificate.free.bit_count()
+    writer, free, place = shown.writer, certificate.free.bit_count(), certificate.top.key("claim")
+    output = certificate.model.output
     if (at := certificate.position) is None:
-        sizes = [free if said.depends is None else said.depends.bit_count() for said in shown.tree.labels.values()]
-        if max(sizes, default=0) > certificate.c:
-            raise NotEstablished(f"certificate: claim.c: a label depends on {max(sizes)} free positions")
+        for where, said in shown.tree.labels.items():
+            if (size := free if said.depends is None else said.depends.bit_count()) > certificate.c:
+                unproved(place.key("c"), f"{output} at {where} depends on {size} free positions")
         writer.add(f"all {shown.context} {free} {min(certificate.c, certificate.n)}")
         return True
     values, label = shown.tree.outputs[at], shown.tree.labels[at]
     claimed = set(certificate.values)
     if (other := next((value for value in values if value not in claimed), None)) is not None:
-        raise NotEstablished(f"certificate: claim.values: the output at {at} may take the value {other}")
+        unproved(place.key("values"), f"{output} at {at} may take the value {other}")
     if label.depends is None and certificate.dependencies == certificate.free and free < certificate.n and not last:
         return False
     depends = certificate.free if label.depends is None else label.depends
     if more := depends & ~certificate.dependencies:
         lowest = (more & -more).bit_length() - 1
-        raise NotEstablished(f"certificate: claim.dependencies: the output at {at} may depend on position {lowest}")
+        unproved(place.key("dependencies"), f"{output} at {at} may depend on position {lowest}")
     where = writer.depends(certificate.dependencies)
     numbers = [shown.context, at, free, certificate.c, writer.set(claimed), where]
     writer.add("claim " + " ".join(map(str, numbers)))

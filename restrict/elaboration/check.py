@@ -1,29 +1,28 @@
 """Checking from Python and from the command line: elaborate the proof in memory, and let the kernel decide.
 
 The user's file is read by the checker's own reader; the elaborator writes the proof down, and the kernel checks every
-line of it (docs/kernel.md). What comes to no proof, for want of one or because the elaborator does not cover it, is
-decided by the abstract run of the checker (docs/trusted-base.md). This is the only place that knows of both.
+line of it (docs/kernel.md). Proofs of other kinds are decided by the checker's modules for them.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from contextlib import suppress
 from pathlib import Path
 
 from restrict.arguments import the_model
 from restrict.certificate.claimed import Claimed
 from restrict.certificate.refutation import Refutation
 from restrict.checker.main import DEFAULT_LIMIT, uncollected, verify
+from restrict.checker.one_length import Prover
 from restrict.elaboration.compiled import check_compiled
-from restrict.elaboration.make import Elaboration, translated
+from restrict.elaboration.make import Elaboration, instance_of, proof_of, translated
 from restrict.elaboration.tabulated import tabulated
-from restrict.errors import ModelError, RestrictError, UsageError, quote
+from restrict.errors import ModelError, UsageError, quote
 from restrict.model.program import Model
 
 FAST_LIMIT = 10**12
 """Steps of ``fast``: no limit that matters."""
-OTHER = (b'"restrict-automaton/1"', b'"restrict-soft-certificate/1"')
+OTHER = (b'"restrict-automaton/1"', b'"restrict-soft-certificate/1"', b'"restrict-soft-verdict/1"')
 """Formats of proofs that the kernel does not know; the checker has modules of their own for them."""
 
 
@@ -98,14 +97,30 @@ def trusted_check(
         UsageError: a file cannot be read.
     """
     folder, model_name = source.parent if source else Path(), str(source or "model")
-    if not any(word in certificate for word in OTHER):
-        with suppress(RestrictError):
-            found = Elaboration(
-                model, certificate, folder=folder, model_name=model_name, certificate_name=name, limit=limit
-            )
-            return check_compiled(found) if fast else found.check()
+    most = DEFAULT_LIMIT if limit is None else limit
+    if fast and not any(word in certificate for word in OTHER):
+        return check_compiled(
+            Elaboration(model, certificate, folder=folder, model_name=model_name, certificate_name=name, limit=most)
+        )
     with translated(name):
         return verify(
-            model, certificate, folder=folder, model_name=model_name, certificate_name=name,
-            limit=DEFAULT_LIMIT if limit is None else limit,
-        )  # fmt: skip
+            model,
+            certificate,
+            folder=folder,
+            model_name=model_name,
+            certificate_name=name,
+            limit=most,
+            proof=proof_in_memory(most),
+        )
+
+
+def proof_in_memory(limit: int) -> Prover:
+    """The elaborator as the checker asks for it.
+
+    Args:
+        limit: the most steps.
+
+    Returns:
+        A function that has the bytes of a proof of what the checker has read.
+    """
+    return lambda task, claim, program: proof_of(claim, program, instance_of(claim, task), limit)

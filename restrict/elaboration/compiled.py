@@ -11,10 +11,10 @@ from hashlib import sha256
 import numpy as np
 
 from restrict.checker.account import Meter, Place
-from restrict.checker.kernel1.claims import line_of
-from restrict.checker.kernel1.kernel import POSITION, below, size
-from restrict.checker.kernel1.program import Program
-from restrict.checker.kernel1.proof import Proof
+from restrict.checker.kernel import POSITION, below, size
+from restrict.checker.normal_form import Program
+from restrict.checker.one_length import line_of
+from restrict.checker.proof import Proof
 from restrict.elaboration.make import Elaboration, translated
 from restrict.elaboration.rows import PAIRS_A_STEP, unrestricted
 from restrict.model.program import Head, Instance
@@ -37,16 +37,16 @@ class CompiledProof(Proof):
         self.form(u in kernel.domain(head.query))
         low, high = self.program.visible(head, i)
         keys, ends = 1 if head.key == POSITION else len(kernel.domain(head.key)), kernel.listed(r, low, high)
-        most = size(ends) * keys + 1
-        self.meter.charge(4 + max(0, high - low) * keys // PAIRS_A_STEP + 2 * most)
+        unlisted, most = max(0, high - low) - size(ends), size(ends) * keys + 1
+        self.meter.charge(4 + (unlisted and (high - low) * keys // PAIRS_A_STEP + 2 * most))
         mine = self.instance.model.variables[h - POSITION - 1]
         assert isinstance(mine, Head)
-        if low < high:
+        if unlisted:
             row = Row(self.instance, mine, i, u)
             row.own = (-1, -1)  # nothing is known of this position, either
             places, values, _ = row.best(unrestricted(self.instance, self.instance.key(mine)), most)
-            unlisted = np.flatnonzero(np.searchsorted(np.array(ends, dtype=np.int64), places, side="right") % 2 == 0)
-            for at in unlisted[:1].tolist():
+            outside = np.flatnonzero(np.searchsorted(np.array(ends, dtype=np.int64), places, side="right") % 2 == 0)
+            for at in outside[:1].tolist():
                 j, w = int(places[at]), int(values[at])
                 found = head.code.given({0: i, 1: u}).value({2: [j], 3: [w]})
                 score = found[0] if isinstance(found, list) else found

@@ -9,17 +9,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from restrict.checker.account import Meter
-from restrict.checker.lower_bound import Symbols
+from restrict.elaboration.hints import Symbols
 from restrict.errors import NotEstablished
 
 FEW, MOST_TRIES = 8, 4000
 """Up to so many boxes are searched for exactly, in so many steps."""
 TRIED, LAST_LEVELS = 4, 2
 """Where so few positions are left, several boxes are tried as the next branch: the smallest tree is taken."""
-SHARES, BOX_WORDS = (18, 16, 14, 12, 10), 250
-"""Parts of the boxes, in twentieths, that are tried; and how many words of a tree a box is worth, with its facts."""
+BOX_WORDS = 250
+"""How many words of a tree a box is worth, with its facts."""
+EFFORT = 200_000
+"""Words of all trees that are made to leave boxes out, some twenty microseconds each; beyond a tenth of it, one tree is
+not searched through for the smallest branches, either."""
 Unmet = tuple[int, list[int], int]
 """A box without a certain conflict, where a conflict may be, and the same as bits."""
 
@@ -27,9 +31,12 @@ Unmet = tuple[int, list[int], int]
 class Tree:
     """Boxes with allowed symbols as bits, and how few positions shall not conflict with all of them."""
 
-    def __init__(self, boxes: Sequence[Symbols], alphabet: int, most: int, meter: Meter, tried: int = TRIED) -> None:
+    def __init__(
+        self, boxes: Sequence[Symbols], alphabet: int, most: int, meter: Meter, tried: int = TRIED,
+        left: int | None = None,
+    ) -> None:  # fmt: skip
         self.boxes, self.most, self.meter = [dict(sorted(box.items())) for box in boxes], most, meter
-        self.tried = tried
+        self.tried, self.left = tried, left
         self.everything = (1 << alphabet) - 1
         places = sorted({at for box in boxes for at in box})
         self.bits = {at: 1 << number for number, at in enumerate(places)}
@@ -42,10 +49,10 @@ class Tree:
             Its words; boxes are numbered as they were given.
 
         Raises:
-            NotEstablished: so few positions conflict with every box.
+            NotEstablished: so few positions conflict with every box, or the words would be more than are left.
         """
         if not self.boxes:
-            raise NotEstablished("lower bound: claim: every box has the label")
+            raise NotEstablished("every box has the label")
         return self._closed(frozenset(), {}, range(len(self.boxes)))
 
     def _unmet(self, chosen: frozenset[int], has: Symbols, candidates: Sequence[int]) -> list[Unmet]:
@@ -69,6 +76,10 @@ class Tree:
     def _closed(self, chosen: frozenset[int], has: Symbols, candidates: Sequence[int]) -> list[int]:
         """The words of one node and all below it."""
         self.meter.charge(40 + self.cells // 2)
+        if self.left is not None:
+            self.left -= 2  # a node has two words at least
+            if self.left < 0:
+                raise NotEstablished("lower bound: the tree is too large")
         unmet = self._unmet(chosen, has, candidates)
         if not unmet:
             raise NotEstablished(
@@ -133,8 +144,10 @@ def _disjoint(usable: Sequence[tuple[int, int]], used: int, count: int, tries: l
 
 
 def least_tree(boxes: Sequence[Symbols], alphabet: int, most: int, meter: Meter) -> tuple[list[int], list[int]]:
-    """A small tree over a part of the boxes: those that are named least often are left out, if the tree still closes
-    and what they would take is more than what it grows by.
+    """A small tree over a part of the boxes: some are left out, if the tree still closes and what they would take is
+    more than what it grows by.
+
+    First many at once, of those that are named least often, then fewer; as long as the effort goes.
 
     Args:
         boxes: allowed symbols as bits by position.
@@ -148,21 +161,24 @@ def least_tree(boxes: Sequence[Symbols], alphabet: int, most: int, meter: Meter)
     Raises:
         NotEstablished: so few positions conflict with every box.
     """
-    first = Tree(boxes, alphabet, most, meter, tried=1).words()
-    order = [box for box, _ in Counter(named(first)).most_common()]
-    sizes = sorted({-(-len(order) * share // 20) for share in SHARES}, reverse=True)
-    best = order, first
-    least = BOX_WORDS * len(order) + len(first)
-    for size in sizes:
-        part = order[:size]
-        try:
-            words = Tree([boxes[box] for box in part], alphabet, most, meter, tried=1).words()
-        except NotEstablished:
-            break
-        if BOX_WORDS * size + len(words) < least:
-            least, best = BOX_WORDS * size + len(words), (part, words)
-    part = best[0]
-    return part, Tree([boxes[box] for box in part], alphabet, most, meter).words()
+    words = Tree(boxes, alphabet, most, meter, tried=1).words()
+    part = [box for box, _ in Counter(named(words)).most_common()]
+    effort, size = EFFORT, -(-len(part) // 4)
+    while size and effort > 0:
+        for end in range(len(part), 0, -size):
+            less = part[: max(0, end - size)] + part[end:]
+            longest = len(words) + BOX_WORDS * (len(part) - len(less))
+            tree = Tree([boxes[box] for box in less], alphabet, most, meter, tried=1, left=longest)
+            with suppress(NotEstablished):
+                shorter = tree.words()
+                if len(shorter) < longest:
+                    part, words = less, shorter
+            effort -= longest - max(0, tree.left or 0)
+            if effort <= 0:
+                break
+        size //= 2
+    tried = TRIED if 10 * len(words) <= EFFORT else 1
+    return part, Tree([boxes[box] for box in part], alphabet, most, meter, tried).words()
 
 
 def named(words: Sequence[int]) -> Iterator[int]:

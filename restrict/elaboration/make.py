@@ -13,9 +13,9 @@ from restrict.certificate.lower_bound import LowerBound
 from restrict.certificate.refutation import Refutation
 from restrict.checker.account import Meter, Place, Reject, Task
 from restrict.checker.formats import Fixed
-from restrict.checker.kernel1.claims import Claim, established, program_of, read_claim
 from restrict.checker.lower_bound import Bound
 from restrict.checker.main import DEFAULT_LIMIT
+from restrict.checker.one_length import Claim, established, program_of, read_claim
 from restrict.checker.read import read_json, runs_of
 from restrict.checker.refutation import Refutation as ReadRefutation
 from restrict.elaboration.bound import bound_lines
@@ -23,7 +23,7 @@ from restrict.elaboration.certificate import certificate_lines
 from restrict.elaboration.writer import Writer
 from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError
 from restrict.model.fileformat import loads
-from restrict.model.program import Model
+from restrict.model.program import Instance, Model
 
 
 class Elaborated(NamedTuple):
@@ -52,17 +52,9 @@ class Elaboration:
             document = read_json(certificate, top, meter)
             task = Task(document, top, model, Place(model_name), folder, meter)
             self.claim: Claim = read_claim(task)
-            certified = self.claim.certificate if isinstance(self.claim, ReadRefutation) else self.claim
             self.name, program = certificate_name, program_of(self.claim)
-            self.instance = instance = loads(model, model_name, folder).at(certified.n)
-            digest = sha256(program).hexdigest()
-            if isinstance(certified, Bound):
-                writer = bound_lines(certified, instance, digest, most)
-            else:
-                writer = certificate_lines(certified, instance, digest, most)
-            if isinstance(self.claim, ReadRefutation):
-                refutation_lines(self.claim, writer)
-            self.made = Elaborated(program, writer.to_bytes())
+            self.instance = instance_of(self.claim, task)
+            self.made = Elaborated(program, proof_of(self.claim, program, self.instance, most))
 
     def check(self) -> str:
         """Hand the proof over to the kernel.
@@ -79,8 +71,56 @@ class Elaboration:
             return established(self.claim, *self.made)
 
 
+def instance_of(claim: Claim, task: Task) -> Instance:
+    """The engine's model at the length of a claim.
+
+    Args:
+        claim: what the checker has read.
+        task: what it was read from.
+
+    Returns:
+        The instance.
+
+    Raises:
+        ResourceLimit: the engine takes less than the checker's reader.
+    """
+    certified = claim.certificate if isinstance(claim, ReadRefutation) else claim
+    try:
+        return loads(task.model, task.model_place.file, task.folder).at(certified.n)
+    except ModelError as error:
+        raise ResourceLimit(f"{task.model_place.file}: cannot be elaborated: {error}") from None
+
+
+def proof_of(claim: Claim, program: bytes, instance: Instance, limit: int) -> bytes:
+    """The proof of what the checker has read, for the program that it makes of the model.
+
+    Args:
+        claim: a certificate, a refutation or a lower bound.
+        program: the bytes of the program.
+        instance: the engine's model, at the same length.
+        limit: steps that the elaboration may take.
+
+    Returns:
+        The bytes of the proof.
+
+    Raises:
+        Reject: the claim does not follow; or more steps or memory than the limit.
+        ResourceLimit: a row has too many pairs, or the output too many values.
+    """
+    certified, digest = claim.certificate if isinstance(claim, ReadRefutation) else claim, sha256(program).hexdigest()
+    if isinstance(certified, Bound):
+        return bound_lines(certified, instance, digest, limit).to_bytes()
+    writer = certificate_lines(certified, instance, digest, limit)
+    if isinstance(claim, ReadRefutation):
+        refutation_lines(claim, writer)
+    return writer.to_bytes()
+
+
 def refutation_lines(refutation: ReadRefutation, writer: Writer) -> None:
     """The two words and the automaton, where the language is one."""
+    before = refutation.meter.left
+    refutation.decide()  # its reasons name the word and the position, those of the kernel a line of the proof
+    refutation.meter.left = before
     if (automaton := refutation.language.automaton) is None or not automaton.accept:
         return
     symbols = len(refutation.model.alphabet)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,8 @@ PAIRS_A_STEP = 16
 """The compiled scans take about 30 nanoseconds for a pair at most, a step is half a microsecond."""
 PAIR_BYTES = 100
 """What a pair that is kept takes at most, with the copies made of it."""
+WIDE = 1 << 40
+"""A row of more pairs is not scanned with nothing known: all its visible positions are listed."""
 
 
 @dataclass
@@ -76,7 +78,10 @@ class Rows:
             ResourceLimit: the row has too many pairs.
         """
         row = Row(self.instance, head, i, u)
-        self.meter.charge(4 + (row.stop - row.first) * keys.domain // PAIRS_A_STEP)
+        self.meter.charge(4 + count(keys, row.first, row.stop) // PAIRS_A_STEP)
+        known = replace(keys, domain=1) if (row.stop - row.first) * keys.domain > WIDE else keys
+        if count(known, row.first, row.stop) == count(keys, row.first, row.stop):
+            keys = known  # at every position something is known: the scan has no use for an enormous domain
         row.most = (MEMORY - self.meter.held) // PAIR_BYTES // threads()  # each thread has a part of the row
         if least is None:
             found = row.scored(keys)
@@ -110,6 +115,18 @@ class Rows:
             self._pairs[place] = floor, found
         return self._pairs[place][1]
 
+    def wide(self, head: Head, i: int) -> bool:
+        """Whether a row has too many pairs to be scanned with nothing known.
+
+        Args:
+            head: the head.
+            i: its position.
+
+        Returns:
+            Whether all that is visible has to be listed, for whatever bar.
+        """
+        return count(unrestricted(self.instance, self.instance.key(head)), *self.instance.visible(head, i)) > WIDE
+
     def listed(self, head: Head, i: int, u: int) -> I64:
         """The positions that the row has to list: those with a pair at or above its bar.
 
@@ -121,6 +138,8 @@ class Rows:
         Returns:
             The positions, ascending.
         """
+        if self.wide(head, i):
+            return np.arange(*self.instance.visible(head, i), dtype=np.int64)
         found = self.pairs(head, i, u)
         return distinct(found[0, reaching(head, found, self.bars[head.name, i, u])])
 
@@ -155,6 +174,23 @@ def reaching(head: Head, pairs: I64, floor: Floor) -> npt.NDArray[np.bool_]:
     tied = (j <= floor[1]) if head.ties == "left" else (j >= floor[1])
     found: npt.NDArray[np.bool_] = (s > floor[0]) | ((s == floor[0]) & tied)
     return found
+
+
+def count(keys: Values, start: int, stop: int) -> int:
+    """The pairs of some positions.
+
+    Args:
+        keys: the possible values of a key.
+        start: the first position.
+        stop: the one after the last.
+
+    Returns:
+        How many values there are in all, at all of them.
+    """
+    if start >= stop:
+        return 0
+    low, high = (int(at) for at in np.searchsorted(keys.positions, [start, stop]))
+    return (stop - start - (high - low)) * keys.domain + int(keys.ptr[high]) - int(keys.ptr[low])
 
 
 def distinct(positions: I64) -> I64:

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import restrict.checker
-from restrict.checker.kernel1.claims import line_of
+from restrict.checker.one_length import line_of
 from restrict.elaboration.make import Elaborated, Elaboration, translated
 from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from restrict.arrays import I64
 from restrict.checker.account import Meter, exhausted
-from restrict.checker.kernel1.program import FILE_BYTES
+from restrict.checker.normal_form import FILE_BYTES
 from restrict.elaboration.rows import Rows
 from restrict.elaboration.statements import Depends, Statement
 from restrict.elaboration.tokens import Cell

@@ -1,7 +1,7 @@
 """What the search knows: fixed tokens and value sets of examined nodes, over the store of rows.
 
 Under a restriction the candidates of a row are the feasible pairs of its list (:mod:`restrict.rows.store`) down to the
-first position all of whose feasible pairs have been passed: that pair *is* the floor (docs/trusted-base.md, rule 4),
+first position all of whose feasible pairs have been passed: that pair *is* the floor (docs/kernel.md, rule 4),
 since the list descends. So examining a head again costs a short walk, not a row scan.
 """
 
@@ -196,7 +196,7 @@ class ForcingState:
         return domain > MANY_VALUES and (queries > MANY_VALUES or (queries > 1 and positions * domain >= COSTLY))
 
     def row_values(self, head: Head, i: int, u: int, enough: int, reads: set[Node]) -> Collection[int]:
-        """R(u) of docs/trusted-base.md; stops when ``enough`` values have been found."""
+        """R(u) of docs/kernel.md; stops when ``enough`` values have been found."""
         key, everything = self.instance.key(head), self.instance.domains[head.value]
         found: set[int] = set()
         domain = self.instance.domains[key] if key else 1

@@ -1,17 +1,29 @@
-"""The one place where kernels are compiled, so that all share the same options."""
+"""The one place where kernels are compiled, so that all share the same options, the same cache and the same policy:
+the first, small calls run as plain Python (:mod:`restrict.kernels.plain`)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 from numba import njit
 from numba.core import event
+from numba.core.registry import CPUDispatcher
 
+from restrict.kernels import plain
+from restrict.kernels.cache import Kept
 from restrict.kernels.notice import compiling
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Q = ParamSpec("Q")
+S = TypeVar("S")
+
+
+class _Decorator(Protocol):
+    """What takes a function of any type and returns one of the same."""
+
+    def __call__(self, function: Callable[Q, S]) -> Callable[Q, S]: ...
 
 
 class _Announcing(event.Listener):
@@ -27,17 +39,65 @@ class _Announcing(event.Listener):
 event.register("numba:compile", _Announcing())  # type: ignore[no-untyped-call]
 
 
+class Rented(CPUDispatcher):
+    """A kernel that this process has not compiled yet: its calls go through the policy.
+
+    Attributes:
+        rent: seconds for which it may still run plainly; negative before the first call.
+        kept: its compiled forms on disk.
+        plainly: its plain form.
+        reads: how many elements a call reads, from its arguments.
+    """
+
+    rent: float
+    kept: Kept
+    plainly: Callable[..., Any]
+    reads: Callable[..., int] | None
+
+    def __call__(self, *given: Any) -> Any:
+        return plain.call(self, given)
+
+
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile on first use, cached on disk, without the GIL, with wrap-around integers and no zero-division checks."""
-    return cast(Callable[P, R], njit(cache=True, nogil=True, error_model="numpy")(function))
+    """Compile when it pays, cached on disk, without the GIL, with wrap-around integers and no zero-division checks."""
+    return _rented(njit(nogil=True, error_model="numpy")(function), function)
+
+
+def sized_kernel(reads: Callable[..., int], plainly: Callable[..., Any] | None = None) -> _Decorator:
+    """A kernel that reads far less than its arrays hold, or whose first calls numpy does about as fast.
+
+    Args:
+        reads: how many elements a call reads, from its arguments.
+        plainly: what computes the same without compilation, instead of the body; it calls no kernel.
+
+    Returns:
+        The decorator.
+    """
+
+    def decorate(function: Callable[Q, S]) -> Callable[Q, S]:
+        made = njit(nogil=True, error_model="numpy")(function)
+        return cast(Callable[Q, S], _rented(made, plainly or function, function, reads))
+
+    return decorate
 
 
 def inline_kernel(function: Callable[P, R]) -> Callable[P, R]:
     """The same for a part of a kernel that is called at every position: a call would count the references of each array
     that it is given."""
-    return cast(Callable[P, R], njit(cache=True, nogil=True, error_model="numpy", inline="always")(function))
+    return _rented(njit(nogil=True, error_model="numpy", inline="always")(function), function)
 
 
 def caller_kernel(function: Callable[P, R]) -> Callable[P, R]:
     """The same without the cache, for kernels that call a function of the user's: it may change between runs."""
     return cast(Callable[P, R], njit(nogil=True, error_model="numpy")(function))
+
+
+def _rented(
+    made: Any, plainly: Callable[P, R], function: Callable[..., Any] | None = None, reads: Any = None
+) -> Callable[P, R]:
+    """What numba has made of a function, with our cache and policy; numba may have been told to make nothing."""
+    if hasattr(made, "py_func"):
+        made._cache = made.kept = Kept(function or plainly)
+        made.rent, made.plainly, made.reads = -1.0, plainly, reads
+        made.__class__ = Rented
+    return cast(Callable[P, R], made)

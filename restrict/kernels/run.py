@@ -1,6 +1,6 @@
 """The abstract run on demand as a kernel: V of one node, and of what it reads, from rows that were ordered before.
 
-The rules are those of docs/trusted-base.md for V; :class:`restrict.force.on_demand.OnDemandState` does the same
+The rules are those of docs/kernel.md for V; :class:`restrict.force.on_demand.OnDemandState` does the same
 in Python. A node is ``variable * n + i``; variable 0 is the token and 1 the position. V is a row of 64-bit words;
 tokens have their symbol, or ``FREE_INPUT``.
 
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restrict.arrays import FREE_INPUT, I32, I64
-from restrict.kernels.jit import inline_kernel, kernel
+from restrict.kernels.jit import inline_kernel, kernel, sized_kernel
 
 U64 = NDArray[np.uint64]
 TOKEN, POSITION = 0, 1
@@ -80,6 +80,11 @@ class RunArrays(NamedTuple):
     noted: I64
     mark: I64
     tally: I64
+
+
+def nodes(program: ProgramArrays, *_: object) -> int:
+    """About how many elements a run reads: its arrays have room for much more."""
+    return program.n * len(program.kind)
 
 
 @kernel
@@ -314,7 +319,7 @@ def run_row(program: ProgramArrays, rows: RowArrays, run: RunArrays, node: int, 
             return DONE
 
 
-@kernel
+@sized_kernel(nodes)
 def run_on_demand(program: ProgramArrays, rows: RowArrays, run: RunArrays, target: int, odometer: I64) -> int:
     """Compute V of a node and of all that it reads, in the run ``tally[EPOCH]``.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from restrict.arrays import F64, FREE_INPUT, I64
-from restrict.kernels.jit import inline_kernel, kernel
+from restrict.kernels.jit import inline_kernel, kernel, sized_kernel
 from restrict.kernels.run import (
     EPOCH,
     FINISHED,
@@ -21,6 +21,7 @@ from restrict.kernels.run import (
     RowArrays,
     RunArrays,
     holds,
+    nodes,
     passed,
     possible,
     put,
@@ -115,7 +116,7 @@ def row_reads(
     return found, many
 
 
-@kernel
+@sized_kernel(nodes)
 def needed_nodes(program: ProgramArrays, rows: RowArrays, run: RunArrays, target: int, out: I64, reads: I64) -> int:
     """The nodes on which V of the target rests: those that it reads, and they read, that say more than their domain.
 
@@ -139,7 +140,7 @@ def needed_nodes(program: ProgramArrays, rows: RowArrays, run: RunArrays, target
     return size
 
 
-@kernel
+@sized_kernel(nodes)
 def open_tokens(program: ProgramArrays, rows: RowArrays, run: RunArrays, weight: F64, reads: I64) -> None:
     """Add to ``weight`` of each free token what the nodes that read it leave open: a node of more than one value that
     reads ``m`` free tokens counts ``2^-m`` for each."""

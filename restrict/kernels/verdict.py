@@ -74,3 +74,52 @@ def supports(e: F64, t: F64, ptr: I64, source: I64, symbol: I64, case: I64, boun
     for m in range(t.shape[0]):
         bounds[0, m] = greatest(e, t[m], ptr, source, symbol, case, bounds[0, m])
         bounds[1, m] = -greatest(e, -t[m], ptr, source, symbol, case, -bounds[1, m])
+
+
+@kernel
+def heaviest_of_block(
+    e: F64, v: F64, ptr: I64, source: I64, symbol: I64, block: I64, limit: float
+) -> tuple[float, float]:
+    """Numerator and denominator of a word that is longest for the weights ``e (v - limit)``, of any length of a block.
+
+    ``block`` is (first, last, a, q). The weights are those of a model without positions: ``e[1, s]`` and ``v[1, s]``
+    at every position, column 0 of row 0 for the start token. The denominator is -1 where there is no word.
+    """
+    first, last, a, q = block[0], block[1], block[2], block[3]
+    states = ptr.shape[0] - 1
+    num, den = np.zeros(states), np.full(states, -1.0)
+    num[0], den[0] = e[0, 0] * v[0, 0], e[0, 0]
+    best, found_num, found_den = -np.inf, 0.0, -1.0
+    for j in range(1, last + 1):
+        num2, den2 = np.zeros(states), np.full(states, -1.0)
+        for t in range(states):
+            most = -np.inf
+            for k in range(ptr[t], ptr[t + 1]):
+                p, s = source[k], symbol[k]
+                if den[p] < 0:
+                    continue
+                d, x = den[p] + e[1, s], num[p] + e[1, s] * v[1, s]
+                if x - limit * d > most:
+                    most = x - limit * d
+                    num2[t], den2[t] = x, d
+                if t == q and s == a and j >= first and x - limit * d > best:
+                    best = x - limit * d
+                    found_num, found_den = x, d
+        num, den = num2, den2
+    return found_num, found_den
+
+
+@kernel
+def greatest_of_block(e: F64, v: F64, ptr: I64, source: I64, symbol: I64, block: I64, begin: float) -> float:
+    """The greatest average over the words of a block; ``begin`` is any number, best one near the answer."""
+    limit, best = begin, -np.inf
+    for _ in range(ROUNDS):
+        num, den = heaviest_of_block(e, v, ptr, source, symbol, block, limit)
+        if den <= 0:
+            return -np.inf
+        ratio = num / den
+        if ratio <= best + 1e-14 * (1 + abs(best)):
+            break
+        best = ratio
+        limit = ratio
+    return best

@@ -113,16 +113,8 @@ class _Syntax(Operators[int]):
 def from_regex(pattern: str, alphabet: str | None = None) -> Regular:
     """The language of a regular expression, one character per symbol.
 
-    Args:
-        pattern: over the symbols and ``| * + ? ( ) { } . & ^`` (see the module).
-        alphabet: the symbols; by default those of the pattern, where ``.`` does not occur.
-
-    Returns:
-        The language, as its minimal automaton.
-
-    Raises:
-        UsageError: a malformed pattern, a missing alphabet, or the extra ``languages`` is not installed.
-        ResourceLimit: an automaton that would be too large.
+    ``pattern``: over the symbols and ``| * + ? ( ) { } . & ^`` (see the module). ``alphabet``: the symbols; by default
+    those of the pattern, where ``.`` does not occur.
     """
     symbols = tuple(dict.fromkeys(alphabet)) if alphabet else tuple(sorted(set(pattern) - SIGNS - set("\\ []-")))
     if alphabet is None and ("." in pattern or "{" in pattern or "[" in pattern):
@@ -132,11 +124,9 @@ def from_regex(pattern: str, alphabet: str | None = None) -> Regular:
         what = "has no symbol" if wrong is None else f"has {quote(wrong)}, which is an operator or white space"
         raise UsageError(f"the alphabet of the regular expression {quote(pattern)} {what}: write regex[abc]:...")
     _Syntax(pattern, frozenset(symbols)).check()
-    try:
-        from automata.fa.dfa import DFA
-        from automata.fa.nfa import NFA
-    except ImportError:
-        raise UsageError("regular expressions need automata-lib: pip install 'restrict[languages]'") from None
+    from automata.fa.dfa import DFA
+    from automata.fa.nfa import NFA
+
     try:
         found = DFA.from_nfa(NFA.from_regex(pattern, input_symbols=set(symbols)), minify=False)
     except Exception as error:  # whatever the library refuses beyond our syntax

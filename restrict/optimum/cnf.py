@@ -2,7 +2,7 @@
 
 The literal ``[v_i = a]`` stands for "node ``(v, i)`` has value ``a``". There are literals only for nodes that the
 target can read and values that they can take: value sets ``V`` come from an abstract run under the restriction
-(docs/trusted-base.md, rules 1-4), made on demand from the target, so candidate lists are cut at the floor.
+(docs/kernel.md, rules 1-4), made on demand from the target, so candidate lists are cut at the floor.
 
 - A node has exactly one value of its ``V``.
 - Map: for every point of the product of the arguments' ``V``, a clause from the arguments' literals to the value's.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from restrict.abstract.run import abstract_run
 from restrict.certificate.cases import leaves
-from restrict.certificate.certificate import Certificate, claim_of, read_certificate
+from restrict.certificate.certificate import Certificate, claim_of
 from restrict.certificate.outline import Outline
 from restrict.certificate.refutation import Refutation
 from restrict.errors import ResourceLimit
@@ -51,15 +51,8 @@ class Loaded:
 def certificate_page(loaded: Loaded, checked: str | None = None) -> Page:
     """The report of a certificate, or of a refutation.
 
-    Args:
-        loaded: what was read.
-        checked: the trusted checker's line, where it was run.
-
-    Returns:
-        The page. Cost: that of drawing the nodes, where they are few enough.
-
-    Raises:
-        ResourceLimit: the file names more positions than can be held one by one.
+    ``checked``: the trusted checker's line, where it was run. Result: the page. Cost: that of drawing the nodes, where
+    they are few enough.
     """
     outline, refutation = loaded.outline, loaded.refutation
     picture, reason, found = _picture(loaded)
@@ -92,7 +85,7 @@ def _picture(loaded: Loaded) -> tuple[Picture, str | None, Certificate | None]:
     why = too_many(outline, len(model.variables))
     if why is not None:
         return bare, f"Only the inputs are drawn: {why}.", None
-    found = read_certificate(loaded.root)
+    found = Certificate.from_json(loaded.root)
     instance = model.at(outline.n)
     try:
         if found.cases is None:

@@ -73,7 +73,7 @@ class Row:
         return shared, regs
 
     def candidates(self, keys: Values) -> tuple[I64, I64]:
-        """The pairs (j, w) at or above the floor, by position (docs/trusted-base.md, rule 4).
+        """The pairs (j, w) at or above the floor, by position (docs/kernel.md, rule 4).
 
         Cost: one score a pair; where a long row was scanned before (:mod:`restrict.rows.kept`), one score for every
         pair of a restricted position. ``keys``: V of the key at all positions; :data:`restrict.rows.values.CONSTANT`

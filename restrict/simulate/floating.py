@@ -1,11 +1,24 @@
-"""Floating point in one softmax head: what weights and sums add, and the length up to which a bound is good enough.
+"""The error budget of one softmax head in floating point: the one derivation that every analysis uses.
 
 ``u`` is the unit roundoff. The evaluator and the exported module compute ``(sum of w_j v_j) / (sum of w_j)``, the
-division last. In any order of summation, with or without fused operations (Higham 2002, section 3.1), both sums err by
-less than ``n u`` of themselves, and each weight by :data:`EXP_ULPS` units: this is the assumption about the library's
-exponential. Where all but a few positions have next to no weight the sums err by less: adding ``b`` to ``a`` errs by at
-most ``min(u (a + b), b)``, since ``a`` itself is a float that far from ``a + b``. So ``k`` positions that count err by
-``k u``, and all others together by little more than their own weight.
+division last.
+
+1. *Scores* (:func:`blown`). Errors of at most ``e`` in every score of a row change each ratio of two weights by a
+   factor of at most ``exp(2 e)``, and so the odds against a winner. What is common to a row does not count.
+2. *Weights* (:func:`share`). Odds of at most ``m`` leave the weight ``m / (1 + m)`` off the winner.
+3. *The average* (:func:`average_error`). A weight errs by :data:`EXP_ULPS` units of itself: this is the assumption
+   about the library's exponential. In any order of summation, with or without fused operations, an inner product of
+   ``n`` terms errs by at most ``n u`` times the sum of the terms' absolute values (Jeannerod and Rump 2013). So both
+   sums err by ``h = (1 + 16 u) (1 + n u) - 1`` of themselves, and their quotient by at most ``(1 + h) (1 + u) / (1 - h)
+   - 1``, relative to the average of the absolute values.
+4. *Truth values* (:func:`noise`, :func:`deviation`). A value next to 1 can only lose ``2 h / (1 + h) + u``, as what it
+   gains is rounded away (Lemma 9), and one next to 0 gains no more as long as it is below 1/4: less than ``(2 n + 32)
+   u`` and a hundredth of it. Where all but a few positions have next to no weight the sums err by less: adding ``b``
+   to ``a`` errs by at most ``min(u (a + b), b)``, since ``a`` itself is a float that far from ``a + b``. So ``k``
+   positions that count err by ``k u``, and all others together by little more than their own weight.
+
+Users: compiled programs and any model (:mod:`.rounding`), Theorem 26 (:mod:`.theorem26`), formulas
+(:mod:`.formulas.bounds`), S-RASP (:mod:`.srasp.budget`). Each says what its odds are, and how far its scores err.
 """
 
 from __future__ import annotations
@@ -14,6 +27,7 @@ import math
 from collections.abc import Callable
 
 from restrict.soft.model import MAX_N
+from restrict.soft.terms import down, up
 
 UNITS = {"float64": 2.0**-53, "float32": 2.0**-24}
 """Unit roundoff by the name of the type."""
@@ -27,27 +41,47 @@ SLACK = 1.0 + 2.0**-40
 
 
 def share(odds: float) -> float:
-    """``m / (1 + m)``.
+    """``m / (1 + m)``, which grows with the odds.
 
-    Args:
-        odds: not below the true ones.
-
-    Returns:
-        The share, rounded up; 1 for infinite odds.
+    ``odds``: not below the true ones. Result: the share, rounded up, at most 1; 1 for infinite odds.
     """
-    return 1.0 if math.isinf(odds) else min(1.0, odds / (1.0 + odds) * SLACK)
+    if odds == 0:
+        return 0.0
+    return min(up(odds / down(1.0 + odds)), 1.0) if math.isfinite(odds) else 1.0
+
+
+def blown(exponent: float) -> float:
+    """``exp(exponent)``, by which errors of the scores multiply odds.
+
+    ``exponent``: twice the error of a score, or a bound on the error of every difference of two scores. Result: the
+    factor, rounded up; infinite beyond 60, where nothing can be certified.
+    """
+    return math.exp(exponent) * SLACK if exponent <= 60 else math.inf
+
+
+def average_error(n: int, unit: float) -> float:
+    """The error of a computed weighted average, relative to that of the absolute values.
+
+    ``unit``: unit roundoff. Result: a certified bound, 0 for ``unit`` 0; infinite where the sums may lose everything.
+    """
+    off = (n + EXP_ULPS + EXP_ULPS * n * unit) * unit * SLACK
+    return math.inf if off >= 1 else (2 * off + unit * (1 + off)) / (1 - off) * SLACK
+
+
+def deviation(odds: float, n: int, unit: float, few: bool = False) -> float:
+    """How far a truth value is from what a head reads, where the winner holds it.
+
+    ``odds``: not below the true ones, with what the errors of the scores add. ``unit``: unit roundoff. Result: a
+    certified bound, at most 1.
+    """
+    return min(1.0, share(odds) + noise(n, unit, few))
 
 
 def noise(n: int, unit: float, few: bool = False) -> float:
     """What the sums of softmax add to an average of values in [0, 1].
 
-    Args:
-        n: the length.
-        unit: unit roundoff.
-        few: all but 41 positions have less than ``2^-38`` of the winner's weight together, where ``n`` is at least 33.
-
-    Returns:
-        A certified bound; it does not fall with the length.
+    ``unit``: unit roundoff. ``few``: all but 41 positions have less than ``2^-38`` of the winner's weight together,
+    where ``n`` is at least 33. Result: a certified bound; it does not fall with the length.
     """
     if n == 1 or unit == 0:
         return 0.0
@@ -60,12 +94,9 @@ def noise(n: int, unit: float, few: bool = False) -> float:
 def longest(safe: Callable[[int], bool], only: int | None = None) -> int:
     """The greatest length such that this one and all shorter ones are safe.
 
-    Args:
-        safe: whether a length is; from :data:`SHORT` on it stays false once it is.
-        only: the one length that counts, where a model holds at no other.
-
-    Returns:
-        The length, at most 10 million (the format's limit), or 0. Cost: about 90 calls.
+    ``safe``: whether a length is; from :data:`SHORT` on it stays false once it is. ``only``: the one length that
+    counts, where a model holds at no other. Result: the length, at most 10 million (the format's limit), or 0. Cost:
+    about 90 calls.
     """
     if only is not None:
         return only if safe(only) else 0

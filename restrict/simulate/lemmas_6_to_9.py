@@ -40,6 +40,7 @@ from typing import Literal
 import numpy as np
 
 from restrict.errors import UsageError
+from restrict.simulate.floating import share
 from restrict.soft.model import Floats, SoftFeedForward
 from restrict.soft.terms import LIBRARY_ULPS, down, up
 
@@ -94,13 +95,6 @@ def _positive(**given: Real) -> None:
             raise UsageError(f"{name} = {value!r} must be a finite number of at least 0")
 
 
-def _share(odds: float) -> float:
-    """``m / (1 + m)``, rounded up, for odds that are not below the true ones; the true share grows with the odds."""
-    if not math.isfinite(odds):
-        return 1.0
-    return min(up(odds / down(1.0 + odds)), 1.0)
-
-
 def _fall(gap: Real, scale: Real) -> float:
     """A double not below ``exp(-gap * scale)``."""
     return exp_above(-max(down(low_float(gap) * low_float(scale)), 0.0))
@@ -121,7 +115,7 @@ def gap_error(others: int, gap: Real, scale: Real) -> float:
         UsageError: a negative argument.
     """
     _positive(others=others, gap=gap, scale=scale)
-    return 0.0 if others == 0 else _share(up(others * _fall(gap, scale)))
+    return 0.0 if others == 0 else share(up(others * _fall(gap, scale)))
 
 
 def linear_gap_error(gap: Real, scale: Real, sides: Sides = 2, others: int | None = None) -> float:
@@ -145,7 +139,7 @@ def linear_gap_error(gap: Real, scale: Real, sides: Sides = 2, others: int | Non
     odds = math.inf if rest <= 0 else up(up(sides * q) / rest)
     if others is not None:
         odds = min(odds, up(others * q))
-    return _share(odds)
+    return share(odds)
 
 
 def lookup_error(scale: Real) -> float:
@@ -163,7 +157,7 @@ def lookup_error(scale: Real) -> float:
     _positive(scale=scale)
     q = _fall(1, scale)
     rest = down(1.0 - up(up(q * q) * q))
-    return 1.0 if rest <= 0 else _share(up(2 * q / rest))
+    return 1.0 if rest <= 0 else share(up(2 * q / rest))
 
 
 def lookup_value_error(scale: Real, slope: Real) -> float:
@@ -213,7 +207,7 @@ def tied_error(n: int, gap: Real, scale: Real) -> float:
     rest = down(1.0 - q)
     ties = math.inf if rest <= 0 else up(q / rest)
     behind = up((n - 1) * _fall(line * (n + 1), scale))
-    return _share(min(up(ties + behind), up((n - 1) * q)))
+    return share(min(up(ties + behind), up((n - 1) * q)))
 
 
 def tied_rate(error: Real) -> float:
@@ -236,7 +230,7 @@ def tied_rate(error: Real) -> float:
 
     def bound(c: float) -> float:
         q = exp_above(-c)
-        return 1.0 if q > 0.5 else _share(up(up(q / down(1.0 - q)) + up(q * up(q * q))))
+        return 1.0 if q > 0.5 else share(up(up(q / down(1.0 - q)) + up(q * up(q * q))))
 
     return _bisected(bound, error)
 

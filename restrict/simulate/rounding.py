@@ -1,13 +1,12 @@
 """Floating point: how far a softmax model's result in float64 or float32 can be from the exact one, certified.
 
-Two analyses; :mod:`restrict.simulate.floating` has what both assume of the library.
+Two users of the budget in :mod:`restrict.simulate.floating`, which also says what is assumed of the library.
 
 **Compiled programs** (:func:`head_error`, :func:`safe_length`). All blocks hold 0 and 1, and what units add are small
 integers, so everything but the heads is exact in floating point, and Lemma 9 removes what a head errs as long as that
 is at most 1/4. For one head with ranks up to ``R``: a product of query and key errs by at most ``u (R + 1.1)`` (one
 rounding of rank plus tie-break, one of ``i/n``), its product with the scale by as much again, so scores err by ``eta =
-scale u (2R + 2)`` beyond a factor common to the row; the odds are multiplied by ``e^(2 eta)`` at most. Weights, their
-sum and the weighted sum err by at most ``(2n + 32) u``. The bound grows with ``n``, so there is a length up to which
+scale u (2R + 2)`` beyond a factor common to the row. The bound grows with ``n``, so there is a length up to which
 the result is right, and from which on it may be wrong.
 
 **Any model** (:func:`logit_error`). Bounds on the activations and on their errors (:mod:`.propagate`): a head whose
@@ -19,12 +18,12 @@ from __future__ import annotations
 import math
 
 from restrict.errors import UsageError
-from restrict.simulate.floating import EXP_ULPS, SAFE, SHORT, UNITS, longest, noise, share
-from restrict.simulate.lemmas_6_to_9 import exp_above, gap_error, tied_error
-from restrict.simulate.propagate import Bounds, gamma, linear, logits_error, refuse
+from restrict.simulate.floating import EXP_ULPS, SAFE, SHORT, UNITS, blown, deviation, longest
+from restrict.simulate.lemmas_6_to_9 import gap_error, tied_error
+from restrict.simulate.propagate import logits_error, refuse
 from restrict.simulate.report import Compiled, HeadReport
-from restrict.soft.model import SoftHead, SoftModel
-from restrict.soft.terms import up
+from restrict.soft.model import SoftModel
+from restrict.soft.terms import Span, up
 
 
 def head_error(head: HeadReport, n: int, unit: float, ranks: int | None = None) -> float:
@@ -48,11 +47,11 @@ def head_error(head: HeadReport, n: int, unit: float, ranks: int | None = None) 
         exact = tied_error(short, 1, max(head.scale.enclose(0, short).low, 0.0) * (1 - 4 * unit))
     if unit == 0:
         return exact
-    blown = 2 * span.high * unit * (2 * top + 2) * (1 + 1e-6)
-    if exact >= 1 or blown > 50:
+    if exact >= 1:
         return 1.0
-    odds = up(exact / (1 - exact)) * exp_above(blown) * (1 + (EXP_ULPS + 8) * unit) * (1 + 1e-12)
-    return min(share(odds) + noise(n, unit), 1.0)
+    errs = 2 * span.high * unit * (2 * top + 2) * (1 + 1e-6)
+    odds = up(exact / (1 - exact)) * blown(errs) * (1 + (EXP_ULPS + 8) * unit) * (1 + 1e-12)
+    return deviation(odds, n, unit)
 
 
 def program_error(compiled: Compiled, unit: float, n: int | None = None) -> float:
@@ -117,18 +116,10 @@ def logit_error(model: SoftModel, n: int, kind: str) -> float:
     """
     unit = _unit(kind)
     refuse(model, "rounding")
-    return logits_error(model, n, unit, lambda head, x: _read(head, x, n, unit))
+    return logits_error(model, n, unit, lambda head, off, product: _moved(head.scale.enclose(0, n), off, product))
 
 
-def _read(head: SoftHead, x: Bounds, n: int, unit: float) -> Bounds:
-    """What a head reads: an average whose weights are off by what the scores err."""
-    q = linear(head.query, head.query_bias, x, unit)
-    k = linear(head.key, head.key_bias, x, unit)
-    v = linear(head.value, head.value_bias, x, unit)
-    span = head.scale.enclose(0, n)
-    scale = max(abs(span.low), abs(span.high))
-    product = float((q.size + q.error) @ (k.size + k.error))
-    off = float(q.error @ (k.size + k.error) + q.size @ k.error) + gamma(len(q.size), unit) * product
-    eta = scale * (off + (6 * unit + 2.0**-48) * product) * (1 + 1e-9)
-    moved = 2 * math.tanh(min(eta, 700.0) / 2) + (2 * n + 32 + EXP_ULPS) * unit
-    return Bounds(v.size, (v.error + moved * (v.size + v.error)) * (1 + 1e-9))
+def _moved(scale: Span, off: float, product: float) -> float:
+    """Scores that err by ``eta`` move the weights by at most ``2 tanh(eta / 2)``; a scale errs by ``2^-48``."""
+    eta = max(abs(scale.low), abs(scale.high)) * (off + 2.0**-48 * product) * (1 + 1e-9)
+    return 2 * math.tanh(min(eta, 700.0) / 2) * (1 + 1e-9)

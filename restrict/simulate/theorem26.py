@@ -32,7 +32,7 @@ from restrict.errors import NotEstablished, UsageError
 from restrict.simulate.floating import longest, share
 from restrict.simulate.laws import exact_embedding, exact_scores, run_layer_exactly
 from restrict.simulate.lemmas_6_to_9 import exp_above, low_float
-from restrict.simulate.propagate import SLACK, Bounds, linear, logits_error, refuse
+from restrict.simulate.propagate import SLACK, logits_error, refuse
 from restrict.soft.model import SoftHead, SoftModel, visible
 from restrict.soft.terms import Term, down, up
 
@@ -125,35 +125,17 @@ def softmax_error(model: SoftModel, n: int, gap: Fraction, scale: float, unit: f
         NotEstablished: LayerNorm, GELU or additive scores.
     """
     refuse(model, "Theorem 26")
-    at = _Run(n, low_float(gap), scale, unit)
-    return logits_error(model, n, unit, lambda head, x: _read(head, x, at))
+    low = low_float(gap)
 
+    def moved(head: SoftHead, off: float, _product: float) -> float:
+        """Twice the weight off the winner; a uniform head's weights are the same in both runs."""
+        if is_uniform(head):
+            return 0.0
+        left = down(low - up(2 * off))
+        strength = left * scale * (1 - 1e-12 - 8 * unit)
+        return 2 * share(math.inf if not left > 0 else (n - 1) * exp_above(-min(strength, 740.0)) * SLACK)
 
-@dataclass(frozen=True)
-class _Run:
-    """The length, the gap, the inverse temperature and the unit roundoff of a run."""
-
-    n: int
-    gap: float
-    scale: float
-    unit: float
-
-
-def _read(head: SoftHead, x: Bounds, at: _Run) -> Bounds:
-    """Bounds on what a head reads, and on its error."""
-    value = linear(head.value, head.value_bias, x, at.unit)
-    rounding = (2 * at.n + 64) * at.unit * (value.size + value.error)
-    if is_uniform(head):
-        return Bounds(value.size, (value.error + rounding) * SLACK)
-    q = linear(head.query, head.query_bias, x, at.unit)
-    k = linear(head.key, head.key_bias, x, at.unit)
-    eta = float(q.error @ (k.size + k.error) + q.size @ k.error)
-    eta += (2 * len(q.size) + 24) * at.unit * float((q.size + q.error) @ (k.size + k.error))
-    left = down(at.gap - up(2 * eta * SLACK))
-    strength = left * at.scale * (1 - 1e-12 - 8 * at.unit)
-    odds = math.inf if not left > 0 else (at.n - 1) * exp_above(-min(strength, 740.0)) * SLACK * (1 + 64 * at.unit)
-    off = share(odds)
-    return Bounds(value.size, (value.error + 2 * off * value.size + rounding) * SLACK)
+    return logits_error(model, n, unit, moved)
 
 
 def temperature(model: SoftModel, n: int, gap: Fraction, epsilon: Fraction) -> Sharpness:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, Literal
 
 from restrict.checker.account import Place, Reject
 from restrict.checker.soft import EPSILON
 from restrict.checker.soft_terms import bits, quotient
 from restrict.errors import UsageError, quote
-from restrict.files import write_bytes
-from restrict.strictjson import Node, one_line_lists, read_document
+from restrict.strictjson import Node, Record, one_line_lists
 
 FORMAT = "restrict-soft-certificate/1"
 Quantity = Literal["probability", "margin"]
@@ -21,7 +20,7 @@ QUANTITIES: tuple[Quantity, ...] = ("probability", "margin")
 
 
 @dataclass(frozen=True)
-class SoftCertificate:
+class SoftCertificate(Record):
     """``fixed`` (position: symbol, without markers) keeps the output within ``epsilon``.
 
     ``position`` is the one that the output is read at; ``provenance`` is ignored by the re-check. Not in the file:
@@ -56,9 +55,63 @@ class SoftCertificate:
         }
         return (one_line_lists(document) + "\n").encode()
 
-    def save(self, path: str | Path) -> None:
-        """Write the certificate file."""
-        write_bytes(Path(path), self.to_bytes())
+    def document(self) -> dict[str, Any]:
+        """What the file says, and what is not in it."""
+        more = {"bound": self.bound, "free": self.free, "verified": self.verified}
+        return json.loads(self.to_bytes()) | more  # type: ignore[no-any-return]
+
+    def text(self) -> str:
+        """The claim in words."""
+        lines = [f"{self.model} at n = {self.n}: fixed {len(self.fixed)}, free {self.free}"]
+        if self.verified is None:
+            lines.append(f"the {self.quantity} moves by at most {self.bound:.6g} by the propagation (not re-checked)")
+        else:
+            lines.append(
+                f"the {self.quantity} moves by at most {self.epsilon} (certified), whatever the free tokens are"
+            )
+            lines.append(f"the propagation's own bound is {self.bound:.6g}; the re-check confirms {self.epsilon}")
+        tokens = " ".join(f"{i}:{s}" for i, s in list(self.fixed.items())[:20])
+        more = " ..." if len(self.fixed) > 20 else ""
+        return "\n".join([*lines, f"fixed: {tokens}{more}" if tokens else "nothing has to be fixed"])
+
+    @classmethod
+    def from_json(cls, root: Node) -> SoftCertificate:
+        """A certificate from its JSON form; see :class:`restrict.strictjson.Record`."""
+        keys = ("model", "n", "fixed", "position", "quantity", "epsilon", "norms")
+        fields = root.document(FORMAT, keys, ("provenance",))
+        model = fields["model"].fields(("name", "sha256"))
+        n = fields["n"].integer(1)
+        fixed: dict[int, str] = {}
+        for pair in fields["fixed"].items():
+            both = pair.items()
+            if len(both) != 2:
+                pair.fail("expected a position and a symbol")
+            position = both[0].integer(0, n - 1)
+            if position in fixed:
+                pair.fail(f"position {position} is fixed twice")
+            fixed[position] = both[1].text()
+        quantity = fields["quantity"].text()
+        if quantity not in QUANTITIES:
+            fields["quantity"].fail(f"{quote(quantity)} is not one of {', '.join(QUANTITIES)}")
+        try:
+            epsilon = read_epsilon(fields["epsilon"].text())
+        except UsageError as error:
+            fields["epsilon"].fail(str(error))
+        return SoftCertificate(
+            model["name"].text(),
+            model["sha256"].text(),
+            n,
+            fixed,
+            fields["position"].integer(0, n - 1),
+            "margin" if quantity == "margin" else "probability",
+            epsilon,
+            {k: Node(v, f"norms.{k}").text() for k, v in fields["norms"].expect(dict, "an object").items()},
+        )
+
+    def facts(self) -> tuple[str, list[tuple[str, object]]]:
+        """What a notebook shows."""
+        rows: list[tuple[str, object]] = [("fixed", len(self.fixed)), ("quantity", self.quantity)]
+        return f"soft certificate: {self.model} at n = {self.n}", [*rows, ("moves by at most", self.epsilon)]
 
 
 def _text(x: Fraction) -> str:
@@ -66,11 +119,7 @@ def _text(x: Fraction) -> str:
 
 
 def read_epsilon(text: str) -> Fraction:
-    """A positive rational such as ``0.01``, ``1e-6`` or ``1/100``, by the checker's grammar.
-
-    Raises:
-        UsageError: not a positive number of moderate size.
-    """
+    """A positive rational such as ``0.01``, ``1e-6`` or ``1/100``, by the checker's grammar."""
     try:
         value = quotient(text, Place("epsilon"))
     except Reject:
@@ -78,60 +127,3 @@ def read_epsilon(text: str) -> Fraction:
     if value <= 0 or bits(value) > EPSILON:
         raise UsageError(f"epsilon {quote(text)} must be positive and of moderate size")
     return value
-
-
-def load_certificate(path: str | Path) -> SoftCertificate:
-    """Read a certificate file.
-
-    Raises:
-        UsageError: the file cannot be read.
-        ModelError: malformed; the message is file: place: reason.
-        ResourceLimit: the file is too large.
-    """
-    return read_document(path, read_soft_certificate)
-
-
-def read_soft_certificate(root: Node) -> SoftCertificate:
-    """A certificate from its JSON form.
-
-    Args:
-        root: the JSON value, with its place for messages.
-
-    Returns:
-        The certificate; it is not checked here.
-
-    Raises:
-        ModelError: it is malformed, with the place.
-    """
-    keys = ("format", "model", "n", "fixed", "position", "quantity", "epsilon", "norms")
-    fields = root.fields(keys, ("provenance",))
-    if fields["format"].text() != FORMAT:
-        fields["format"].fail(f"this is {quote(fields['format'].value)}, not {FORMAT!r}")
-    model = fields["model"].fields(("name", "sha256"))
-    n = fields["n"].integer(1)
-    fixed: dict[int, str] = {}
-    for pair in fields["fixed"].items():
-        both = pair.items()
-        if len(both) != 2:
-            pair.fail("expected a position and a symbol")
-        position = both[0].integer(0, n - 1)
-        if position in fixed:
-            pair.fail(f"position {position} is fixed twice")
-        fixed[position] = both[1].text()
-    quantity = fields["quantity"].text()
-    if quantity not in QUANTITIES:
-        fields["quantity"].fail(f"{quote(quantity)} is not one of {', '.join(QUANTITIES)}")
-    try:
-        epsilon = read_epsilon(fields["epsilon"].text())
-    except UsageError as error:
-        fields["epsilon"].fail(str(error))
-    return SoftCertificate(
-        model["name"].text(),
-        model["sha256"].text(),
-        n,
-        fixed,
-        fields["position"].integer(0, n - 1),
-        "margin" if quantity == "margin" else "probability",
-        epsilon,
-        {k: Node(v, f"norms.{k}").text() for k, v in fields["norms"].expect(dict, "an object").items()},
-    )

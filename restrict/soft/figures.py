@@ -10,6 +10,7 @@ from typing import Any
 from restrict.errors import UsageError
 from restrict.soft.cross_entropy import CrossEntropy
 from restrict.soft.influence import Influence
+from restrict.wording import install
 
 COLUMNS = (
     ("closed", "(a) closed form", "C3^-"),
@@ -27,7 +28,7 @@ def _pyplot() -> Any:
     try:
         import matplotlib
     except ImportError:
-        raise UsageError("--figure needs matplotlib: pip install 'restrict[report]'") from None
+        raise UsageError(f"--figure needs matplotlib: {install('report')}") from None
     matplotlib.use("Agg")
     # The same figure gives the same bytes.
     matplotlib.rcParams["svg.hashsalt"] = "restrict"
@@ -39,13 +40,7 @@ def _pyplot() -> Any:
 def influence_figure(rows: Sequence[Influence], title: str, path: str) -> None:
     """Draw the bounds and the measured influence, both axes logarithmic, with a line of slope -1.
 
-    Args:
-        rows: one entry per length.
-        title: the model's name.
-        path: the file to write (SVG, PDF or PNG by its ending).
-
-    Raises:
-        UsageError: without matplotlib.
+    ``path``: the file to write (SVG, PDF or PNG by its ending).
     """
     plot = _pyplot()
     figure, axes = plot.subplots(figsize=(6, 4))

@@ -73,11 +73,7 @@ class Outcome:
 def work(item: Item) -> Outcome:
     """Do one item. Only Ctrl-C raises: an error of the engine becomes part of the row.
 
-    Args:
-        item: what is to be done.
-
-    Returns:
-        The row, ``ok`` true or false, and its files. Cost: that of ``certify`` or ``refute``, and a check.
+    Result: the row, ``ok`` true or false, and its files. Cost: that of ``certify`` or ``refute``, and a check.
     """
     start = time.perf_counter()
     try:
@@ -102,10 +98,12 @@ def warm_up() -> str:
     """Compile, or load, what every item needs, so that parallel workers find it in the cache; says where it ran."""
     from restrict.certification import certify
     from restrict.elaboration.check import check
+    from restrict.kernels.plain import always_compiled
     from restrict.model.source import load
 
-    model = load("random:layers=2,heads=1,states=2")
-    check(model, certify(model, 12), fast=True)
+    with always_compiled():
+        model = load("random:layers=2,heads=1,states=2")
+        check(model, certify(model, 12), fast=True)
     return __file__
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from restrict.errors import UsageError
 from restrict.files import write_bytes
 from restrict.sweep.items import Row
+from restrict.wording import install
 
 TEXT = ("provenance", "target")
 """Columns of several types, or with other keys in every row: they become JSON text."""
@@ -31,7 +32,7 @@ def write_parquet(rows: Iterable[Row], path: Path) -> int:
     try:
         import duckdb
     except ImportError:
-        raise UsageError("--parquet needs DuckDB: pip install 'restrict[sweep]'") from None
+        raise UsageError(f"--parquet needs DuckDB: {install('sweep')}") from None
     lines = [json.dumps(row | {k: json.dumps(row[k]) for k in TEXT if k in row}) for row in rows]
     if not lines:
         raise UsageError(f"{path}: there are no rows to write")

@@ -64,9 +64,9 @@ def sealed(model: Document | bytes, proof: Document, files: tuple[tuple[str, byt
 @cache
 def kinds() -> dict[str, Kind]:
     """Every kind by its name. To add one: a module with `KINDS`, a list, named here."""
-    from tests.fuzzing import all_lengths, bounds, certificates, refutations, soft, verdicts
+    from tests.fuzzing import all_lengths, bounds, certificates, every_length, refutations, soft, verdicts
 
-    modules: list[Any] = [certificates, refutations, bounds, all_lengths, soft, verdicts]
+    modules: list[Any] = [certificates, refutations, bounds, all_lengths, soft, verdicts, every_length]
     return {kind.name: kind for module in modules for kind in module.KINDS}
 
 

@@ -7,10 +7,19 @@ import re
 import numpy as np
 
 from restrict.errors import ModelError
-from restrict.soft.importers.blocks import final_norm, heads_of, learned, network, norm_of, position_table, read_out
+from restrict.soft.importers.blocks import (
+    Parts,
+    assembled,
+    final_norm,
+    heads_of,
+    layers_named,
+    learned,
+    mlp,
+    norm_of,
+    usual,
+)
 from restrict.soft.importers.named import Named
 from restrict.soft.importers.settings import Choices
-from restrict.soft.importers.vocabulary import vocabulary
 from restrict.soft.model import Activation, Floats, SoftLayer, SoftModel
 from restrict.soft.terms import Term
 
@@ -21,24 +30,9 @@ INNER = ("n_inner", "intermediate_size")
 
 
 def gpt2(tensors: Named, choices: Choices, name: str) -> SoftModel:
-    """The model of weights with GPT-2's names.
-
-    Args:
-        tensors: the weights.
-        choices: what is given and configured; decisions are noted there.
-        name: for people.
-
-    Returns:
-        The model.
-
-    Raises:
-        ModelError: a tensor that is missing, has another shape or is not understood, or a configuration that says
-            something else than the weights.
-    """
-    matches = [m for m in map(NAME.fullmatch, sorted(tensors.arrays)) if m]
-    if not matches:
-        raise ModelError(f"{tensors.source}: no tensor 'h.0.attn.c_attn.weight': not a GPT-2 model")
-    stem, count = matches[0]["prefix"], 1 + max(int(m["layer"]) for m in matches)
+    """The model of weights with GPT-2's names."""
+    first, count = layers_named(tensors, NAME, "no tensor 'h.0.attn.c_attn.weight': not a GPT-2 model")
+    stem = first["prefix"]
     embed = tensors.take(f"{stem}wte.weight", (None, None))
     rows, d = embed.shape
     choices.demand(n_embd=d, hidden_size=d, n_layer=count, vocab_size=rows)
@@ -58,20 +52,9 @@ def gpt2(tensors: Named, choices: Choices, name: str) -> SoftModel:
     if layers and layers[0].ffn is not None:
         choices.demand(**dict.fromkeys(INNER, len(layers[0].ffn.inner)))
     final = final_norm(tensors, choices, f"{stem}ln_f", d, eps)
-    words = vocabulary(choices, rows)
     unembed = _unembed(tensors, choices, embed)
-    tensors.finish()
-    return SoftModel(
-        name=name,
-        alphabet=words.free,
-        embed=embed[words.rows],
-        positions=position_table(choices, table),
-        layers=layers,
-        output=read_out(choices, words, unembed, np.zeros(len(unembed)), "every"),
-        start_marker=words.start,
-        end_marker=words.end,
-        final_norm=final,
-    )
+    parts = Parts(embed, table, layers, final, unembed, np.zeros(len(unembed)), "every")
+    return assembled(tensors, choices, name, parts)
 
 
 def _scales(choices: Choices, dk: int, layers: int) -> list[Term]:
@@ -104,13 +87,10 @@ def _layer(
     # GPT-2 stores (inputs, outputs); everything here is (outputs, inputs).
     qkv = tensors.take(f"{stem}.attn.c_attn.weight", (d, 3 * d)).T
     out = tensors.take(f"{stem}.attn.c_proj.weight", (d, d)).T
-    inner = tensors.take(f"{stem}.mlp.c_fc.weight", (d, None)).T
-    outer = tensors.take(f"{stem}.mlp.c_proj.weight", (len(inner), d)).T
-    biases = (tensors.bias(f"{stem}.mlp.c_fc.bias", len(inner)), tensors.bias(f"{stem}.mlp.c_proj.bias", d))
     return SoftLayer(
         heads_of(qkv, tensors.bias(f"{stem}.attn.c_attn.bias", 3 * d), out, heads, "past", scale),
         tensors.bias(f"{stem}.attn.c_proj.bias", d),
-        network(inner, biases[0], outer, biases[1], activation),
+        mlp(tensors, usual(f"{stem}.mlp.c_fc"), usual(f"{stem}.mlp.c_proj"), d, activation, turned=True),
         "pre",
         norm_of(tensors, f"{stem}.ln_1", d, eps),
         norm_of(tensors, f"{stem}.ln_2", d, eps),

@@ -6,7 +6,7 @@ description of the model. What is *assumed* can be wrong; recorded logits exclud
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -209,7 +209,7 @@ class Choices:
         return str(self.pick("eps", self.options.eps, keys, "0.00001", "the default of PyTorch and GPT-2"))
 
     def demand(self, **wanted: object) -> None:
-        """Keys that, where the configuration has them, must say what the weights say.
+        """Keys that, where the configuration has them (and not null), must say what the weights say.
 
         Args:
             wanted: the values by key.
@@ -217,10 +217,8 @@ class Choices:
         Raises:
             ModelError: another value.
         """
-        for key, value in wanted.items():
-            self.used.add(key)
-            found = self.config.get(key, value)
-            if found is not None and (found != value or type(found) is not type(value)):
+        for key, found, value in self._others(wanted):
+            if found is not None:
                 raise ModelError(f"{self.source}: config {key} is {quote(str(found))}; the weights have {value}")
 
     def only(self, **wanted: object) -> None:
@@ -232,12 +230,17 @@ class Choices:
         Raises:
             ModelError: another value.
         """
+        for key, found, value in self._others(wanted):
+            if found != value:
+                raise ModelError(f"{self.source}: config {key}: only {value!r} is read, not {quote(str(found))}")
+
+    def _others(self, wanted: dict[str, object]) -> Iterator[tuple[str, object, object]]:
+        """The keys with another value or type than wanted, one by one: key, value, value wanted."""
         for key, value in wanted.items():
             self.used.add(key)
-            if self.config.get(key, value) != value:
-                raise ModelError(
-                    f"{self.source}: config {key}: only {value!r} is read, not {quote(str(self.config[key]))}"
-                )
+            found = self.config.get(key, value)
+            if found != value or type(found) is not type(value):
+                yield key, found, value
 
     def unused(self) -> list[str]:
         """The keys of the configuration that nothing asked for."""

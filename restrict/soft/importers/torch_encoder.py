@@ -13,10 +13,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from restrict.errors import ModelError
-from restrict.soft.importers.blocks import heads_of, network, norm_of, position_table, read_out
+from restrict.soft.importers.blocks import Parts, assembled, final_norm, heads_of, layers_named, mlp, norm_of, usual
 from restrict.soft.importers.named import Named
 from restrict.soft.importers.settings import Choices
-from restrict.soft.importers.vocabulary import vocabulary
 from restrict.soft.model import Activation, Floats, Mask, SoftLayer, SoftModel
 from restrict.soft.terms import Term
 
@@ -28,20 +27,7 @@ ROLES = {
 
 
 def torch_encoder(tensors: Named, choices: Choices, name: str) -> SoftModel:
-    """The model around an ``nn.TransformerEncoder``.
-
-    Args:
-        tensors: the state dict.
-        choices: what is given and configured; decisions are noted there.
-        name: for people.
-
-    Returns:
-        The model.
-
-    Raises:
-        ModelError: a tensor that is missing, has another shape or is not understood.
-        UsageError: arguments that do not fit, or too few.
-    """
+    """The model around an ``nn.TransformerEncoder``."""
     stem, d, count = _encoder(tensors)
     choices.demand(d_model=d, num_layers=count, n_layer=count)
     heads = choices.heads(d, "nhead", "num_heads", "n_head")
@@ -51,9 +37,7 @@ def torch_encoder(tensors: Named, choices: Choices, name: str) -> SoftModel:
     causal = choices.flag("causal mask", choices.options.causal, ("causal", "is_causal"), False, "the call decides it")
     mask: Mask = "past" if causal else "none"
     layers = tuple(_layer(tensors, f"{stem}layers.{at}", d, heads, mask, activation, first, eps) for at in range(count))
-    there = f"{stem}norm.weight" in tensors.arrays
-    final = norm_of(tensors, f"{stem}norm", d, eps) if there else None
-    choices.note("final LayerNorm", f"{stem}norm" if there else "none", "weights")
+    final = final_norm(tensors, choices, f"{stem}norm", d, eps)
     names = choices.options.names
     embedding = _find(tensors, names, "embedding", (_rows(choices), d))
     embed = tensors.take(embedding, (None, d))
@@ -63,19 +47,8 @@ def torch_encoder(tensors: Named, choices: Choices, name: str) -> SoftModel:
     table = _position_table(tensors, names, d)
     choices.note("embedding", f"{embedding}, used as it is", "assumed" if "embedding" not in names else "given")
     choices.note("unembedding", out, "assumed" if "unembedding" not in names else "given")
-    words = vocabulary(choices, len(embed))
-    tensors.finish()
-    return SoftModel(
-        name=name,
-        alphabet=words.free,
-        embed=embed[words.rows],
-        positions=position_table(choices, table),
-        layers=layers,
-        output=read_out(choices, words, unembed, bias, "last"),
-        start_marker=words.start,
-        end_marker=words.end,
-        final_norm=final,
-    )
+    parts = Parts(embed, table, layers, final, unembed, bias, "last")
+    return assembled(tensors, choices, name, parts)
 
 
 def _rows(choices: Choices) -> int | None:
@@ -90,16 +63,13 @@ def _rows(choices: Choices) -> int | None:
 
 def _encoder(tensors: Named) -> tuple[str, int, int]:
     """The prefix of the encoder's names, its width and its layers."""
-    matches = [m for m in map(NAME.fullmatch, sorted(tensors.arrays)) if m]
-    if not matches:
-        raise ModelError(
-            f"{tensors.source}: no tensor '...layers.0.self_attn.in_proj_weight': not an nn.TransformerEncoder"
-        )
-    stem = f"{matches[0]['prefix']}." if matches[0]["prefix"] else ""
+    missing = "no tensor '...layers.0.self_attn.in_proj_weight': not an nn.TransformerEncoder"
+    found, count = layers_named(tensors, NAME, missing)
+    stem = f"{found['prefix']}." if found["prefix"] else ""
     first = f"{stem}layers.0.self_attn.in_proj_weight"
     if first not in tensors.arrays or tensors.arrays[first].ndim != 2:
         raise ModelError(f"{tensors.source}: the tensor {first!r} is missing or no matrix")
-    return stem, int(tensors.arrays[first].shape[1]), 1 + max(int(m["layer"]) for m in matches)
+    return stem, int(tensors.arrays[first].shape[1]), count
 
 
 def _position_table(tensors: Named, names: Mapping[str, str], d: int) -> Floats | None:
@@ -142,15 +112,12 @@ def _layer(
     attention = f"{stem}.self_attn"
     qkv = tensors.take(f"{attention}.in_proj_weight", (3 * d, d))
     out = tensors.take(f"{attention}.out_proj.weight", (d, d))
-    inner = tensors.take(f"{stem}.linear1.weight", (None, d))
-    outer = tensors.take(f"{stem}.linear2.weight", (d, len(inner)))
-    biases = (tensors.bias(f"{stem}.linear1.bias", len(inner)), tensors.bias(f"{stem}.linear2.bias", d))
     return SoftLayer(
         heads_of(
             qkv, tensors.bias(f"{attention}.in_proj_bias", 3 * d), out, heads, mask, Term(f"1/sqrt({d // heads})")
         ),
         tensors.bias(f"{attention}.out_proj.bias", d),
-        network(inner, biases[0], outer, biases[1], activation),
+        mlp(tensors, usual(f"{stem}.linear1"), usual(f"{stem}.linear2"), d, activation),
         "pre" if first else "post",
         norm_of(tensors, f"{stem}.norm1", d, eps),
         norm_of(tensors, f"{stem}.norm2", d, eps),

@@ -12,10 +12,9 @@ from typing import Literal
 import numpy as np
 
 from restrict.errors import ModelError, UsageError, quote
-from restrict.soft.importers.blocks import learned, network, position_table, read_out
+from restrict.soft.importers.blocks import Parts, assembled, layers_named, learned, mlp
 from restrict.soft.importers.named import Named
 from restrict.soft.importers.settings import Choices
-from restrict.soft.importers.vocabulary import vocabulary
 from restrict.soft.model import Activation, Floats, LayerNorm, Mask, SoftHead, SoftLayer, SoftModel
 from restrict.soft.terms import Term
 
@@ -62,10 +61,8 @@ class _Reader:
         tensors, d, name = self.tensors, self.d, f"{self.stem}blocks.{at}"
         ffn = None
         if f"{name}.mlp.W_in" in tensors.arrays:
-            inner = tensors.take(f"{name}.mlp.W_in", (d, None)).T
-            outer = tensors.take(f"{name}.mlp.W_out", (len(inner), d)).T
-            biases = (tensors.bias(f"{name}.mlp.b_in", len(inner)), tensors.bias(f"{name}.mlp.b_out", d))
-            ffn = network(inner, biases[0], outer, biases[1], activation)
+            inner, outer = ((f"{name}.mlp.W_{end}", f"{name}.mlp.b_{end}") for end in ("in", "out"))
+            ffn = mlp(tensors, inner, outer, d, activation, turned=True)
         return SoftLayer(
             self.heads(f"blocks.{at}", mask, scale),
             tensors.bias(f"{name}.attn.b_O", d),
@@ -77,30 +74,14 @@ class _Reader:
 
 
 def transformer_lens(tensors: Named, choices: Choices, name: str) -> SoftModel:
-    """The model of weights with TransformerLens' names.
-
-    Args:
-        tensors: the weights.
-        choices: what is given and configured; decisions are noted there.
-        name: for people.
-
-    Returns:
-        The model.
-
-    Raises:
-        ModelError: a tensor that is missing, has another shape or is not understood, or a configuration that says
-            something else than the weights.
-        UsageError: arguments that do not fit, or too few.
-    """
-    matches = [m for m in map(NAME.fullmatch, sorted(tensors.arrays)) if m]
-    if not matches:
-        raise ModelError(f"{tensors.source}: no tensor 'blocks.0.attn.W_Q': not weights of TransformerLens")
-    stem, count = matches[0]["prefix"], 1 + max(int(m["layer"]) for m in matches)
+    """The model of weights with TransformerLens' names."""
+    first, count = layers_named(tensors, NAME, "no tensor 'blocks.0.attn.W_Q': not weights of TransformerLens")
+    stem = first["prefix"]
     embed = tensors.take(f"{stem}embed.W_E", (None, None))
     rows, d = embed.shape
-    query = tensors.arrays[matches[0].group()]
+    query = tensors.arrays[first.group()]
     if query.ndim != 3:
-        raise ModelError(f"{tensors.source}: tensor {matches[0].group()!r} has shape {query.shape}, not (heads, d, dk)")
+        raise ModelError(f"{tensors.source}: tensor {first.group()!r} has shape {query.shape}, not (heads, d, dk)")
     heads, _, dk = query.shape
     choices.demand(d_model=d, d_vocab=rows, n_layers=count, n_heads=heads, d_head=dk)
     choices.only(parallel_attn_mlp=False, gated_mlp=False, final_rms=False, use_local_attn=False)
@@ -118,19 +99,8 @@ def transformer_lens(tensors: Named, choices: Choices, name: str) -> SoftModel:
     unembed = tensors.take(f"{stem}unembed.W_U", (d, None)).T
     bias = tensors.maybe(f"{stem}unembed.b_U", len(unembed))
     table = learned(tensors, choices, f"{stem}pos_embed.W_pos", d)
-    words = vocabulary(choices, rows)
-    tensors.finish()
-    return SoftModel(
-        name=name,
-        alphabet=words.free,
-        embed=embed[words.rows],
-        positions=position_table(choices, table),
-        layers=layers,
-        output=read_out(choices, words, np.ascontiguousarray(unembed), bias, "every"),
-        start_marker=words.start,
-        end_marker=words.end,
-        final_norm=final,
-    )
+    parts = Parts(embed, table, layers, final, np.ascontiguousarray(unembed), bias, "every")
+    return assembled(tensors, choices, name, parts)
 
 
 def _normalization(tensors: Named, choices: Choices, stem: str) -> Kind:

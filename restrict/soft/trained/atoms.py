@@ -1,7 +1,7 @@
 """What is exact per symbol and position in one layer: queries, scores and values, in float64, for the search.
 
 Row 0 holds the start token in column 0; the others hold the symbols. Directions of a head's outputs come from the
-singular vectors of its values, rounded to 24 bits: the certificate has the same integers.
+singular vectors of its values or of the outputs of some words, rounded to 24 bits as in the certificate.
 """
 
 from __future__ import annotations
@@ -60,16 +60,11 @@ class Atoms:
         self.bases = [self._basis(self.v[h]) for h in range(heads)]
 
     def _basis(self, v: Array) -> Basis:
-        flat = np.concatenate([v[0, :1], v[1:].reshape(-1, v.shape[-1])])
-        centre = np.round(flat.mean(0) * UNIT)
-        gap = flat - centre / UNIT
-        _, _, rows = np.linalg.svd(gap, full_matrices=False)
-        rows = np.round(rows[np.abs(gap @ rows.T).max(0) > LEAST] * UNIT)
-        at = np.moveaxis((v - centre / UNIT) @ rows.T / UNIT, -1, 0)
-        left = gap - gap @ rows.T / UNIT @ rows / UNIT
-        rest = np.abs(left).max(0) if len(flat) else np.zeros(v.shape[-1])
-        whole = [[int(entry) for entry in row] for row in rows]
-        return Basis([int(entry) for entry in centre], whole, np.ascontiguousarray(at), rest)
+        flat = values(v)
+        mean = flat.mean(0)
+        _, _, rows = np.linalg.svd(flat - np.round(mean * UNIT) / UNIT, full_matrices=False)
+        reach = np.abs((flat - mean) @ rows.T).max(0)
+        return basis_of(v, mean, rows[reach > LEAST])
 
     def weights(self, h: int, i: int, a: int) -> Array:
         """The weights of all symbols up to a position, the largest 1.
@@ -85,3 +80,28 @@ class Atoms:
         scores = self.k[: i + 1, :, h] @ self.q[i, max(a, 0), h]
         found: Array = np.exp(scores - scores.max())
         return found
+
+
+def values(v: Array) -> Array:
+    """All values of a head in rows; the start token's stands in column 0 of row 0."""
+    return np.concatenate([v[0, :1], v[1:].reshape(-1, v.shape[-1])])
+
+
+def basis_of(v: Array, centre: Array, rows: Array) -> Basis:
+    """A basis of one head, rounded to 24 bits.
+
+    Args:
+        v: its values, shape ``(n + 1, S, d)``.
+        centre: shape ``(d,)``.
+        rows: orthonormal directions, shape ``(m, d)``.
+
+    Returns:
+        The basis with the coordinates of all values.
+    """
+    whole, rounded = np.round(centre * UNIT), np.round(rows * UNIT)
+    near = rounded / UNIT
+    at = np.moveaxis((v - whole / UNIT) @ near.T, -1, 0)
+    gap = values(v) - whole / UNIT
+    rest = np.abs(gap - gap @ near.T @ near).max(0)
+    lines = [[int(entry) for entry in row] for row in rounded]
+    return Basis([int(entry) for entry in whole], lines, np.ascontiguousarray(at), rest)

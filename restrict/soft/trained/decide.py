@@ -15,9 +15,11 @@ from typing import Any
 
 from restrict.errors import ModelError, UsageError
 from restrict.files import write_bytes
+from restrict.soft.trained.atoms import Basis
+from restrict.soft.trained.attack import GRID, Attack
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained
-from restrict.soft.trained.verdict import Case, Key, Open, Search, basis_document, case_document
+from restrict.soft.trained.verdict import Case, Key, Open, Search, basis_document, case_document, prepare
 from restrict.soft.trained.wrong import Hunt, Wrong, wrong_of
 from restrict.version import __version__
 
@@ -46,7 +48,7 @@ class Verdict:
     status: str
     upto: int
     cases: list[Case] = field(repr=False)
-    basis: list[dict[str, Any]] = field(repr=False)
+    bases: list[list[Basis]] = field(repr=False)
     open: list[Open] = field(repr=False)
     wrong: Wrong | None
     shortest: bool
@@ -65,26 +67,20 @@ class Verdict:
         Returns:
             An object of integers and texts.
         """
-        model, graph = self.model, self.graph
-        base = graph.base or graph
-        while base.base is not None:
-            base = base.base
         found: dict[str, Any] = {
             "format": FORMAT,
-            "model": model_document(model),
+            "model": model_document(self.model),
             "n": self.n,
             "upto": self.upto,
-            "language": {
-                "delta": [list(row) for row in base.delta],
-                "accept": sorted(base.accept),
-                "labels": list(base.labels),
-                "want": [sorted(want) for want in base.want],
-            },
         }
-        if graph is not base:
-            found["memory"] = {"delta": [list(row) for row in graph.delta], "of": list(projected(graph))}
-        found["basis"] = self.basis
-        found["cases"] = [case_document(case) for case in self.cases if case.key[0] <= self.upto]
+        found |= claim_document(self.graph)
+        cases = [case for case in self.cases if case.key[0] <= self.upto]
+        used = sorted({0, *(case.basis for case in cases)})
+        found["basis"] = basis_document(self.bases[0])
+        if len(used) > 1:
+            found["turned"] = [basis_document(self.bases[number]) for number in used[1:]]
+        numbers = {number: place for place, number in enumerate(used)}
+        found["cases"] = [case_document(case, numbers) for case in cases]
         if self.wrong is not None:
             found["wrong"] = {"word": list(self.wrong.word), "label": self.wrong.label}
         return found | {"provenance": {"tool": f"restrict {__version__}", "language": self.language}}
@@ -104,6 +100,31 @@ class Verdict:
             path: the file.
         """
         write_bytes(path, self.to_bytes())
+
+
+def claim_document(graph: Graph) -> dict[str, Any]:
+    """What a certificate says of the words and of what is wanted behind them.
+
+    Args:
+        graph: a graph, with any number of memories.
+
+    Returns:
+        ``language`` and, where there is one, ``memory``.
+    """
+    base = graph.base or graph
+    while base.base is not None:
+        base = base.base
+    found: dict[str, Any] = {
+        "language": {
+            "delta": [list(row) for row in base.delta],
+            "accept": sorted(base.accept),
+            "labels": list(base.labels),
+            "want": [sorted(want) for want in base.want],
+        }
+    }
+    if graph is not base:
+        found["memory"] = {"delta": [list(row) for row in graph.delta], "of": list(projected(graph))}
+    return found
 
 
 def projected(graph: Graph) -> tuple[int, ...]:
@@ -190,24 +211,39 @@ def _suffixes(symbols: int, most: int) -> list[list[int]]:
     return [[number[(*word, s)[-most:]] for s in range(symbols)] for word in words]
 
 
+@dataclass
+class _State:
+    """The cases of one graph: the first ``done`` of them are decided or open."""
+
+    graph: Graph
+    search: Search
+    keys: list[Key]
+    memory: tuple[str, ...] = ()
+    found: list[Case] = field(default_factory=list)
+    open: list[Open] = field(default_factory=list)
+    done: int = 0
+
+    def upto(self) -> int:
+        """The greatest length up to which every case is right."""
+        waiting: list[Key] = [case.key for case in self.open] + self.keys[self.done : self.done + 1]
+        return min([key[0] for key in waiting], default=self.search.n + 1) - 1
+
+
 class _Run:
     """One search: what is decided so far, and when to stop."""
 
-    def __init__(self, model: Trained, graph: Graph, n: int, until: float | None, tell: Tell) -> None:
-        self.model, self.n, self.until, self.tell = model, n, until, tell
+    def __init__(self, model: Trained, graph: Graph, n: int, tell: Tell) -> None:
+        self.model, self.n, self.tell = model, n, tell
+        self.until: float | None = None
         self.hunt = Hunt(model, graph, n)
         self.wrong: Wrong | None = None
-        self.memory: tuple[str, ...] = ()
         self.stopped: str | None = None
-        self.begin(graph)
+        self.states = [self.started(graph)]
+        self.attack = Attack(model, graph, self.states[0].search.atoms)
 
-    def begin(self, graph: Graph) -> None:
+    def started(self, graph: Graph, memory: tuple[str, ...] = ()) -> _State:
         """All cases of a graph are to be decided."""
-        self.graph, self.search = graph, Search(self.model, graph, self.n)
-        self.found: list[Case] = []
-        self.open: list[Open] = []
-        self.keys = graph.cases(self.n)
-        self.done = 0
+        return _State(graph, Search(self.model, graph, self.n), graph.cases(self.n), memory)
 
     def late(self) -> bool:
         """Whether the time is over."""
@@ -216,58 +252,78 @@ class _Run:
         return self.stopped is not None
 
     def hunted(self) -> None:
-        """Short and random words."""
+        """Short and random words, then attacks on a grid of positions, and below the first that succeeds."""
         self.tell("words")
         self.wrong = self.hunt.short()[0] or self.hunt.random()
+        low, high = 0, self.n + 1 if self.wrong is None else len(self.wrong.word)
+        grid = sorted({1 + (high - 2) * k // GRID for k in range(1, GRID + 1)}) if high > 2 else []
+        while grid and not self.late():
+            i = grid.pop(0)
+            self.tell(f"attacks at position {i}")
+            if not self.struck(i):
+                low = i
+                continue
+            high, grid = i, [(low + i) // 2] if i - low > 1 else []
+
+    def struck(self, i: int) -> bool:
+        """Whether an attack at a position finds a wrong word; a shorter one is kept."""
+        at = self.states[0]
+        word = self.attack.at([key for key in at.keys if key[0] == i])
+        found = None if word is None else wrong_of(self.model, at.graph, word)
+        if found is not None and (self.wrong is None or len(found.word) < len(self.wrong.word)):
+            self.wrong = found
+        return found is not None
 
     def cases(self) -> None:
         """The cases that are not decided, in order, up to the shortest wrong word that is known."""
-        while self.done < len(self.keys) and len(self.open) < MANY and not self.late():
-            key = self.keys[self.done]
+        while True:
+            at = self.states[-1]
+            if at.done == len(at.keys) or len(at.open) >= MANY or self.late():
+                return
+            key = at.keys[at.done]
             if self.wrong is not None and key[0] >= len(self.wrong.word):
                 return
-            self.tell(f"position {key[0]} of {self.n}, {len(self.open)} open")
-            found = self.search.case(key)
-            if isinstance(found, Open) and not self.attacked(found) and self.remembered(found):
+            self.tell(f"position {key[0]} of {self.n}, {len(at.open)} open")
+            found = at.search.case(key)
+            if isinstance(found, Open) and not self.attacked(at, found) and self.remembered(at, found):
                 continue  # from the beginning, on a finer graph
-            self.done += 1
             if isinstance(found, Case):
-                self.found.append(found)
+                at.found.append(found)
             elif self.wrong is None or len(self.wrong.word) > key[0]:
-                self.open.append(found)
+                at.open.append(found)
+            at.done += 1  # last, so that an interrupt leaves no case out
 
-    def attacked(self, case: Open) -> bool:
+    def attacked(self, at: _State, case: Open) -> bool:
         """Whether a word of an open case is wrong; it is then a shortest one, or as short as the open cases allow."""
-        for word in self.search.attack(case.key, case.label):
-            found = wrong_of(self.model, self.search.graph, word)
+        for word in at.search.attack(case.key, case.label):
+            found = wrong_of(self.model, at.graph, word)
             if found is not None:
                 self.wrong = found
                 return True
         return False
 
-    def remembered(self, case: Open) -> bool:
+    def remembered(self, at: _State, case: Open) -> bool:
         """Begin again on a graph whose memory decides an open case, if there is one."""
-        if len(self.memory) >= MEMORIES or self.open:
+        if len(at.memory) >= MEMORIES or at.open:
             return False
         for name, table in memories(len(self.model.symbols)):
             try:
-                finer = self.graph.remembering(table)
+                finer = at.graph.remembering(table)
             except ModelError:
                 continue
-            if len(finer.delta) == len(self.graph.delta) or self.late():
+            if len(finer.delta) == len(at.graph.delta) or self.late():
                 continue
+            self.tell(f"position {case.key[0]} of {self.n}, with {name}")
             search = Search(self.model, finer, self.n)
             keys = [k for k in finer.cases(self.n) if k[:2] == case.key[:2] and finer.of[k[2]] == case.key[2]]
             if all(isinstance(search.case(key), Case) for key in keys):
-                self.memory = (*self.memory, name)
-                self.begin(finer)
+                self.states.append(self.started(finer, (*at.memory, name)))
                 return True
         return False
 
-    def upto(self) -> int:
-        """The greatest length up to which every case is right."""
-        waiting: list[Key] = [case.key for case in self.open] + self.keys[self.done : self.done + 1]
-        return min([key[0] for key in waiting], default=self.n + 1) - 1
+    def best(self) -> _State:
+        """The state that says most: a finer graph that was left early may say less than the one before."""
+        return max(reversed(self.states), key=lambda state: state.upto())
 
 
 def verify_trained(
@@ -280,7 +336,7 @@ def verify_trained(
         graph: the words and what is wanted behind them.
         n: the greatest length.
         language: its name, for the certificate's provenance.
-        seconds: stop after this long; ``None``: never.
+        seconds: stop after this long, not counting the compilation of kernels; ``None``: never.
         tell: called with what is being done.
 
     Returns:
@@ -295,29 +351,33 @@ def verify_trained(
     model_document(model)
     if not 0 <= n <= 4096:
         raise UsageError(f"-n must be at most 4096, not {n}")
-    run = _Run(model, graph, n, None if seconds is None else begin + seconds, tell or (lambda _: None))
+    run = _Run(model, graph, n, tell or (lambda _: None))
     try:
+        run.tell("kernels")
+        prepare(model)
+        run.until = None if seconds is None else time.monotonic() + seconds
         run.hunted()
         run.cases()
     except KeyboardInterrupt:
         run.stopped = "interrupted"
-    upto, wrong = run.upto(), run.wrong
+    best, wrong = run.best(), run.wrong
+    upto = best.upto()
     if wrong is not None:
         upto = min(upto, len(wrong.word) - 1)
     status = "wrong" if wrong is not None else "right" if upto == n else "open"
     return Verdict(
         model=model,
-        graph=run.graph,
+        graph=best.graph,
         language=language,
         n=n,
         status=status,
         upto=upto,
-        cases=run.found,
-        basis=basis_document(run.search.atoms),
-        open=run.open,
+        cases=best.found,
+        bases=best.search.turns,
+        open=best.open,
         wrong=wrong,
         shortest=wrong is not None and upto == len(wrong.word) - 1,
-        memory=run.memory,
+        memory=best.memory,
         seconds=time.monotonic() - begin,
         stopped=run.stopped,
     )

@@ -14,7 +14,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -195,6 +195,25 @@ def configuration(content: bytes, source: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ModelError(f"{source}: expected an object")
     return value
+
+
+def shifted(model: Trained, offset: int) -> Trained:
+    """The model with its words at other positions, as where training shifts them at random.
+
+    Args:
+        model: a checkpoint.
+        offset: the row of the position embeddings that the start token has.
+
+    Returns:
+        The record; that of offset 0 is the model itself.
+
+    Raises:
+        UsageError: it has no such row.
+    """
+    if offset and (model.positions is None or offset >= len(model.positions)):
+        count = 0 if model.positions is None else len(model.positions)
+        raise UsageError(f"{model.name} has {count} position embeddings, so none at the offset {offset}")
+    return replace(model, offset=offset)
 
 
 class _Reader:

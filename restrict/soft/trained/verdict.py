@@ -7,14 +7,17 @@ order of their position and stops at ``--time`` or an interrupt with what it has
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from restrict.arrays import I64
 from restrict.kernels.verdict import greatest, heaviest, supports
-from restrict.soft.trained.atoms import UNIT, Atoms
-from restrict.soft.trained.forms import Form, Tail
+from restrict.soft.trained.atoms import UNIT, Atoms, Basis, basis_of
+from restrict.soft.trained.attack import Attack
+from restrict.soft.trained.forms import Cell, Form, Tail
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Array, Trained
 
@@ -24,11 +27,21 @@ DEEPEST = 40
 """Halvings on one branch; a certificate is nested at most 64 deep."""
 SAFE = 1e-4
 """A label's bound must be this far above zero, as the checker rounds outward."""
-TRIED = 3
+TRIED = 5
 """Coordinates, the widest ones, that are tried before one is halved."""
-FIRST_ORDER = 0.5
-STEPS, TINY = 6, 1e-7
-"""Linearisations of one attack, and the half width of the cell whose form is the gradient."""
+SPANS = 24
+"""Coordinates, the widest ones, that are kept apart on a cell, as in the checker; others go to the remainder."""
+BOUND = 1 << 16
+"""Bounds are integers times ``2^-16``: first orders are exact by own directions, so finer ones gain nothing."""
+FEW = 3
+"""A case of more cells than this is tried in coordinates of its own."""
+TURNS = 24
+"""Coordinates of their own in one certificate; each has ``d^2`` numbers."""
+AGAIN = 1.3
+"""Own coordinates are tried again at a position that is this much greater."""
+SHORTEST, WORDS, GAIN = 4, 60, 0.7
+"""Own coordinates: the shortest words for which they are tried, words that are sampled, and the share of cells that
+is worth them."""
 Key = tuple[int, int, int]
 Tree = Any
 """0, or ``[coordinate, tree, tree]``."""
@@ -36,7 +49,7 @@ Tree = Any
 
 @dataclass
 class Case:
-    """A case that is decided: bounds (integers times ``2^-24``), the tree of cells, and how many it has."""
+    """A case that is decided: bounds (integers times ``2^-16``), the tree of cells, how many it has, and its basis."""
 
     key: Key
     upper: list[int]
@@ -44,6 +57,7 @@ class Case:
     tree: Tree
     cells: int
     least: float
+    basis: int = 0
 
 
 @dataclass
@@ -67,15 +81,27 @@ class Search:
     def __init__(self, model: Trained, graph: Graph, n: int) -> None:
         self.model, self.graph, self.atoms = model, graph, Atoms(model, n)
         self.tail, self.n = Tail(model, graph.labels), n
-        self.sizes = [len(basis.rows) for basis in self.atoms.bases]
-        self.rows = np.array([row for basis in self.atoms.bases for row in basis.rows], dtype=float) / UNIT
-        self.rows = self.rows.reshape(-1, model.d)
-        self.at = [np.array(basis.centre) / UNIT for basis in self.atoms.bases]
-        self.rest = sum((basis.rest for basis in self.atoms.bases), np.zeros(model.d)) + 1e-12
         self.wanted = np.array([[1.0 if k in want else -1.0 for k in graph.labels] for want in graph.want])
-        self.warm: dict[tuple[int, int, int], Array] = {}
+        self.warm: dict[tuple[int, int, int, int], Array] = {}
         self.last: tuple[int, int] = (-1, -1)
         self.weights: list[Array] = []
+        self.turns = [self.atoms.bases]
+        self.chosen: dict[tuple[int, int], int] = {}
+        self.tried: dict[tuple[int, int], int] = {}
+        self.use(0)
+
+    def use(self, number: int) -> None:
+        """Work in the coordinates of a basis.
+
+        Args:
+            number: 0 for that of all values, else one that :meth:`turned` made.
+        """
+        bases = self.atoms.bases = self.turns[number]
+        self.number, self.sizes = number, [len(basis.rows) for basis in bases]
+        rows = np.array([row for basis in bases for row in basis.rows], dtype=float) / UNIT
+        self.rows = rows.reshape(-1, self.model.d)
+        self.at = [np.array(basis.centre) / UNIT for basis in bases]
+        self.rest = sum((basis.rest for basis in bases), np.zeros(self.model.d)) + 1e-12
 
     def weigh(self, i: int, a: int) -> None:
         """Make the weights of a position and its symbol ready.
@@ -100,7 +126,7 @@ class Search:
         self.weigh(key[0], key[1])
         found, case = [], np.array(key, dtype=np.int64)
         for h, basis in enumerate(self.atoms.bases):
-            bounds = self.warm.setdefault((h, key[1], key[2]), np.zeros((2, len(basis.rows))))
+            bounds = self.warm.setdefault((self.number, h, key[1], key[2]), np.zeros((2, len(basis.rows))))
             supports(self.weights[h], basis.at, *self.graph.edges, case, bounds)
             found.append(bounds.copy())
         both = np.concatenate(found, axis=1)
@@ -122,7 +148,7 @@ class Search:
         return Form(start + self.rows.T @ middle, self.rows.T * radius, self.rest)
 
     def case(self, key: Key) -> Case | Open:
-        """Decide a case.
+        """Decide a case, in coordinates of its own if it is hard.
 
         Args:
             key: position, symbol, state.
@@ -130,16 +156,65 @@ class Search:
         Returns:
             The hints for the checker, or why it is open.
         """
+        group = key[1:]
+        self.use(self.chosen.get(group, 0))
+        found = self.attempt(key)
+        hard = isinstance(found, Open) or found.cells > FEW
+        again = isinstance(found, Open) or key[0] >= AGAIN * self.tried.get(group, 0)
+        if not (hard and again and key[0] >= SHORTEST and len(self.turns) < TURNS):
+            return found
+        self.tried[group] = key[0]
+        self.turns.append(self.turned(key))
+        self.use(len(self.turns) - 1)
+        other = self.attempt(key)
+        if isinstance(other, Case) and (isinstance(found, Open) or other.cells < GAIN * found.cells):
+            self.chosen[group] = self.number
+            return other
+        self.turns.pop()
+        self.use(self.chosen.get(group, 0))
+        return found
+
+    def turned(self, key: Key) -> list[Basis]:
+        """Bases along the principal axes of the outputs of some words of a case: those at the ends of random lines.
+
+        Args:
+            key: the case.
+
+        Returns:
+            A basis for each head, of as many directions as before.
+        """
         high, low = self.box(key)
-        upper = [math.floor(x * UNIT) + 2 for x in high]
-        width = [u - (math.ceil(x * UNIT) - 2) for u, x in zip(upper, low, strict=True)]
-        top = np.array(upper) / UNIT
+        found, at, rng = [], 0, np.random.default_rng(0)
+        for h, basis in enumerate(self.atoms.bases):
+            m = len(basis.rows)
+            size = np.maximum(high - low, 1e-6)[at : at + m]
+            lines = rng.normal(size=(WORDS, m)) * size ** -rng.random((WORDS, 1))
+            points = np.array([self.word(key, line, h)[1] for line in lines]).reshape(WORDS, m)
+            mean = points.mean(0)
+            _, _, axes = np.linalg.svd(points - mean)
+            rows = self.rows[at : at + m]
+            found.append(basis_of(self.atoms.v[h], self.at[h] + mean @ rows, axes @ rows))
+            at += m
+        return found
+
+    def attempt(self, key: Key) -> Case | Open:
+        """Decide a case in the coordinates that are in use.
+
+        Args:
+            key: position, symbol, state.
+
+        Returns:
+            As :meth:`case`.
+        """
+        high, low = self.box(key)
+        upper = [math.floor(x * BOUND) + 1 for x in high]
+        width = [u - (math.ceil(x * BOUND) - 1) for u, x in zip(upper, low, strict=True)]
+        top = np.array(upper) / BOUND
         self.left, self.worst = CELLS, (math.inf, -1)
-        self.own_bounds: dict[bytes, float] = {}
-        tree = self.cell(key, top - np.array(width) / UNIT, top, DEEPEST)
+        tree = self.cell(key, top - np.array(width) / BOUND, top, DEEPEST)
         if tree is None:
             return Open(key, self.graph.labels[self.worst[1]], self.worst[0])
-        return Case(key, upper, width, tree, CELLS - self.left, self.worst[0])
+        return Case(key, upper, width, tree, CELLS - self.left, self.worst[0], self.number)
 
     def cell(self, key: Key, low: Array, high: Array, depth: int) -> Tree | None:
         """The tree of cells that decides this one, or ``None``.
@@ -154,57 +229,56 @@ class Search:
             0 for a leaf, ``[coordinate, tree, tree]``, or ``None``.
         """
         self.left -= 1
-        least, lines = self.tail.signs(self.form(key, low, high), self.wanted[key[2]])
+        cell, kept = self.kept(key, low, high)
+        wanted = self.wanted[key[2]]
+        least, short = self.tail.signs(cell.form(), wanted)
+        lines = np.zeros((len(least), len(low)))
+        lines[:, kept] = short
         margins = least - np.abs(lines).sum(1)
-        for label in np.flatnonzero(margins <= SAFE):
+        for label in np.flatnonzero((margins <= SAFE) & (least > SAFE)):
             if self.atoms.heads == 1:
                 margins[label] = max(margins[label], self.own(key, low, high, least[label], lines[label]))
         worst = int(margins.argmin())
         if margins[worst] > SAFE:
             self.worst = min(self.worst, (float(margins[worst]), worst))
             return 0
-        if self.left <= 0 or not depth:
-            self.worst = (float(margins[worst]), worst)
+        if self.left <= 0 or not depth or not len(kept):
+            self.left, self.worst = 0, (float(margins[worst]), worst)
             return None
-        return self.halved(key, low, high, depth)
+        tried = np.argsort((low - high)[kept])[:TRIED].tolist()
+        m = int(kept[self.tail.halving(cell, wanted, worst, tried)])
+        return self.halved(key, low, high, m, depth)
 
-    def halved(self, key: Key, low: Array, high: Array, depth: int) -> Tree | None:
-        """Halve the coordinate that is widest where it matters.
+    def kept(self, key: Key, low: Array, high: Array) -> tuple[Cell, I64]:
+        """A cell in its widest coordinates, with the others in its remainder, and which these are."""
+        kept = np.sort(np.argsort(low - high, kind="stable")[:SPANS])
+        others = np.setdiff1d(np.arange(len(low)), kept)
+        start = self.atoms.x[key[0], max(key[1], 0)] + self.atoms.bias + sum(self.at)
+        start = start + (low + high)[others] / 2 @ self.rows[others]
+        rest = self.rest + (high - low)[others] / 2 @ np.abs(self.rows[others])
+        return Cell(start, self.rows[kept], rest, low[kept], high[kept]), kept
+
+    def halved(self, key: Key, low: Array, high: Array, m: int, depth: int) -> Tree | None:
+        """Both halves of a cell.
 
         Args:
             key: the case.
             low: lower ends.
             high: upper ends.
+            m: the coordinate that is halved.
             depth: halvings that are left.
 
         Returns:
             As :meth:`cell`.
         """
-        widest = np.argsort(low - high)[:TRIED]
-        m = max((int(m) for m in widest), key=lambda m: self.gain(key, low, high, m))
-        below, above = self.halves(low, high, m)
+        middle = (low[m] + high[m]) / 2
+        below, above = high.copy(), low.copy()
+        below[m], above[m] = middle + 1e-9, middle - 1e-9
         first = self.cell(key, low, below, depth - 1)
         if first is None:
             return None
         second = self.cell(key, above, high, depth - 1)
         return None if second is None else [m, first, second]
-
-    def halves(self, low: Array, high: Array, m: int) -> tuple[Array, Array]:
-        """The upper ends of the lower half and the lower ends of the upper one."""
-        middle = (low[m] + high[m]) / 2
-        below, above = high.copy(), low.copy()
-        below[m], above[m] = middle + 1e-9, middle - 1e-9
-        return below, above
-
-    def gain(self, key: Key, low: Array, high: Array, m: int) -> float:
-        """How good the worse half is if coordinate ``m`` is halved; the first order counts less, as own directions
-        settle most of it."""
-        below, above = self.halves(low, high, m)
-        found = math.inf
-        for a, b in ((low, below), (above, high)):
-            least, lines = self.tail.signs(self.form(key, a, b), self.wanted[key[2]])
-            found = min(found, float((least - FIRST_ORDER * np.abs(lines).sum(1)).min()))
-        return found
 
     def own(self, key: Key, low: Array, high: Array, least: float, line: Array) -> float:
         """Theorem 5: the bound of a label by its own direction over all words of the case.
@@ -228,37 +302,24 @@ class Search:
         return float(least - sigma - slope @ (low + high) / 2)
 
     def attack(self, key: Key, label: int) -> list[tuple[int, ...]]:
-        """Words of a case on which a label is likely to be wrong: Frank-Wolfe over words, from the middle of the box
-        and from the words at the ends of its widest coordinates.
+        """Words of a case on which a label is likely to be wrong.
 
         Args:
             key: the case.
             label: a row of the unembedding.
 
         Returns:
-            Words to be tried, one head only (with several: none).
+            Words to be tried, the most likely first.
         """
-        if self.atoms.heads != 1 or not self.sizes[0] or not key[0]:
+        if not key[0]:
             return []
-        high, low = self.box(key)
-        begin = [(low + high) / 2]
-        for m in np.argsort(low - high)[:TRIED]:
-            direction = np.zeros(len(low))
-            direction[m] = 1.0
-            begin += [self.word(key, sign * direction)[1] for sign in (1.0, -1.0)]
-        found, column = [], self.graph.labels.index(label)
-        for t in begin:
-            for _ in range(STEPS):
-                _, lines = self.tail.signs(self.form(key, t - TINY, t + TINY), self.wanted[key[2]])
-                word, t = self.word(key, -lines[column])
-                if word in found:
-                    break
-                found.append(word)
-        return found
+        self.weigh(key[0], key[1])
+        found = Attack(self.model, self.graph, self.atoms).words(key, label, self.weights)
+        return [word for _, word in sorted(found)]
 
-    def word(self, key: Key, direction: Array) -> tuple[tuple[int, ...], Array]:
-        """The word of a case that goes farthest in a direction of coordinates, and its coordinates."""
-        at, weights = self.atoms.bases[0].at, self.weights[0]
+    def word(self, key: Key, direction: Array, h: int = 0) -> tuple[tuple[int, ...], Array]:
+        """The word of a case that goes farthest in a direction of a head's coordinates, and its coordinates."""
+        at, weights = self.atoms.bases[h].at, self.weights[h]
         ptr, source, symbol = self.graph.edges
         values, case = np.tensordot(direction, at, 1), np.array(key, dtype=np.int64)
         limit = greatest(weights, values, ptr, source, symbol, case, 0.0)
@@ -273,25 +334,40 @@ class Search:
         return tuple(word[1:]), at[:, steps, word] @ share / share.sum()
 
 
-def basis_document(atoms: Atoms) -> list[dict[str, Any]]:
-    """The bases as a certificate holds them.
+def prepare(model: Trained) -> None:
+    """Have the kernels compiled, or loaded from the cache, before a clock runs.
 
     Args:
-        atoms: of the model.
+        model: any checkpoint of one layer with a start token.
+    """
+    graph = Graph((tuple(0 for _ in model.symbols),), frozenset({0}), (0,), (frozenset(),))
+    search = Search(model, graph, 1 if model.longest != 0 else 0)
+    search.attack(graph.cases(search.n)[-1], 0)
+    search.attempt((0, -1, 0))
+
+
+def basis_document(bases: list[Basis]) -> list[dict[str, Any]]:
+    """A basis as a certificate holds it.
+
+    Args:
+        bases: one for each head.
 
     Returns:
         An object for each head.
     """
-    return [{"centre": basis.centre, "rows": basis.rows} for basis in atoms.bases]
+    return [{"centre": basis.centre, "rows": basis.rows} for basis in bases]
 
 
-def case_document(case: Case) -> list[Any]:
+def case_document(case: Case, numbers: Mapping[int, int] | None = None) -> list[Any]:
     """A case as a certificate holds it.
 
     Args:
         case: a decided case.
+        numbers: the place of each basis in the certificate, if there are several.
 
     Returns:
-        ``[i, a, q, upper, width]``, and the tree of cells where there is one.
+        ``[i, a, q, upper, width]``, then the tree of cells and the basis where these are not 0.
     """
-    return [*case.key, case.upper, case.width, *([case.tree] if case.tree != 0 else [])]
+    basis = 0 if numbers is None else numbers[case.basis]
+    last = [case.tree, basis] if basis else [case.tree] if case.tree != 0 else []
+    return [*case.key, case.upper, case.width, *last]

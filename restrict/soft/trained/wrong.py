@@ -18,8 +18,9 @@ from restrict.soft.trained.model import ACTIVATE, Array, Trained, forward, norme
 
 SHORT = 2000
 """Words that are tried for one length, if there are no more."""
-RANDOM = 256
-"""Random words of the greatest length."""
+RANDOM, WORK = 256, 1 << 25
+"""Random words of the greatest length, and scores of all words of a hunt: at 2000 symbols eight random ones are
+left."""
 BATCH = 1 << 22
 """Numbers in the scores of one batch."""
 
@@ -82,6 +83,36 @@ def wrong_of(model: Trained, graph: Graph, word: tuple[int, ...]) -> Wrong | Non
     return Wrong(word, worst, float(found[worst])) if signed[worst] <= 0 else None
 
 
+def behind(model: Trained, graph: Graph, word: tuple[int, ...]) -> float:
+    """The least of the labels' logits behind one word, each with the sign that is wanted; for one layer.
+
+    Args:
+        model: a checkpoint of one layer.
+        graph: what is wanted.
+        word: indices of symbols, a path of the graph.
+
+    Returns:
+        A number that is not positive where the model is wrong. Cost: linear in the word, unlike :func:`wrong_of`.
+    """
+    (layer,), epsilon, d, heads = model.layers, float(model.epsilon), model.d, model.heads
+    x = model.embed[model.rows([model.symbols[s] for s in word])]
+    if model.positions is not None:
+        x = x + model.positions[model.offset : model.offset + len(x)]
+    mixed = normed(x, layer.norm1, epsilon) @ layer.attention.weight + layer.attention.bias
+    q, k, v = (part.reshape(len(x), heads, d // heads) for part in np.split(mixed, 3, axis=1))
+    scores = np.einsum("hk,jhk->hj", q[-1], k) / math.sqrt(d // heads)
+    weights = np.exp(scores - scores.max(1, keepdims=True))
+    read = np.einsum("hj,jhk->hk", weights / weights.sum(1, keepdims=True), v).reshape(d)
+    y = x[-1] + read @ layer.projection.weight + layer.projection.bias
+    hidden = normed(y, layer.norm2, epsilon) @ layer.inner.weight + layer.inner.bias
+    z = y + ACTIVATE[model.activation](hidden) @ layer.outer.weight + layer.outer.bias
+    said = (normed(z, model.final, epsilon) if model.final is not None else z) @ model.unembed.T
+    state = 0
+    for s in word:
+        state = graph.delta[state][s]
+    return min(float(said[k] if k in graph.want[state] else -said[k]) for k in graph.labels)
+
+
 class Hunt:
     """The search for a shortest wrong prefix.
 
@@ -102,16 +133,17 @@ class Hunt:
         self.signs = signs
 
     def short(self) -> tuple[Wrong | None, int]:
-        """All prefixes, length by length, while there are at most ``SHORT``.
+        """All prefixes, length by length, while there are at most ``SHORT`` and their scores at most ``WORK``.
 
         Returns:
             A shortest wrong prefix or ``None``, and the greatest length of which all prefixes were tried.
         """
         words: list[tuple[int, ...]] = [()]
-        states, length = [0], 0
+        states, length, work = [0], 0, 0
         while True:
             found = self.first(words, states, length)
-            if found is not None or length == self.n:
+            work += len(words) * (length + 1) ** 2
+            if found is not None or length == self.n or work > WORK:
                 return found, length
             longer, ends = [], []
             for word, q in zip(words, states, strict=True):
@@ -138,9 +170,10 @@ class Hunt:
 
     def walks(self) -> Iterator[tuple[I64, I64]]:
         """Batches of random words of length ``n`` with their states; steady, lazy and restless ones."""
-        size = max(1, min(RANDOM, BATCH // (self.n + 1) ** 2))
+        count = max(1, min(RANDOM, WORK // (self.n + 1) ** 2))
+        size = max(1, min(count, BATCH // (self.n + 1) ** 2))
         delta = np.array(self.graph.delta, dtype=np.int64)
-        for _ in range(0, RANDOM, size):
+        for _ in range(0, count, size):
             words = np.zeros((size, self.n), dtype=np.int64)
             states = np.zeros((size, self.n + 1), dtype=np.int64)
             bias = self.rng.gamma(0.5, size=(size, delta.shape[1])) + 1e-3

@@ -15,7 +15,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from itertools import islice, pairwise, product, repeat
 from typing import NamedTuple
 
-from ..account import Meter, Place, exhausted, malformed, require
+from .account import Meter, Place, exhausted, malformed, require
 
 LONGEST = 100_000_000
 """The greatest length."""
@@ -115,7 +115,13 @@ OPERATIONS: dict[str, tuple[int, Callable[..., int], Callable[..., Span]]] = {
     "m": (2, operator.xor, lambda a, b: (0, BITS)),
 }
 """How many registers an operation reads, its value (of ``m`` see ``mixed``), and its interval."""
+UNDEFINED = {"/": "the divisor of // may be 0", "%": "the divisor of % may be 0"}
+UNDEFINED |= {"r": "the argument of isqrt may be negative", "t": "an index may be outside a table"}
 FORMS = {"c": "z", "t": "tr", **{sign: "r" * count for sign, (count, _, _) in OPERATIONS.items()}}
+
+
+Table = tuple[Sequence[int], Span]
+"""The entries of a tensor, and an interval that has them all."""
 
 
 def table_of(table: Sequence[int], entries: Span) -> tuple[Callable[..., int], Callable[..., Span]]:
@@ -155,11 +161,12 @@ class Step(NamedTuple):
 
 
 class Code(NamedTuple):
-    """What is known of the registers, the steps left, and the register of the result."""
+    """What is known of the registers, the steps left, the register of the result, and its interval."""
 
     known: dict[int, Register]
     rest: Sequence[Step]
     result: int
+    span: Span
 
     def given(self, values: dict[int, Register]) -> Code:
         """The code with more registers known, and what follows from them done."""
@@ -170,7 +177,7 @@ class Code(NamedTuple):
                 known[step.made] = mixed(*operands) if step.sign == "m" else each(step.function, *operands)
             else:
                 rest.append(step)
-        return Code(known, rest, self.result)
+        return self._replace(known=known, rest=rest)
 
     def value(self, values: dict[int, Register]) -> Register:
         """The result, once all registers that it needs are known."""
@@ -186,6 +193,49 @@ class Code(NamedTuple):
     def work(self, places: int) -> int:
         """Steps of the account for so many places."""
         return places * (1 + len(self.rest)) // 4
+
+    def stays(self, domain: int, sizes: Sequence[int], place: Place, meter: Meter) -> None:
+        """Refuse a value outside the domain. Where the interval leaves it, all that is read is combined."""
+        if self.span[0] >= 0 and self.span[1] < domain:
+            return
+        read = {register for step in self.rest for register in step.reads} | {self.result}
+        sets = [range(size if register in read else 1) for register, size in enumerate(sizes)]
+        if (combinations := math.prod(map(len, sets))) > COMBINATIONS:
+            exhausted(place, "more than 2^24 combinations to try for the domain")
+        meter.charge(self.work(combinations))
+        inside = all(min(block) >= 0 and max(block) < domain for block in self.images(sets))
+        require(inside, place, "a value is outside the domain")
+
+
+class Registers:
+    """Code in the making. Registers of some sizes come first; each step makes one more, of which ``spans`` has the
+    interval, and refuses what may not be defined."""
+
+    def __init__(self, sizes: Sequence[int], tables: Sequence[Table], place: Place) -> None:
+        self.spans, self.tables, self.place = [(0, size - 1) for size in sizes], tables, place
+        self.known, self.rest = dict[int, Register](), list[Step]()
+
+    def step(self, sign: str, *found: int) -> int:
+        """One operation on registers (of ``c`` a number, of ``t`` a table first); the register that it makes."""
+        made = len(self.spans)
+        if sign == "c":
+            self.known[made] = found[0]
+            self.spans.append((found[0], found[0]))
+            return made
+        reads = found[sign == "t" :]
+        function, span = OPERATIONS[sign][1:] if sign != "t" else table_of(*self.tables[found[0]])
+        try:
+            self.spans.append(span(*(self.spans[register] for register in reads)))
+        except (ZeroDivisionError, ValueError, IndexError):
+            malformed(self.place, UNDEFINED[sign])
+        low, high = self.spans[-1]
+        require(low >= -LARGEST and high <= LARGEST, self.place, "a number may be too large")
+        self.rest.append(Step(made, sign, function, reads))
+        return made
+
+    def code(self) -> Code:
+        """The code; its result is the last register."""
+        return Code(self.known, self.rest, len(self.spans) - 1, self.spans[-1]).given({})
 
 
 # ---------------------------------------------------------------- programs
@@ -212,11 +262,16 @@ class Head(NamedTuple):
     code: Code
 
 
+def visible(mask: int, i: int, n: int) -> tuple[int, int]:
+    """The visible positions as start and stop."""
+    return {FUTURE: i, STRICT_FUTURE: i + 1}.get(mask, 0), {PAST: i + 1, STRICT_PAST: i}.get(mask, n)
+
+
 class Program:
     """Variables are numbers: 0 is the token, 1 the position; ``markers`` are tokens that no word decides."""
 
     def __init__(self, data: bytes, place: Place, meter: Meter) -> None:
-        self.meter, self.tensors = meter, list[tuple[list[int], Span]]()
+        self.meter, self.tables = meter, list[Table]()
         read = lines(data, place, meter)
         self.place, name, words = next(read)
         require(name == "restrict-program/1", self.place, "not a restrict-program/1")
@@ -232,9 +287,8 @@ class Program:
         require(isinstance(last, Map) and last.args == (self.output,), self.place, "the last line is no label map")
 
     def visible(self, head: Head, i: int) -> tuple[int, int]:
-        """The visible positions as start and stop."""
-        low = {FUTURE: i, STRICT_FUTURE: i + 1}.get(head.mask, 0)
-        return low, {PAST: i + 1, STRICT_PAST: i}.get(head.mask, self.n)
+        """The visible positions of a head as start and stop."""
+        return visible(head.mask, i, self.n)
 
     def line(self, name: str, words: list[str]) -> None:
         """A tensor, a map or a head."""
@@ -242,7 +296,7 @@ class Program:
         letters = {"d": range(1, 1 << 63), "v": range(count), "q": range(-1, count), "m": range(5), "b": (0, 1)}
         if name == "tensor" and words and count == 2:
             table = numbers(words, "*z", {"z": NUMBER}, self.place)
-            self.tensors.append((table, (min(table), max(table))))
+            self.tables.append((table, (min(table), max(table))))
             return
         require(name in ("map", "head"), self.place, "no such line here, or with so few words")
         made = self.map(words, letters) if name == "map" else self.head(words, letters)
@@ -254,15 +308,8 @@ class Program:
         domain, count = numbers(words[:2], "dc", {**letters, "c": range(len(words) - 1)}, self.place)
         args = numbers(words[2 : 2 + count], "*v", letters, self.place)
         sizes = [self.n, *(self.domains[arg] for arg in args)]
-        code, (low, high) = self.code(words[2 + count :], sizes)
-        if low < 0 or high >= domain:
-            read = {register for step in code.rest for register in step.reads} | {code.result}
-            sets = [range(size if register in read else 1) for register, size in enumerate(sizes)]
-            if (combinations := math.prod(map(len, sets))) > COMBINATIONS:
-                exhausted(self.place, "more than 2^24 combinations to try for the domain")
-            self.meter.charge(code.work(combinations))
-            fits = all(min(block) >= 0 and max(block) < domain for block in code.images(sets))
-            require(fits, self.place, "a value is outside the domain")
+        code = self.code(words[2 + count :], sizes)
+        code.stays(domain, sizes, self.place, self.meter)
         return Map(domain, tuple(args), code)
 
     def head(self, words: list[str], letters: Letters) -> Head:
@@ -273,27 +320,16 @@ class Program:
         well = self.domains[value] <= domain and 0 <= default < domain
         require(well, self.place, "the value or the default is outside the domain")
         q, k = (1 if role == -1 else self.domains[role] for role in (query, key))
-        code, _ = self.code(words[7:], [self.n, q, self.n, k])
-        return Head(domain, query, key, value, mask, left, default, code)
+        return Head(domain, query, key, value, mask, left, default, self.code(words[7:], [self.n, q, self.n, k]))
 
-    def code(self, words: list[str], sizes: list[int]) -> tuple[Code, Span]:
-        """Code over registers of these sizes, and the interval of its result; refuses what is not defined."""
-        spans, known, rest, at = [(0, size - 1) for size in sizes], dict[int, Register](), list[Step](), 0
+    def code(self, words: list[str], sizes: list[int]) -> Code:
+        """Code over registers of these sizes; refuses what is not defined."""
+        made, at = Registers(sizes, self.tables, self.place), 0
         while at < len(words):
-            sign, made = words[at], len(spans)
+            sign = words[at]
             require(sign in FORMS, self.place, "no such operation")
-            letters = {"z": NUMBER, "t": range(len(self.tensors)), "r": range(made)}
+            letters = {"z": NUMBER, "t": range(len(self.tables)), "r": range(len(made.spans))}
             found = numbers(words[at + 1 : at + 1 + len(FORMS[sign])], FORMS[sign], letters, self.place)
+            made.step(sign, *found)
             at += 1 + len(found)
-            if sign == "c":
-                known[made] = found[0]
-                spans.append((found[0], found[0]))
-                continue
-            function, span = OPERATIONS[sign][1:] if sign != "t" else table_of(*self.tensors[found.pop(0)])
-            try:
-                spans.append(span(*(spans[register] for register in found)))
-            except (ZeroDivisionError, ValueError, IndexError):
-                malformed(self.place, f"an operation {sign} is not defined")
-            require(spans[-1][0] >= -LARGEST and spans[-1][1] <= LARGEST, self.place, "a number may be too large")
-            rest.append(Step(made, sign, function, tuple(found)))
-        return Code(known, rest, len(spans) - 1).given({}), spans[-1]
+        return made.code()

@@ -1,4 +1,4 @@
-"""What a user's file claims, compared with what a proof concludes: a certificate, a refutation, a lower bound.
+"""Claims about one length: a certificate, a refutation or a lower bound, compared with what a proof concludes.
 
 The user's file is read by the checker's reader; of its hints (cone, cases, split) nothing is used. The proof may have
 been made by anyone: it has to be about the program that this file makes of the model, and to conclude the claim.
@@ -6,20 +6,22 @@ been made by anyone: it has to be about the program that this file makes of the 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
-from ..account import Place, Task, unproved
-from ..formats import Certificate
-from ..lower_bound import Bound
-from ..read import mask_of, runs_of
-from ..refutation import Refutation
+from .account import Place, Reject, Task, unproved
+from .formats import Certificate
 from .lower import lower
+from .lower_bound import Bound
 from .proof import Proof, check
+from .read import mask_of, runs_of
+from .refutation import Refutation
 
 Claim = Certificate | Refutation | Bound
 Piece = tuple[int, int, Collection[int]]
 """Positions from a first one up to another one, with the symbols that are allowed there."""
+Prover = Callable[[Task, Claim, bytes], bytes]
+"""Has the bytes of a proof about a program; nothing of them is believed."""
 KINDS: dict[str, Any] = {"restrict-refutation/1": Refutation, "restrict-lower-bound/1": Bound}
 
 
@@ -28,6 +30,15 @@ def read_claim(task: Task) -> Claim:
     named = task.document.get("format") if isinstance(task.document, dict) else None
     kind = KINDS.get(named) if isinstance(named, str) else None
     return kind(task) if kind is not None else Certificate(task, task.document, task.top)
+
+
+def verify(task: Task, proof: Prover | None) -> str:
+    """The success line for a file about one length; its proof is asked for once the file is found well-formed."""
+    claim = read_claim(task)
+    if proof is None:
+        raise Reject(2, f"{task.top.file}: no proof is given")
+    program = program_of(claim)
+    return established(claim, program, proof(task, claim, program))
 
 
 def program_of(claim: Claim) -> bytes:

@@ -7,9 +7,9 @@ from hashlib import sha256
 from itertools import pairwise
 from typing import NamedTuple
 
-from ..account import Meter, Place, require, unproved
+from .account import Meter, Place, require, unproved
 from .kernel import EVERYWHERE, NONE, Context, Kernel, part_of, size
-from .program import NUMBER, Head, Letters, Program, Values, lines, numbers
+from .normal_form import NUMBER, Head, Letters, Program, Values, lines, numbers
 
 FORMS = {
     "set": "*Y",

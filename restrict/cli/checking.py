@@ -1,0 +1,96 @@
+"""Who checks what a command has found: the kernel, unless --fast or --verified is given.
+
+Imported with the command line, so it stays light.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from restrict.certificate.claimed import Claimed
+    from restrict.model.program import Model
+
+AUTOMATIC_CHECK = 20_000_000
+"""The kernel checks a result by itself when that takes at most this many steps (about ten seconds)."""
+STEPS_IN_A_SECOND = 2_000_000
+"""About how many steps the kernel does (docs/checker.md)."""
+KERNEL, COMPILED, VERIFIED = "kernel", "compiled", "verified"
+NAMES = {KERNEL: "the trusted checker", COMPILED: "compiled scans", VERIFIED: "restrict-verified"}
+"""What the lines call the checkers."""
+
+
+def checked_by(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options ``--fast`` and ``--verified``; the command gets ``checker``."""
+
+    @wraps(command)
+    def wrapped(*args: Any, fast: bool, verified: bool, **options: Any) -> Any:
+        if fast and verified:
+            raise click.UsageError("at most one of --fast and --verified")
+        if verified:
+            from restrict.elaboration.verified import program
+
+            program()  # before the work
+        return command(*args, checker=COMPILED if fast else VERIFIED if verified else KERNEL, **options)
+
+    fast = click.option("--fast", is_flag=True, help="Check the result with compiled scans, as `check --fast` does.")
+    verified = click.option(
+        "--verified", is_flag=True, help="Check the result with the checker proved in Rocq (docs/proof.md)."
+    )
+    return fast(verified(wrapped))
+
+
+def trusted_line(program: Model, found: Claimed, checker: str = KERNEL) -> str | None:
+    """The checker's line; ``None`` where the check takes too many steps or cannot be made."""
+    from restrict.certificate.refutation import Refutation
+    from restrict.elaboration.check import check
+    from restrict.errors import ResourceLimit
+
+    if program.digest is None or (isinstance(found, Refutation) and not found.checkable):
+        return None
+    try:
+        if checker == VERIFIED:
+            return _verified_line(program, found)
+        return check(program, found, fast=checker == COMPILED, limit=AUTOMATIC_CHECK if checker == KERNEL else None)
+    except ResourceLimit:
+        return None
+
+
+def _verified_line(program: Model, found: Claimed) -> str:
+    """The line of what is elaborated and handed over to `restrict-verified`."""
+    from restrict.elaboration.make import Elaboration
+    from restrict.elaboration.verified import check_verified
+
+    assert program.content is not None
+    made = Elaboration(
+        program.content, found.to_bytes(), folder=program.source.parent if program.source else Path(),
+        model_name=str(program.source or "model"), certificate_name="certificate",
+    )  # fmt: skip
+    return check_verified(made)
+
+
+def checked_line(line: str | None, checker: str = KERNEL, why: str | None = None) -> str:
+    """What is printed below a result: what the checker said, or why it has not been asked."""
+    verb = "not yet checked" if line is None else "checked"
+    return f"  {verb} by {NAMES[checker]}: {(why or unchecked()) if line is None else line}"
+
+
+def unchecked() -> str:
+    """Why a result is not checked yet, how long that would take at least, and the command."""
+    given = click.get_current_context().params
+    model, output = given.get("model", "MODEL"), given.get("output")
+    seconds = AUTOMATIC_CHECK // STEPS_IN_A_SECOND
+    return (
+        f"it takes more than {AUTOMATIC_CHECK} steps, over {seconds} s; {'' if output else '-o FILE keeps it, then '}"
+        f"`restrict check {model} {output or 'FILE'}`, or with --fast, which takes less"
+    )
+
+
+def document_of(line: str | None, checker: str) -> dict[str, str | None]:
+    """The same for JSON: the line, and who said it."""
+    return {"checked": line, "checker": checker if line is not None else None}

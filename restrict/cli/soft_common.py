@@ -1,0 +1,37 @@
+"""What the commands `soft ...` share. Imported with the command line, so it stays light."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from restrict.cli.common import Whole, file_option, say
+from restrict.cli.terminal import complete_soft_model
+
+if TYPE_CHECKING:
+    from restrict.soft.model import SoftModel
+
+MODEL = click.argument("model", metavar="MODEL", shell_complete=complete_soft_model)
+LENGTHS = click.option("-n", "lengths", required=True, metavar="N[,N...]", help="Lengths, markers included.")
+SEED = click.option("--seed", type=Whole(0, 2**62), default=0, show_default=True, help="Same seed, same answer.")
+FIGURE = file_option("--figure", text="Draw it here (matplotlib).")
+
+
+def lengths_of(text: str) -> list[int]:
+    """The lengths of a comma-separated list."""
+    from restrict.errors import UsageError
+
+    parts = text.split(",")
+    if not all(p.strip().isascii() and p.strip().isdigit() and len(p.strip()) <= 8 and int(p) >= 1 for p in parts):
+        raise UsageError(f"-n {text!r} must be a positive integer, or several separated by commas")
+    return sorted({int(p) for p in parts})
+
+
+def warn(model: SoftModel, n: int, kind: str) -> None:
+    """Say that a compiled model may be wrong at a length."""
+    limit = model.beyond(n, kind)
+    if limit is not None:
+        what = kind if limit == model.certified.get(kind) else "exact arithmetic"
+        where = f"n = {n} is beyond {limit}, up to which it is certified in {what}"
+        say(f"warning: {model.name}: {where}; the labels may be wrong", 0)

@@ -1,0 +1,92 @@
+"""The command `soft influence`. Imported with the command line, so it stays light."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from restrict.cli.common import JSON, Whole, progress_on
+from restrict.cli.printer import Told, number, put
+from restrict.cli.soft_common import FIGURE, LENGTHS, MODEL, SEED, lengths_of
+from restrict.wording import columns
+
+if TYPE_CHECKING:
+    from restrict.soft.influence import Influence
+
+
+@click.command("influence")
+@MODEL
+@LENGTHS
+@click.option("--samples", type=Whole(1, 10**7), default=2000, show_default=True, help="Exchanges to try.")
+@click.option("--logit", is_flag=True, help="Changes of logit differences instead of the activation's norm.")
+@click.option("--matrix", is_flag=True, help="Print the bound for every pair (position changed, position read).")
+@SEED
+@FIGURE
+@JSON
+def influence_command(
+    model: str, lengths: str, samples: int, logit: bool, matrix: bool, seed: int, figure: Path | None, as_json: bool
+) -> None:
+    """How far exchanging one symbol can move the output: certified bounds (a), (b), and measured (c)."""
+    from restrict.soft.influence import fit_decay, influence, influence_matrix
+    from restrict.soft.source import load
+
+    loaded = load(model)
+    if matrix:
+        found = {n: influence_matrix(loaded, n).tolist() for n in lengths_of(lengths)}
+        put(Told(lambda: _matrices(found), lambda: {"bounds": found}), as_json, wide=True)
+        return
+    with progress_on(loaded.name[:40]) as progress:
+        show = None if progress is None else lambda what: progress(what, None)
+        rows = [influence(loaded, n, samples=samples, seed=seed, progress=show) for n in lengths_of(lengths)]
+    if figure is not None:
+        from restrict.soft.figures import influence_figure
+
+        influence_figure(rows, loaded.name, str(figure))
+    which = 1 if logit else 0
+    fits = {name: fit_decay(rows, name, which) for name in ("sharp", "measured")}
+    document: dict[str, Any] = {
+        "model": loaded.name,
+        "sha256": loaded.digest,
+        "rows": [vars(r) for r in rows],
+        "fits": {name: None if fit is None else vars(fit) for name, fit in fits.items()},
+    }
+    put(Told(lambda: _text(loaded.name, rows, which, fits), lambda: document), as_json, wide=True)
+
+
+def _text(name: str, rows: Sequence[Influence], which: int, fits: dict[str, Any]) -> str:
+    what = "largest change of a logit difference" if which else "norm of the change of the output's activation"
+    told = [
+        f"{name}: {what}, one symbol exchanged anywhere but at the output",
+        "(a) closed form, (b) layer by layer and by sets: certified bounds; (c) measured: the largest found",
+        columns([_HEAD, *(_cells(row, which) for row in rows)], right=True),
+    ]
+    shown = {"sharp": "sets", "measured": "measured"}
+    return "\n".join([*told, *(f"fit (estimate): {shown[k]} ~ {fit}" for k, fit in fits.items() if fit is not None)])
+
+
+_HEAD = ("n", "(a) closed", "(b) layers", "(b) sets", "(c) measured", "sets/measured", "tried")
+
+
+def _cells(r: Influence, which: int) -> tuple[str, ...]:
+    """One line of the table."""
+    closed = "-" if r.closed is None else number(r.closed[which])
+    if r.closed is not None and r.log10_closed is not None and not math.isfinite(r.closed[which]):
+        closed = f"10^{r.log10_closed:.0f}" if math.isfinite(r.log10_closed) else "none: eps is 0"
+    ratio = r.sharp[which] / r.measured[which] if r.measured[which] > 0 else math.inf
+    tried = f"all {r.tried}" if r.exhaustive else str(r.tried)
+    bounds = (closed, *(number(x[which]) for x in (r.layerwise, r.sharp, r.measured)))
+    return (str(r.n), *bounds, f"{ratio:.2f}", tried)
+
+
+def _matrices(found: dict[int, list[list[float]]]) -> str:
+    """One table for each length."""
+    told = []
+    for n, rows in found.items():
+        told.append(f"n = {n}: certified bound; row: position changed, column: position read")
+        lines = [(str(i), *map(number, row)) for i, row in enumerate(rows)]
+        told.append(columns([("", *map(str, range(n))), *lines], right=True))
+    return "\n".join(told)

@@ -1,0 +1,44 @@
+"""``restrict warm-up``: compile every kernel now, so that no later command waits for it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+
+import click
+
+from restrict.cli import common
+from restrict.cli.printer import Told, put
+
+
+@click.command("warm-up")
+@click.option("--list", "listed", is_flag=True, help="Only say where compiled kernels are kept and how many are there.")
+@click.option("--jobs", type=common.Whole(1, 4096), default=None, help="Processes.  [default: all cores]")
+@common.JSON
+def warm_up(listed: bool, jobs: int | None, as_json: bool) -> None:
+    """Compile every kernel now, so that no later command waits for it.
+
+    This takes some minutes of processor time, once for each version of restrict on a machine. It is never needed:
+    commands compile what they need when that pays.
+    """
+    from restrict.kernels.cache import folder, forms
+    from restrict.sweep.exercises import EXERCISES, warm
+    from restrict.sweep.local import cores
+
+    if not listed:
+        for _ in shown(warm(jobs or cores()), len(EXERCISES)):
+            pass
+    place, count = folder(), forms()
+    nowhere = "the cache folder cannot be written, so that every process compiles for itself; RESTRICT_CACHE names one"
+    told = nowhere if place is None else f"{count} compiled kernels in {place}"
+    put(Told(lambda: told, lambda: {"folder": None if place is None else str(place), "kernels": count}), as_json)
+
+
+def shown(names: Iterator[str], total: int) -> Iterable[str]:
+    """The names as they come, with a bar on a terminal."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        return names
+    from rich.console import Console
+    from rich.progress import track
+
+    return track(names, "compiling kernels (once)", total=total, console=Console(stderr=True))

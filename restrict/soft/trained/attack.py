@@ -1,0 +1,160 @@
+"""Words on which a label is likely to be wrong: Frank-Wolfe over words (docs/soft-verdicts.md, "The search").
+
+A label is linearised at a word's output, and so is the ratio of every head; the word that goes farthest down is one
+longest path, whatever the number of heads. Gradients are taken backwards, so a step costs two passes of the block.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from restrict.kernels.verdict import heaviest
+from restrict.soft.trained.atoms import Atoms
+from restrict.soft.trained.graph import Graph
+from restrict.soft.trained.model import Array, Trained
+
+STARTS, STEPS = 4, 6
+"""Random words that an attack starts from, beside the mean of all values, and linearisations from each."""
+WORST = 2
+"""Labels of one case that are attacked: those of the least margin at the mean."""
+GRID = 8
+"""Positions of a first round."""
+Key = tuple[int, int, int]
+Word = tuple[int, ...]
+
+
+class Attack:
+    """Attacks on the cases of a graph.
+
+    Args:
+        model: a checkpoint of one layer.
+        graph: the words and what is wanted behind them.
+        atoms: of the model, up to the greatest length.
+        seed: of the random words.
+    """
+
+    def __init__(self, model: Trained, graph: Graph, atoms: Atoms, seed: int = 0) -> None:
+        assert model.final is not None
+        self.model, self.graph, self.atoms = model, graph, atoms
+        self.rng = np.random.default_rng(seed)
+        rows = model.unembed * model.final.weight
+        self.rows, self.beta = rows - rows.mean(1, keepdims=True), model.unembed @ model.final.bias
+        self.mean = sum((np.array(b.centre) / (1 << 24) for b in atoms.bases), np.zeros(model.d))
+
+    def label(self, y: Array, label: int) -> tuple[float, Array]:
+        """A label's logit times the last deviation, and its gradient by the stream behind attention."""
+        layer, epsilon = self.model.layers[0], float(self.model.epsilon)
+        gap = y - y.mean()
+        deviation = math.sqrt(float(gap @ gap) / len(y) + epsilon)
+        x = gap / deviation
+        inner = (x * layer.norm2.weight + layer.norm2.bias) @ layer.inner.weight + layer.inner.bias
+        value, slope = curve(self.model.activation, inner)
+        z = y + value @ layer.outer.weight + layer.outer.bias
+        last = z - z.mean()
+        s = math.sqrt(float(last @ last) / len(z) + epsilon)
+        behind = self.rows[label] + self.beta[label] * last / (len(z) * s)
+        back = (layer.inner.weight @ (slope * (layer.outer.weight @ behind))) * layer.norm2.weight
+        gradient = behind + (back - back.mean() - x * float(back @ x) / len(x)) / deviation
+        return float(self.rows[label] @ z + self.beta[label] * s), gradient
+
+    def output(self, word: Word, weights: list[Array]) -> tuple[list[Array], list[float]]:
+        """What each head returns behind a word, and its denominator."""
+        at, symbols = np.arange(len(word) + 1), np.array((0, *word))
+        outs, sums = [], []
+        for h, table in enumerate(weights):
+            share = table[at, symbols]
+            sums.append(float(share.sum()))
+            outs.append(share @ self.atoms.v[h][at, symbols] / sums[-1])
+        return outs, sums
+
+    def longest(self, key: Key, lengths: Array) -> Word:
+        """The word of a case whose sum of ``lengths[j, s]`` is greatest."""
+        ptr, source, symbol = self.graph.edges
+        back = np.zeros((key[0] + 1, len(self.graph.delta)), dtype=np.int64)
+        case = np.array(key, dtype=np.int64)
+        heaviest(np.ones_like(lengths), lengths, ptr, source, symbol, case, 0.0, back)
+        state, word = key[2], [0] * key[0]
+        for j in range(key[0], 0, -1):
+            edge = back[j, state]
+            word[j - 1], state = int(symbol[edge]), int(source[edge])
+        return tuple(word)
+
+    def words(self, key: Key, label: int, weights: list[Array] | None = None) -> Iterator[tuple[float, Word]]:
+        """Words of a case, each with the label's value behind it times its sign.
+
+        Args:
+            key: the case, of position 1 at least.
+            label: a row of the unembedding.
+            weights: of each head, if they are known.
+
+        Yields:
+            Words in the order in which they are found. Cost: 30 longest paths at most.
+        """
+        i, a, q = key
+        weights = weights or [self.atoms.weights(h, i, a) for h in range(self.atoms.heads)]
+        sign = 1.0 if label in self.graph.want[q] else -1.0
+        start, seen = self.atoms.x[i, a] + self.atoms.bias, set[Word]()
+        for number in range(STARTS + 1):
+            if number:
+                word = self.longest(key, self.rng.normal(size=weights[0].shape))
+            else:
+                gradient = -sign * self.label(start + self.mean, label)[1]
+                word = self.longest(key, sum(w * (self.atoms.v[h, : i + 1] @ gradient) for h, w in enumerate(weights)))
+            for _ in range(STEPS):
+                if word in seen:
+                    break
+                seen.add(word)
+                outs, sums = self.output(word, weights)
+                value, gradient = self.label(start + sum(outs), label)
+                yield sign * value, word
+                lengths = sum(
+                    -sign * w * ((self.atoms.v[h, : i + 1] - outs[h]) @ gradient) / sums[h]
+                    for h, w in enumerate(weights)
+                )
+                word = self.longest(key, lengths)
+
+    def worst(self, key: Key) -> list[int]:
+        """The labels that have the least margin at the mean of all values."""
+        y = self.atoms.x[key[0], key[1]] + self.atoms.bias + self.mean
+        want = self.graph.want[key[2]]
+        margin = {k: self.label(y, k)[0] * (1 if k in want else -1) for k in self.graph.labels}
+        return sorted(margin, key=lambda k: margin[k])[:WORST]
+
+    def at(self, cases: list[Key]) -> Word | None:
+        """A word that is wrong in one of some cases, by this class's own pass.
+
+        Args:
+            cases: all of one position.
+
+        Returns:
+            A word, or ``None``.
+        """
+        for key in cases:
+            if key[0] == 0:
+                continue
+            weights = [self.atoms.weights(h, key[0], key[1]) for h in range(self.atoms.heads)]
+            for label in self.worst(key):
+                for value, word in self.words(key, label, weights):
+                    if value <= 0:
+                        return word
+        return None
+
+
+def curve(activation: str, x: Array) -> tuple[Array, Array]:
+    """An activation and its derivative.
+
+    Args:
+        activation: ``gelu_new`` or ``relu``.
+        x: any array.
+
+    Returns:
+        Two arrays of its shape.
+    """
+    if activation == "relu":
+        return np.maximum(x, 0), (x > 0) * 1.0
+    k, cubic = math.sqrt(2 / math.pi), 0.044715
+    t = np.tanh(k * (x + cubic * x**3))
+    return 0.5 * x * (1 + t), 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * k * (1 + 3 * cubic * x * x)

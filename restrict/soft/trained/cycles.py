@@ -1,0 +1,249 @@
+"""Bounds that hold at every length, for models without position embeddings.
+
+Without positions a symbol's weight and value depend on the last symbol alone. The greatest average over all words of a
+case, of whatever length, is the least number for which no useful cycle is positive and the longest path is not
+(Theorem 10 of docs/soft-verdicts.md). It is found by bisection, in floats.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from restrict.arrays import I64
+from restrict.checker.verdict_every import closed
+from restrict.kernels.verdict import greatest_of_block
+from restrict.soft.trained.forms import Cell
+from restrict.soft.trained.graph import Graph
+from restrict.soft.trained.model import Array, Trained
+from restrict.soft.trained.verdict import Case, Key, Open, Search
+
+ALL = -1
+"""The end of the block of all lengths."""
+HALVINGS = 60
+"""Of the interval that holds a bound; the certificate has 24 bits behind the point."""
+
+
+def cases(graph: Graph, block: int = 1, first: int = 1, last: int = ALL) -> list[Key]:
+    """The cases of a block of lengths: its number (0: the empty prefix), a symbol (-1: the start token), a state.
+
+    Args:
+        graph: the words and what is wanted behind them.
+        block: the number.
+        first: the least length of the block.
+        last: the greatest.
+
+    Returns:
+        The cases in the order of the certificate.
+    """
+    before, living = states(graph)
+    if not block:
+        return [(0, -1, 0)] if 0 in living else []
+    if last != ALL:
+        before = set().union(*graph.reached(last)[first - 1 : last])
+    found: list[Key] = []
+    for a in range(len(graph.delta[0])):
+        found += [(block, a, q) for q in sorted({graph.delta[p][a] for p in before} & living)]
+    return found
+
+
+def states(graph: Graph) -> tuple[set[int], set[int]]:
+    """The states that are reached, and those of them from which some word is accepted.
+
+    Args:
+        graph: a partial automaton.
+
+    Returns:
+        Two sets.
+    """
+    reached = closed({0}, graph.delta)
+    return reached, closed(set(graph.accept), sources(graph)) & reached
+
+
+def sources(graph: Graph) -> list[list[int]]:
+    """From where each state is entered.
+
+    Args:
+        graph: a partial automaton.
+
+    Returns:
+        A list of states for each state.
+    """
+    found: list[list[int]] = [[] for _ in graph.delta]
+    for p, row in enumerate(graph.delta):
+        for t in row:
+            if t >= 0:
+                found[t].append(p)
+    return found
+
+
+class Roads:
+    """The transitions that words of a case use, without its last symbol, sorted by target, for longest paths.
+
+    Args:
+        graph: the words.
+        a: the last symbol.
+        q: the state behind it.
+    """
+
+    def __init__(self, graph: Graph, a: int, q: int) -> None:
+        ends = [p for p, row in enumerate(graph.delta) if row[a] == q]
+        useful = sorted(closed(set(ends), sources(graph)) & states(graph)[0])
+        number = {p: k for k, p in enumerate(useful)}
+        edges = sorted((number[t], number[p], s) for p in useful for s, t in enumerate(graph.delta[p]) if t in number)
+        self.a, self.count = a, len(useful)
+        self.ends: I64 = np.array([number[p] for p in ends if p in number], dtype=np.int64)
+        table: I64 = np.array(edges, dtype=np.int64).reshape(-1, 3)
+        self.targets, self.ptr = np.unique(table[:, 0], return_index=True)
+        self.source, self.symbol = table[:, 1], table[:, 2]
+
+    def positive(self, u: Array, start: Array) -> npt.NDArray[np.bool_]:
+        """Whether some word is longer than 0, or there is no longest.
+
+        Args:
+            u: the weights of symbols, shape ``(directions, symbols)``.
+            start: those of the start token.
+
+        Returns:
+            One truth value for each direction. Cost: O(states x transitions).
+        """
+        phi = np.full((len(u), self.count), -np.inf)
+        phi[:, 0] = start
+        longer: npt.NDArray[np.bool_] = np.zeros(len(u), dtype=bool)
+        for _ in range(self.count + 1):
+            new = phi.copy()
+            if len(self.source):
+                step = np.maximum.reduceat(phi[:, self.source] + u[:, self.symbol], self.ptr, axis=1)
+                new[:, self.targets] = np.maximum(phi[:, self.targets], step)
+            longer = np.any(new > phi, axis=1)
+            phi = new
+            if not longer.any():
+                break
+        found: npt.NDArray[np.bool_] = longer | (phi[:, self.ends].max(1) + u[:, self.a] > 0)
+        return found
+
+    def greatest(self, weights: Array, values: Array, first: tuple[float, Array]) -> Array:
+        """The greatest average of each direction over all words of the case, from above.
+
+        Args:
+            weights: of the symbols.
+            values: shape ``(directions, symbols)``.
+            first: weight and values of the start token.
+
+        Returns:
+            An upper bound for each direction, off by the bisection only.
+        """
+        both = np.concatenate([values, first[1][:, None]], axis=1)
+        low, high = both.min(1), both.max(1)
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            more = self.positive(weights * (values - middle[:, None]), first[0] * (first[1] - middle))
+            low, high = np.where(more, middle, low), np.where(more, high, middle)
+        found: Array = high
+        return found
+
+
+class EverySearch(Search):
+    """The search of one length, with bounds that hold at every length of a block.
+
+    Args:
+        model: a checkpoint of one layer without position embeddings.
+        graph: the words and what is wanted behind them.
+    """
+
+    def __init__(self, model: Trained, graph: Graph) -> None:
+        super().__init__(model, graph, 1)
+        self.roads: dict[tuple[int, int], Roads] = {}
+        self.block: tuple[int, int] = (1, ALL)
+
+    def greatest(self, key: Key, h: int, values: Array) -> Array:
+        """The greatest averages of a head over the words of a case.
+
+        Args:
+            key: the case; its words have the lengths of the block that is set.
+            h: the head.
+            values: shape ``(directions, 2, symbols)``, the start token's in column 0 of row 0.
+
+        Returns:
+            One number for each direction.
+        """
+        e, (_, a, q) = self.weights[h], key
+        if self.block[1] != ALL:
+            block = np.array([*self.block, a, q], dtype=np.int64)
+            at = [np.ascontiguousarray(row) for row in values]
+            return np.array([greatest_of_block(e, row, *self.graph.edges, block, float(row[1].mean())) for row in at])
+        if (a, q) not in self.roads:
+            self.roads[a, q] = Roads(self.graph, a, q)
+        return self.roads[a, q].greatest(e[1], values[:, 1], (float(e[0, 0]), values[:, 0, 0]))
+
+    def weigh(self, i: int, a: int) -> None:
+        """As at position 1.
+
+        Args:
+            i: the number of the block.
+            a: the last symbol.
+        """
+        super().weigh(min(i, 1), a)
+
+    def case(self, key: Key) -> Case | Open:
+        """Decide a case of the block that is set, in the coordinates of all values.
+
+        Args:
+            key: the block's number, symbol, state.
+
+        Returns:
+            The hints for the checker, or why it is open.
+        """
+        return self.attempt(key)
+
+    def kept(self, key: Key, low: Array, high: Array) -> tuple[Cell, I64]:
+        """As at position 1.
+
+        Args:
+            key: the case.
+            low: lower ends of the coordinates.
+            high: upper ends.
+
+        Returns:
+            A cell in its widest coordinates, and which these are.
+        """
+        return super().kept((min(key[0], 1), key[1], key[2]), low, high)
+
+    def box(self, key: Key) -> tuple[Array, Array]:
+        """The range of every coordinate over the words of a case.
+
+        Args:
+            key: the case.
+
+        Returns:
+            Upper and lower ends, all heads in a row.
+        """
+        if key[0] == 0:
+            return super().box(key)
+        self.weigh(key[0], key[1])
+        tops, lows = [np.zeros(0)], [np.zeros(0)]
+        for h, basis in enumerate(self.atoms.bases):
+            found = self.greatest(key, h, np.concatenate([basis.at, -basis.at]))
+            tops.append(found[: len(basis.rows)])
+            lows.append(-found[len(basis.rows) :])
+        return np.concatenate(tops), np.concatenate(lows)
+
+    def own(self, key: Key, low: Array, high: Array, least: float, line: Array) -> float:
+        """Theorem 5: the bound of a label by its own direction.
+
+        Args:
+            key: the case.
+            low: lower ends of the cell.
+            high: upper ends.
+            least: the form's centre.
+            line: its generators.
+
+        Returns:
+            A lower bound.
+        """
+        if key[0] == 0:
+            return super().own(key, low, high, least, line)
+        radius = (high - low) / 2
+        slope = np.divide(line, radius, out=np.zeros_like(line), where=radius > 0)
+        sigma = self.greatest(key, 0, -np.tensordot(slope, self.atoms.bases[0].at, 1)[None])
+        return float(least - sigma[0] - slope @ (low + high) / 2)

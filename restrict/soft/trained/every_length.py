@@ -1,0 +1,352 @@
+"""``verify_every_length``: is a model without position embeddings right on every prefix of every word of a language?
+
+The cases are decided by bounds that hold at every length; then the model is right, and the certificate has potentials.
+Else open cases are attacked at growing lengths, and blocks of lengths below the wrong word are decided one by one: so
+the exact length is found at which the model breaks.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from restrict.errors import ModelError, UsageError
+from restrict.files import write_bytes
+from restrict.soft.trained.cycles import ALL, EverySearch, cases
+from restrict.soft.trained.decide import Tell, claim_document, memories, model_document
+from restrict.soft.trained.graph import Graph
+from restrict.soft.trained.model import Trained
+from restrict.soft.trained.potentials import Proof, elaborated
+from restrict.soft.trained.verdict import Case, Open, Search, basis_document, case_document
+from restrict.soft.trained.wrong import Hunt, Wrong, behind, wrong_of
+from restrict.version import __version__
+
+FORMAT = "restrict-soft-every-length/1"
+LONGEST = 4096
+SHORT = 12
+"""Words up to this length are tried first, all of them where they are few."""
+
+
+@dataclass
+class EveryLength:
+    """What was decided: ``status`` is ``right`` (at every length), ``wrong`` or ``open``.
+
+    Prefixes of at most ``upto`` symbols are right (``None``: all). ``shortest``: no shorter prefix than that of
+    ``wrong`` is wrong. ``stopped`` says why a search ended early: ``time`` or ``interrupted``.
+    """
+
+    model: Trained = field(repr=False)
+    graph: Graph = field(repr=False)
+    language: str
+    status: str
+    upto: int | None
+    blocks: list[tuple[int, int]]
+    cases: list[Case] = field(repr=False)
+    basis: list[dict[str, Any]] = field(repr=False)
+    proof: Proof | None = field(repr=False)
+    open: list[Open]
+    wrong: Wrong | None
+    memory: tuple[str, ...]
+    seconds: float
+    stopped: str | None = None
+
+    @property
+    def proves(self) -> bool:
+        """Whether there is anything to certify."""
+        return self.proof is not None
+
+    @property
+    def shortest(self) -> bool:
+        """Whether every shorter prefix than the wrong one is right."""
+        return self.wrong is not None and self.upto == len(self.wrong.word) - 1
+
+    @property
+    def least(self) -> float:
+        """The least bound on a label's logit times the last deviation, in floats."""
+        return min((case.least for case in self.cases), default=math.inf)
+
+    def document(self) -> dict[str, Any]:
+        """The certificate.
+
+        Returns:
+            An object of integers and texts.
+
+        Raises:
+            ModelError: nothing is proved.
+        """
+        if self.proof is None:
+            raise ModelError(f"{self.model.name}: nothing is proved, so there is no certificate")
+        found = head(self.model, self.graph, self.basis, self.blocks) | {
+            "scale": self.proof.scale,
+            "cases": [case_document(case) for case in self.proof.cases],
+            "phi": self.proof.phi,
+        }
+        if self.wrong is not None:
+            found["wrong"] = {"word": list(self.wrong.word), "label": self.wrong.label}
+        return found | {"provenance": {"tool": f"restrict {__version__}", "language": self.language}}
+
+    def to_bytes(self) -> bytes:
+        """The certificate's bytes.
+
+        Returns:
+            One line of JSON.
+        """
+        return json.dumps(self.document(), separators=(",", ":")).encode() + b"\n"
+
+    def save(self, path: Path) -> None:
+        """Write the certificate.
+
+        Args:
+            path: the file.
+        """
+        write_bytes(path, self.to_bytes())
+
+
+def head(model: Trained, graph: Graph, basis: list[dict[str, Any]], blocks: list[tuple[int, int]]) -> dict[str, Any]:
+    """The claim of a certificate, its basis and its blocks of lengths.
+
+    Args:
+        model: the checkpoint.
+        graph: the words and what is wanted behind them.
+        basis: for each head.
+        blocks: first and last length of each.
+
+    Returns:
+        An object of integers and texts.
+    """
+    claim = {"format": FORMAT, "model": model_document(model)} | claim_document(graph)
+    return claim | {"basis": basis, "blocks": [list(block) for block in blocks]}
+
+
+class _Run:
+    """One search for every length."""
+
+    def __init__(self, model: Trained, graph: Graph, longest: int, until: float, tell: Tell) -> None:
+        self.model, self.base, self.longest, self.until, self.tell = model, graph, longest, until, tell
+        self.memory: tuple[str, ...] = ()
+        self.stopped: str | None = None
+        self.wrong: Wrong | None = None
+        self.blocks: list[tuple[int, int]] = []
+        self.on(graph)
+
+    def on(self, graph: Graph) -> None:
+        """Take up a graph, of which nothing is decided."""
+        self.graph, self.search = graph, EverySearch(self.model, graph)
+        self.found: list[Case] = []
+        self.open: list[Open] = []
+
+    def late(self) -> bool:
+        """Whether the time is over."""
+        if time.monotonic() > self.until:
+            self.stopped = "time"
+        return self.stopped is not None
+
+    def everything(self) -> bool:
+        """Decide the cases of all lengths; whether none is open."""
+        self.search.block = (1, ALL)
+        for key in [*cases(self.graph, 0), *cases(self.graph)]:
+            if self.late():
+                return False
+            self.tell(f"every length, {len(self.open)} open")
+            found = self.search.case(key)
+            if isinstance(found, Open):
+                self.open.append(found)
+            else:
+                self.found.append(found)
+        return not self.open
+
+    def attacked(self) -> None:
+        """Look for a wrong word that ends an open case: at lengths that double, then, by halving, at shorter ones."""
+        length = 1
+        while length <= self.longest and self.wrong is None and not self.late():
+            self.at(length)
+            length *= 2
+        if self.wrong is not None:
+            low, high = length // 4, len(self.wrong.word)
+            while high - low > 1 and not self.late():
+                middle = (low + high) // 2
+                self.at(middle)
+                low, high = (low, len(self.wrong.word)) if len(self.wrong.word) < high else (middle, high)
+
+    def at(self, length: int) -> None:
+        """Attack the open cases at one length, or at the next one at which each occurs; keep a shorter wrong word."""
+        self.tell(f"words of about {length} symbols")
+        reached = self.base.reached(length + len(self.base.delta))
+        for case in self.open:
+            _, a, q = case.key
+            fits = (i for i in range(length, len(reached)) if any(self.base.delta[p][a] == q for p in reached[i - 1]))
+            i = next(fits, None)
+            if i is not None and a >= 0 and (self.wrong is None or i < len(self.wrong.word)):
+                self.wrong = self.word(self.base, case, i) or self.wrong
+
+    def word(self, graph: Graph, case: Open, i: int) -> Wrong | None:
+        """A wrong word of one length that ends a case."""
+        for word in Search(self.model, graph, i).attack((i, *case.key[1:]), case.label):
+            if behind(self.model, self.base, word) <= 0:
+                found = wrong_of(self.model, self.base, word)
+                if found is not None:
+                    return found
+        return None
+
+    def climb(self) -> None:
+        """Decide as many lengths as possible, with the first memory that reaches the wrong word, or the best."""
+        best: tuple[int, list[tuple[int, int]], list[Case], EverySearch, tuple[str, ...]] | None = None
+        for name, finer in [("", self.base), *self.memories()]:
+            if self.late() and best is not None:
+                break
+            self.graph, self.search, self.memory = finer, EverySearch(self.model, finer), (name,) if name else ()
+            self.found, self.blocks = [], []
+            self.upwards()
+            upto = self.blocks[-1][1] if self.blocks else 0
+            if best is None or upto > best[0]:
+                best = (upto, self.blocks, self.found, self.search, self.memory)
+            if upto >= self.most():
+                break
+        assert best is not None
+        _, self.blocks, self.found, self.search, self.memory = best
+        self.graph = self.search.graph
+
+    def memories(self) -> Iterator[tuple[str, Graph]]:
+        """The graph refined by each memory in turn."""
+        for name, table in memories(len(self.model.symbols)):
+            with suppress(ModelError):
+                yield name, self.base.remembering(table)
+
+    def upwards(self) -> None:
+        """Decide blocks of lengths from 1 up to the wrong word, if there is one; each as long as it can be."""
+        first, reach = 1, self.most()
+        if self.wrong is None or self.wrong.word:
+            self.found = [case for key in cases(self.graph, 0) if isinstance(case := self.search.case(key), Case)]
+        while first <= self.most() and not self.late():
+            last = min(first + reach - 1, self.most())
+            if self.whole(first, last):
+                first, reach = last + 1, 2 * (last - first + 1)
+            elif first < last:
+                reach = (last - first + 1) // 2
+            else:
+                return
+
+    def most(self) -> int:
+        """The greatest length that is of interest."""
+        return self.longest if self.wrong is None else len(self.wrong.word) - 1
+
+    def whole(self, first: int, last: int) -> bool:
+        """Decide all cases of a block, or none; a single length is attacked where it is open."""
+        self.tell(f"lengths {first} .. {last} of {self.most()}")
+        self.search.block, number, found = (first, last), len(self.blocks) + 1, []
+        for key in cases(self.graph, number, first, last):
+            case = self.search.case(key)
+            if isinstance(case, Open):
+                self.wrong = (self.word(self.graph, case, first) if first == last else None) or self.wrong
+                return False
+            if self.late():
+                return False
+            found.append(case)
+        self.found += found
+        self.blocks.append((first, last))
+        return True
+
+    def remembered(self) -> bool:
+        """Decide the cases of all lengths on a graph with a memory, if there is one that will do."""
+        still = self.open
+        for name, finer in self.memories():
+            self.on(finer)
+            self.memory = (name,)
+            if self.everything():
+                return True
+            if self.late():
+                break
+        self.on(self.base)
+        self.memory, self.open = (), still
+        return False
+
+    def decided(self) -> None:
+        """Every length, or a wrong word, or how far it goes."""
+        self.tell("short words")
+        self.wrong = Hunt(self.model, self.base, min(SHORT, self.longest)).short()[0]
+        if self.wrong is None and self.everything():
+            self.blocks = [(1, ALL)]
+            return
+        if self.wrong is None:
+            self.attacked()
+        if self.wrong is None and self.remembered():
+            self.blocks = [(1, ALL)]
+            return
+        self.climb()
+
+
+def verify_every_length(
+    model: Trained,
+    graph: Graph,
+    *,
+    longest: int = LONGEST,
+    language: str = "",
+    seconds: float | None = None,
+    tell: Tell | None = None,
+) -> EveryLength:
+    """Decide whether a model is right on every prefix of every word of a graph, of whatever length.
+
+    Args:
+        model: a checkpoint of one layer with a start token and without position embeddings.
+        graph: the words and what is wanted behind them.
+        longest: wrong words are looked for up to this length.
+        language: its name, for the certificate's provenance.
+        seconds: stop after this long; ``None``: never.
+        tell: called with what is being done.
+
+    Returns:
+        The verdict; an interrupt ends the search, and what is decided is kept. Cost: O(states x transitions x
+        directions) for each case of all lengths, O(last x transitions x directions) for one of a block. Source:
+        Theorem 10 of docs/soft-verdicts.md.
+
+    Raises:
+        ModelError: a model that a verdict cannot be about.
+        UsageError: it has position embeddings, or no start token.
+    """
+    begin = time.monotonic()
+    model_document(model)
+    if model.positions is not None:
+        raise UsageError(
+            f"{model.name} has position embeddings; every length at once is for models without, use -n for this one"
+        )
+    if not 1 <= longest <= LONGEST:
+        raise UsageError(f"-n must be in 1 .. {LONGEST} with --all-lengths, not {longest}")
+    run = _Run(model, graph, longest, math.inf if seconds is None else begin + seconds, tell or (lambda _: None))
+    try:
+        run.decided()
+    except KeyboardInterrupt:
+        run.stopped = "interrupted"
+    return _finished(run, language, begin)
+
+
+def _finished(run: _Run, language: str, begin: float) -> EveryLength:
+    """The answer, with potentials where all lengths are decided."""
+    basis, proof = basis_document(run.search.turns[0]), None
+    run.tell("potentials")
+    kept = [case for case in run.found if case.key[0] <= len(run.blocks)]
+    if run.blocks or run.wrong is not None:
+        proof = elaborated(run.model, head(run.model, run.graph, basis, run.blocks), kept)
+    upto = run.blocks[-1][1] if run.blocks else 0 if kept else -1
+    right = proof is not None and bool(run.blocks) and upto == ALL
+    return EveryLength(
+        model=run.model,
+        graph=run.graph,
+        language=language,
+        status="wrong" if run.wrong is not None else "right" if right else "open",
+        upto=None if right else max(upto, -1),
+        blocks=run.blocks,
+        cases=kept,
+        basis=basis,
+        proof=proof,
+        open=run.open,
+        wrong=run.wrong,
+        memory=run.memory,
+        seconds=time.monotonic() - begin,
+        stopped=run.stopped,
+    )

@@ -1,0 +1,135 @@
+"""Potentials: the witness that bounds hold at every length, as longest paths in the integers of the trusted checker.
+
+The checker reads a list of numbers for each bound and tests it; the elaborator here is the same checker, asked for the
+lists instead. What it writes is read and tested again by the checker itself, so nothing here is trusted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from restrict.checker.account import Meter, Place, Reject, Task
+from restrict.checker.verdict_every import Everywhere, Ways
+from restrict.checker.verdict_model import Atoms, Model
+from restrict.checker.verdict_numbers import Vector
+from restrict.checker.verdict_paths import Language
+from restrict.soft.trained.model import Trained
+from restrict.soft.trained.verdict import Case
+
+SCALES = (40, 48, 54)
+"""Bits behind the point of potentials, the fewest first that will do."""
+LOOSER = (0, 4, 64, 1024)
+"""By how many units of ``2^-24`` bounds are moved outward until there are potentials."""
+UNLIMITED = 1 << 62
+Phi = list[list[list[int]]]
+"""For each case, for each of its bounds, a number for each state."""
+
+
+class NoPotentials(Exception):
+    """A bound that no potentials prove: some cycle or path is positive in the checker's enclosures."""
+
+
+class Elaborator(Everywhere):
+    """The trusted checker, which is asked for potentials and writes them down instead of reading them."""
+
+    def begin(self) -> None:
+        """Nothing is written."""
+        self.written: Phi = []
+
+    def case(self, key: tuple[int, int, int], hints: list[Any], place: Place) -> None:
+        """One case; its potentials become an entry of ``written``."""
+        self.phi = [[]] * (self.count + 1)
+        self.written[self.count :] = [[]]
+        super().case(key, hints, place)
+
+    def potentials(self, ways: Ways, start: int, steps: Vector) -> Sequence[int]:
+        """The longest path to each state, if there is one."""
+        number = {p: k for k, p in enumerate(ways.states)}
+        phi: list[int | None] = [None] * len(number)
+        phi[number[0]] = start
+        edges = [(number[p], steps[s], number[t]) for p, s, t in ways.edges]
+        rounds = 0
+        while relaxed(phi, edges):
+            rounds += 1
+            if rounds > len(number):
+                raise NoPotentials
+        found = [x for x in phi if x is not None]
+        if max(map(abs, found)) >= UNLIMITED:
+            raise NoPotentials
+        self.written[-1].append(found)
+        return found
+
+
+def relaxed(phi: list[int | None], edges: list[tuple[int, int, int]]) -> bool:
+    """One round of Bellman and Ford, in place.
+
+    Args:
+        phi: the longest path known to each state.
+        edges: state, length, state.
+
+    Returns:
+        Whether something became longer.
+    """
+    changed = False
+    for p, u, t in edges:
+        x, y = phi[p], phi[t]
+        if x is not None and (y is None or x + u > y):
+            phi[t], changed = x + u, True
+    return changed
+
+
+@dataclass
+class Proof:
+    """Cases, their bounds moved outward a little, with the potentials of these."""
+
+    scale: int
+    cases: list[Case]
+    phi: Phi
+
+
+def elaborated(model: Trained, document: dict[str, Any], found: Sequence[Case]) -> Proof | None:
+    """The potentials of decided cases.
+
+    Args:
+        model: the checkpoint.
+        document: the certificate without ``cases``.
+        found: every case of the blocks, in order.
+
+    Returns:
+        The proof, or ``None`` where the checker's enclosures are too wide for one. Cost: O(states x transitions) for
+        each bound.
+    """
+    task = Task(document, Place("certificate"), model.content, Place("model"), Path(), Meter(UNLIMITED))
+    checked = Model(task, document["model"], task.top)
+    language = Language(document["language"], document.get("memory"), task.top, len(checked.rows), checked.labels)
+    atoms = Atoms(checked, 1, task.meter)
+    for scale in SCALES:
+        checker = Elaborator(task, checked, language, atoms, scale)
+        checker.begin()
+        checker.read_basis(document["basis"], task.top)
+        checker.read_blocks(document["blocks"], task.top)
+        kept: list[Case] = []
+        for case in found:
+            loose = _loosened(checker, case)
+            if loose is None:
+                break
+            kept.append(loose)
+        if len(kept) == len(found):
+            return Proof(scale, kept, checker.written)
+    return None
+
+
+def _loosened(checker: Elaborator, case: Case) -> Case | None:
+    """The case with its bounds as far outward as is needed."""
+    checker.weigh(case.key[0], case.key[1])
+    for more in LOOSER:
+        upper, width = [u + more for u in case.upper], [w + 2 * more for w in case.width]
+        try:
+            checker.case(case.key, [upper, width, *([case.tree] if case.tree != 0 else [])], Place("case"))
+        except (NoPotentials, Reject):
+            continue
+        return replace(case, upper=upper, width=width)
+    return None

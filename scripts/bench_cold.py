@@ -1,0 +1,107 @@
+"""What the commands of the first pages cost: cold, with no kernel compiled, and warm, right after.
+
+    python scripts/bench_cold.py                      # README, tutorial, quickstart: processor seconds, cold and warm
+    python scripts/bench_cold.py --only verify        # the commands that have this text
+    python scripts/bench_cold.py --pages tutorial     # the commands of one page
+    python scripts/bench_cold.py --json FILE          # also as JSON
+
+Each command runs twice in one fresh folder per page: first with an empty cache of compiled kernels, then with what the
+first run has left there. Processor seconds of the command and of what it starts: they say little of how busy a machine
+is. The exit code is 1 where a command fails, or a cold run takes more than ``--limit`` seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = {"README": "README.md", "tutorial": "docs/tutorial.md", "quickstart": "docs/quickstart.md"}
+FENCE = re.compile(r"^```(?:text|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"^(?:\$ )?(restrict [a-z].*?)(?:\s+# .*)?$", re.MULTILINE)
+SHELL = 'restrict() {{ "{python}" -m restrict "$@"; }}; {command}'
+
+
+@dataclass(frozen=True)
+class Row:
+    """One command: processor seconds with an empty cache and with a full one, and the kernels then in it."""
+
+    page: str
+    command: str
+    cold: float
+    warm: float
+    kernels: int
+    code: int
+
+
+def commands(page: str) -> list[str]:
+    """The commands of a page, in order, without their comments."""
+    text = (ROOT / PAGES[page]).read_text(encoding="utf-8")
+    return [found for block in FENCE.findall(text) for found in COMMAND.findall(block)]
+
+
+def seconds(command: str, folder: Path, cache: Path) -> tuple[float, int]:
+    """Processor seconds of one run, and its exit code."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": str(cache), "COLUMNS": "80"}
+    line = SHELL.format(python=sys.executable, command=command)
+    done = subprocess.run(["bash", "-c", line], cwd=folder, env=environment, capture_output=True, check=False)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, done.returncode
+
+
+def rows(page: str, only: str) -> Iterator[Row]:
+    """The table of one page, row by row."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "instances").symlink_to(ROOT / "instances")
+        for command in commands(page):
+            if only in command:
+                yield both(page, command, folder)
+
+
+def both(page: str, command: str, folder: Path) -> Row:
+    """One command, cold and then warm."""
+    with tempfile.TemporaryDirectory() as cache:
+        cold, code = seconds(command, folder, Path(cache))
+        kernels = sum(1 for _ in Path(cache).rglob("*.nbc"))
+        warm, again = seconds(command, folder, Path(cache))
+    return Row(page, command, round(cold, 2), round(warm, 2), kernels, code or again)
+
+
+def main(words: list[str]) -> int:
+    """Print the table; 1 where a command failed or was too slow."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--pages", nargs="+", choices=PAGES, default=list(PAGES))
+    options.add_argument("--only", default="", help="the commands that have this text")
+    options.add_argument("--limit", type=float, default=float("inf"), help="processor seconds that a cold run may take")
+    options.add_argument("--json", type=Path, help="write the rows here, too")
+    given = options.parse_args(words)
+    found = []
+    print("| command | cold s | warm s | compiled |")
+    print("| --- | --- | --- | --- |")
+    for page in given.pages:
+        for row in rows(page, given.only):
+            found.append(row)
+            failed = f" (exit code {row.code})" if row.code else ""
+            # A bar would end the cell.
+            command = row.command.replace("|", "\\|")
+            print(f"| `{command}`{failed} | {row.cold:.1f} | {row.warm:.1f} | {row.kernels} |", flush=True)
+    if given.json:
+        given.json.write_text(json.dumps([asdict(row) for row in found], indent=1) + "\n", encoding="utf-8")
+    slow = [row for row in found if row.cold > given.limit]
+    print(f"{len(found)} commands; cold: slowest {max((row.cold for row in found), default=0):.1f} s")
+    return int(bool(slow) or any(row.code for row in found))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

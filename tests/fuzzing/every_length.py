@@ -1,0 +1,60 @@
+"""Verdicts at every length: random checkpoints without positions, judged by all words of up to a few symbols."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from numpy.random import Generator
+
+from restrict.soft.trained.every_length import verify_every_length
+from tests import verdict_cases
+from tests.fuzzing.kinds import Document, Kind, Trial, Verdict, sealed
+from tests.fuzzing.verdicts import mutant as changed
+
+N = 5
+
+
+def original(rng: Generator) -> Trial:
+    """A random model with a claim about a random language, of every length or up to a wrong word."""
+    while True:
+        model, naive = verdict_cases.random_checkpoint(rng)
+        if model.positions is None:
+            graph = verdict_cases.random_graph(rng, model, naive)
+            found = verify_every_length(model, graph, longest=8, seconds=0.5)
+            if found.proves and found.status != "open":
+                return Trial(model.content, found.to_bytes())
+
+
+def mutant(rng: Generator, pool: Sequence[Trial]) -> Trial:
+    """As of a verdict up to a length, or another block of lengths."""
+    base = pool[int(rng.integers(len(pool)))]
+    document = json.loads(base.proof)
+    if rng.random() < 0.15 and document["blocks"]:
+        block = document["blocks"][int(rng.integers(len(document["blocks"])))]
+        block[int(rng.integers(2))] += int(rng.integers(-2, 3))
+        return sealed(base.model, document)
+    if rng.random() < 0.15:
+        document["scale"] += int(rng.integers(-2, 3))
+        return sealed(base.model, document)
+    return changed(rng, [base])
+
+
+def true_of(content: bytes, document: Document) -> bool:
+    """Whether all words of up to ``N`` symbols agree with a claim."""
+    wrong, blocks = document.get("wrong"), document["blocks"]
+    upto = blocks[-1][1] if blocks else 0
+    long = document | {"n": N + len(document["language"]["delta"])}
+    bad = list(verdict_cases.wrong_words(verdict_cases.as_said(content, document), long, N))
+    if wrong is None:
+        return not [word for word in bad if upto < 0 or len(word) <= upto]
+    word = tuple(wrong["word"])
+    return (len(word) > N or word in bad) and not (word and [w for w in bad if len(w) <= upto])
+
+
+def judge(trial: Trial) -> Verdict:
+    """By all words of up to ``N`` symbols."""
+    return "true" if true_of(trial.model, json.loads(trial.proof)) else "false"
+
+
+KINDS = [Kind("every length", original, mutant, judge, suffix=".safetensors", each=100)]

@@ -1,0 +1,241 @@
+"""The first calls of a kernel run as plain Python, and compiled kernels are kept in the user's folder, never beside the
+source."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numba.core import config
+from numba.core.registry import CPUDispatcher
+
+from restrict.kernels import cache, home, machine, plain
+from restrict.kernels.jit import kernel, sized_kernel
+
+ROOT = Path(__file__).resolve().parent.parent
+pytestmark = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="nothing is compiled")
+
+
+def _add(into, amount):  # type: ignore[no-untyped-def]
+    for t in range(into.shape[0]):
+        into[t] += amount
+    return into[0], into[0] > 3
+
+
+def _again(into, times):  # type: ignore[no-untyped-def]
+    for _ in range(times):
+        step(into)
+    return into[0]
+
+
+def _step(into):  # type: ignore[no-untyped-def]
+    into[0] += 1
+
+
+step = kernel(_step)
+
+
+def is_compiled(made: object) -> bool:
+    return type(made) is CPUDispatcher
+
+
+def test_a_small_call_is_not_compiled_and_gives_python_numbers() -> None:
+    made = kernel(_add)
+    array = np.zeros(4, dtype=np.int64)
+    answer = made(array, 5)
+    assert not is_compiled(made)
+    assert answer == (5, True)
+    assert [type(part) for part in answer] == [int, bool]
+    assert array.tolist() == [5] * 4
+
+
+def test_a_large_call_is_compiled_at_once_unless_it_reads_little() -> None:
+    large = np.zeros(plain.LARGE + 1, dtype=np.int64)
+    made, sized = kernel(_add), sized_kernel(lambda into, amount: 1)(_step_and_amount)
+    assert made(large, 2) == (2, False)
+    assert is_compiled(made)
+    assert sized(large, 2) == 4
+    assert not is_compiled(sized)
+
+
+def _step_and_amount(into, amount):  # type: ignore[no-untyped-def]
+    into[0] += amount
+    return into[0]
+
+
+def test_what_lasts_too_long_is_done_anew_by_the_compiled_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plain, "RENT", 1e-6)
+    made = kernel(_again)
+    array = np.zeros(1, dtype=np.int64)
+    assert made(array, 50_000) == 50_000  # half a run is not counted
+    assert is_compiled(made)
+    assert array[0] == 50_000
+
+
+def test_threads_compile_since_others_may_write_the_same_arrays() -> None:
+    made = kernel(_add)
+    thread = threading.Thread(target=made, args=(np.zeros(1, dtype=np.int64), 1))
+    thread.start()
+    thread.join()
+    assert is_compiled(made)
+
+
+def test_an_error_within_a_plain_run_leaves_no_run_under_way() -> None:
+    def _wrong(into):  # type: ignore[no-untyped-def]
+        return into[7]
+
+    with pytest.raises(IndexError):
+        kernel(_wrong)(np.zeros(1, dtype=np.int64))
+    assert plain._Renting.until == 0
+
+
+@pytest.mark.parametrize("op", range(17))
+def test_blocks_with_numpy_are_those_of_the_kernel(op: int) -> None:
+    random = np.random.default_rng(op)
+    values = random.integers(-(2**62), 2**62, (4, 300))
+    if op in (3, 4):
+        values[1] = np.where(values[1] == 0, 1, values[1])
+    if op in (8, 16):
+        values[0] = np.abs(values[0]) % (2**63 - 1 if op == 8 else 40)
+        values[0, :4] = [0, 1, 2, 3]
+    if op == 8:  # on both sides of squares, where the floating-point root errs
+        roots = random.integers(2**31, 3_037_000_499, 100)
+        values[0, 4:304] = np.concatenate([roots**2 - 1, roots**2, roots**2 + 1])[:296]
+    code = np.array([(op, 3, 0, 7 if op == 16 else 1, 2)])
+    tables, ours, theirs = np.arange(50) ** 2, values.copy(), values.copy()
+    with np.errstate(over="ignore"):
+        machine.run_block_with_numpy(code, tables, ours, 299)
+        with plain.always_compiled():
+            machine.run_block(code, tables, theirs, 299)
+    assert ours.tolist() == theirs.tolist()
+
+
+ALWAYS = {plain.ALWAYS: "always"}
+COMMAND = ["run", "parity-attempt", "0100"]
+
+
+def run(words: list[str], **environment: str) -> subprocess.CompletedProcess[str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "RESTRICT_", "XDG_"))}
+    return subprocess.run(
+        [sys.executable, "-m", "restrict", *words], capture_output=True, text=True, timeout=300, check=False,
+        env={**kept, "PYTHONPATH": str(ROOT), **environment}, cwd=ROOT,
+    )  # fmt: skip
+
+
+def test_the_folder_is_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(home.VARIABLE, str(tmp_path / "named"))
+    assert home.home() == tmp_path / "named"
+    monkeypatch.delenv(home.VARIABLE)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(sys, "platform", "linux")
+    assert home.home() == tmp_path / "restrict"
+
+
+def test_nothing_is_written_beside_the_source(tmp_path: Path) -> None:
+    done = run(COMMAND, HOME=str(tmp_path), PYTHONDONTWRITEBYTECODE="1", **ALWAYS)
+    assert done.stdout.endswith("output: accept\n")
+    written = list(tmp_path.rglob("*.nb?"))
+    assert written
+    assert {path.relative_to(tmp_path).parts[:2] for path in written} <= {(".cache", "restrict"), ("Library", "Caches")}
+    new = [p for p in (ROOT / "restrict").rglob("*.nb?") if p.stat().st_mtime >= written[0].stat().st_mtime]
+    assert new == []
+
+
+def test_a_home_that_cannot_be_written_costs_the_cache_only(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    done = run(COMMAND, RESTRICT_CACHE=str(blocked / "below"), **ALWAYS)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith("output: accept\n")
+
+
+MODULE = """
+import numpy as np
+from restrict.kernels.jit import kernel
+
+@kernel
+def total(x):
+    s = x.dtype.type(0)
+    for t in range(x.shape[0]):
+        s += x[t]
+    return s
+"""
+ASK = """
+import sys, time, numpy as np
+from pathlib import Path
+import toy
+print(repr(toy.total(np.array([1, 2, 250], dtype=sys.argv[1]))))
+"""
+
+
+def asked(folder: Path, kind: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", ASK, kind], stdout=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": f"{folder}:{ROOT}", "RESTRICT_CACHE": str(folder / "c"), **ALWAYS},
+    )  # fmt: skip
+
+
+def test_two_processes_at_once(tmp_path: Path) -> None:
+    (tmp_path / "toy.py").write_text(MODULE)
+    kinds = ["uint8", "int64", "float64", "int32"]
+    for _ in range(2):  # at once with nothing there, then with what they left
+        processes = [asked(tmp_path, kind) for kind in kinds]
+        said = [process.communicate()[0] for process in processes]
+        assert said == ["253\n", "253\n", "253.0\n", "253\n"]
+
+
+def test_a_form_under_anothers_name_is_not_used(tmp_path: Path) -> None:
+    """Two processes that take the same free number leave this: the index names a file that has another signature."""
+    (tmp_path / "toy.py").write_text(MODULE)
+    for kind in ("int64", "float64"):
+        asked(tmp_path, kind).communicate()
+    first, second = sorted((tmp_path / "c").rglob("*.nbc"))
+    second.write_bytes(first.read_bytes())
+    assert asked(tmp_path, "float64").communicate()[0] == "253.0\n"
+    first.write_bytes(first.read_bytes()[:100])  # cut short
+    assert asked(tmp_path, "int64").communicate()[0] == "253\n"
+
+
+def test_what_was_compiled_is_loaded(tmp_path: Path) -> None:
+    (tmp_path / "toy.py").write_text(MODULE)
+    asked(tmp_path, "int64").communicate()
+    script = """
+import sys
+from numba.core import event
+import numpy as np, toy
+from restrict.kernels import notice
+notice.on_first_compilation(lambda: print("compiled"))
+print(toy.total(np.arange(3)), type(toy.total).__name__)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True,
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}", "RESTRICT_CACHE": str(tmp_path / "c")},
+    )  # fmt: skip
+    assert done.stdout == "3 CPUDispatcher\n"
+
+
+def test_the_folder_is_named_by_the_kernels() -> None:
+    place = cache.folder()
+    assert place is not None
+    assert place.name == f"kernels-{cache._digest()}"
+
+
+def test_warm_up_says_where_the_cache_is(tmp_path: Path) -> None:
+    done = run(["warm-up", "--list"], RESTRICT_CACHE=str(tmp_path))
+    assert done.stdout == f"0 compiled kernels in {tmp_path / cache.folder().name}\n"  # type: ignore[union-attr]
+
+
+@pytest.mark.heavy
+def test_after_warming_up_nothing_is_compiled(tmp_path: Path) -> None:
+    words = ["verify", "instances/brasp-ab-star.json", "-L", "regex:(ab)*"]
+    done = run(["warm-up", "--json"], RESTRICT_CACHE=str(tmp_path))
+    count = json.loads(done.stdout)["kernels"]
+    assert count >= 130
+    assert run(words, RESTRICT_CACHE=str(tmp_path), **ALWAYS).returncode == 0
+    assert json.loads(run(["warm-up", "--list", "--json"], RESTRICT_CACHE=str(tmp_path)).stdout)["kernels"] == count

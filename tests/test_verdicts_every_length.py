@@ -1,0 +1,305 @@
+"""Verdicts at every length: bounds, claims and mutants against all words, and plain forward passes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from restrict.checker.account import Reject
+from restrict.checker.main import verify
+from restrict.cli.main import cli
+from restrict.errors import UsageError
+from restrict.soft.trained.cycles import ALL, EverySearch, cases
+from restrict.soft.trained.every_length import EveryLength, verify_every_length
+from restrict.soft.trained.graph import Graph, graph_of, task_language
+from restrict.soft.trained.model import Trained
+from tests import verdict_cases
+from tests.fuzzing import every_length
+from tests.marks import heavy_after
+from tests.naive_gpt2 import Naive, prefixes
+
+ROOT = Path(__file__).resolve().parent.parent
+SECONDS = 0.5
+BROKEN = verdict_cases.FOLDER / "dyck1-depth2-1l1h16d-nope.safetensors"
+LOOPS = verdict_cases.FOLDER / "ax-or-ay-1l1h16d-nope.safetensors"
+PROVED = ROOT / "instances" / "trained" / "tomita1-1l1h16d-nope.safetensors"
+
+
+def without_positions(seed: int) -> tuple[Trained, Naive, Graph]:
+    """A random model without positions, with a random language."""
+    rng = np.random.default_rng(seed)
+    while True:
+        model, naive = verdict_cases.random_checkpoint(rng)
+        if model.positions is None:
+            return model, naive, verdict_cases.random_graph(rng, model, naive)
+
+
+def words_of(graph: Graph, most: int) -> list[tuple[tuple[int, ...], int]]:
+    """Every prefix with at most so many symbols of a word of any length."""
+    return prefixes(([list(row) for row in graph.delta], sorted(graph.accept)), most + len(graph.delta), most)
+
+
+def wrong_words(content: bytes, document: dict[str, Any], upto: int) -> list[tuple[int, ...]]:
+    """The prefixes with at most ``upto`` symbols on which a certificate's claim does not hold, shortest first."""
+    long = document | {"n": upto + len(document["language"]["delta"])}
+    return list(verdict_cases.wrong_words(verdict_cases.as_said(content, document), long, upto))
+
+
+# ---------------------------------------------------------------- bounds
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(40), 4))
+def test_bounds_of_a_block_equal_the_greatest_value_over_all_its_words(seed: int) -> None:
+    model, naive, graph = without_positions(seed)
+    search, first, last = EverySearch(model, graph), 1 + seed % 3, 4
+    words = words_of(graph, last)
+    for key in cases(graph, 1, first, last):
+        ends = [w for w, q in words if first <= len(w) and w[-1] == key[1] and q == key[2]]
+        outs = [naive.attention(tuple(model.tokens[s] for s in w))[1] for w in ends]
+        search.block = (first, last)
+        high, low = search.box(key)
+        search.block = (1, ALL)
+        above, below = search.box(key)
+        at = 0
+        for h, basis in enumerate(search.atoms.bases):
+            rows, centre = np.array(basis.rows) / 2**24, np.array(basis.centre) / 2**24
+            part = slice(at, at + len(rows))
+            at += len(rows)
+            assert ends
+            if not len(rows):
+                continue
+            points = (np.array([out[h] for out in outs]) - centre) @ rows.T
+            assert np.allclose(points.max(0), high[part], atol=1e-9)
+            assert np.allclose(points.min(0), low[part], atol=1e-9)
+            assert (points.max(0) <= above[part] + 1e-9).all()
+            assert (points.min(0) >= below[part] - 1e-9).all()
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(6), 2))
+def test_bounds_of_every_length_are_those_of_long_words(seed: int) -> None:
+    """The greatest value over words of up to 3000 symbols comes near the bound, where no weight is too small for it."""
+    model, _, graph = without_positions(seed)
+    search, near = EverySearch(model, graph), 0
+    for key in cases(graph, 1, 1, 3000):
+        search.block = (1, 3000)
+        high, low = search.box(key)
+        search.block = (1, ALL)
+        above, below = search.box(key)
+        assert (above >= high - 1e-9).all()
+        assert (below <= low + 1e-9).all()
+        if min(float(e[1].min()) for e in search.weights) > 0.03:
+            size = 1 + np.abs(above) + np.abs(below)
+            assert (above - high <= 0.05 * size).all()
+            assert (low - below <= 0.05 * size).all()
+            near += 1
+    assert near or seed
+
+
+# ---------------------------------------------------------------- claims
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(120), 3))
+def test_answers_about_random_models_are_true(seed: int) -> None:
+    model, _, graph = without_positions(seed)
+    found = verify_every_length(model, graph, longest=16, seconds=SECONDS)
+    line = verify(model.content, found.to_bytes()) if found.proves else ""
+    document = {"model": {"heads": model.heads, "epsilon": f"1/{model.epsilon.denominator}", "offset": 0,
+                          "activation": model.activation, "start": model.bos, "rows": list(model.tokens)},
+                "language": {"delta": graph.delta, "accept": graph.accept, "labels": graph.labels,
+                             "want": graph.want}}  # fmt: skip
+    bad = wrong_words(model.content, document, 5)
+    if found.status == "right":
+        assert line.startswith("s VERIFIED right n>=0 cases=")
+        assert not bad
+    if found.upto is not None:
+        assert not bad or len(bad[0]) > found.upto
+    if found.wrong is not None:
+        assert len(found.wrong.word) > 5 or found.wrong.word in bad
+        assert not found.shortest or not bad or len(bad[0]) == len(found.wrong.word)
+        if found.proves:
+            assert f" wrong n>=0 at={len(found.wrong.word)} " in line
+            assert (" shortest" in line) == found.shortest
+
+
+def test_all_answers_occur_among_random_models() -> None:
+    seen: set[str] = set()
+    for seed in range(12):
+        model, _, graph = without_positions(seed)
+        seen.add(verify_every_length(model, graph, longest=16, seconds=SECONDS).status)
+        if {"right", "wrong"} <= seen:
+            return
+    raise AssertionError(seen)
+
+
+def trained(path: Path) -> tuple[Trained, Graph]:
+    from restrict.soft.trained.model import load
+
+    model = load(path)
+    return model, graph_of(model, task_language(model))
+
+
+def test_a_model_is_right_at_every_length() -> None:
+    """(ax)* and (ay)*: behind `a` the model must know which of the two it is, however long the word."""
+    model, graph = trained(LOOPS)
+    found = verify_every_length(model, graph)
+    assert (found.status, found.upto, found.blocks) == ("right", None, [(1, ALL)])
+    assert verify(model.content, found.to_bytes()).startswith("s VERIFIED right n>=0 cases=6 ")
+    assert len(found.to_bytes()) < 5000
+    naive = verdict_cases.kept(LOOPS.name.removesuffix(".safetensors"))[1]
+    for letter in (1, 2):
+        word = [0, letter] * 150
+        for n in (0, 1, 2, 3, 4, 5, 40, 41, 299, 300):
+            state = 0
+            for s in word[:n]:
+                state = graph.delta[state][s]
+            said = naive.logits(tuple(model.tokens[s] for s in word[:n]))
+            assert all((said[k] > 0) == (k in graph.want[state]) for k in graph.labels)
+
+
+@pytest.mark.heavy
+def test_the_exact_length_at_which_a_model_breaks() -> None:
+    """All prefixes of up to 517 symbols are right; one of 518 is wrong, by a forward pass that shares nothing."""
+    model, graph = trained(BROKEN)
+    found = verify_every_length(model, graph, seconds=300)
+    assert found.wrong is not None
+    assert (found.status, len(found.wrong.word), found.shortest) == ("wrong", 518, True)
+    said = verdict_cases.kept(BROKEN.name.removesuffix(".safetensors"))[1].logits(
+        tuple(model.tokens[s] for s in found.wrong.word)
+    )
+    assert said[found.wrong.label] == pytest.approx(found.wrong.logit, abs=1e-6)
+    assert verify(model.content, found.to_bytes()).startswith("s VERIFIED wrong n>=0 at=518 label=3 shortest ")
+
+
+def test_a_search_that_is_out_of_time_keeps_what_it_has() -> None:
+    model, graph = trained(BROKEN)
+    found = verify_every_length(model, graph, seconds=0.0)
+    assert (found.status, found.stopped) == ("open", "time")
+    assert found.upto is not None
+    assert found.upto <= 0
+
+
+# ---------------------------------------------------------------- certificates that are changed
+
+
+def accepted(model: Trained, document: Any) -> bool:
+    """Whether the checker takes a certificate; a refusal is one line with a code of the contract."""
+    try:
+        verify(model.content, json.dumps(document).encode(), limit=10**7)
+    except Reject as reject:
+        code, text = reject.code, str(reject)
+    else:
+        return True
+    assert code in (3, 4, 5)
+    assert "\n" not in text
+    return False
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(0, 800, 10), 2))
+def test_a_mutant_at_every_length_is_refused_or_true(seed: int) -> None:
+    model, found = proof_of(seed, "right" if seed % 20 else "wrong")
+    rng, document, known = np.random.default_rng(seed), found.document(), dict[str, bool]()
+    taken = 0
+    for _ in range(130):
+        made = verdict_cases.mutated(rng, document)
+        if not accepted(model, made):
+            continue
+        taken += 1
+        key = json.dumps({part: made.get(part) for part in ("blocks", "language", "wrong", "model")})
+        if key not in known:
+            known[key] = every_length.true_of(model.content, made)
+        assert known[key], made
+    assert taken < 130
+
+
+def proof_of(seed: int, status: str) -> tuple[Trained, EveryLength]:
+    """A random model of which something is proved: with potentials, or with a wrong word."""
+    while True:
+        model, _, graph = without_positions(seed)
+        found = verify_every_length(model, graph, longest=16, seconds=SECONDS)
+        seed += 1
+        proof = found.proof if found.status == status else None
+        if proof is not None and (status == "wrong" or any(map(any, proof.phi))):
+            return model, found
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(0, 200, 20), 1))
+def test_potentials_are_tested_at_every_transition(seed: int) -> None:
+    """Longest paths are the least potentials: one that is smaller by the least amount is refused."""
+    model, found = proof_of(seed, "right")
+    document = found.document()
+    tried = 0
+    for lists in document["phi"]:
+        for phi in lists[:2]:
+            for p in range(len(phi)):
+                phi[p] -= 1
+                assert not accepted(model, document)
+                phi[p] += 1
+                tried += 1
+    assert tried
+    assert accepted(model, document)
+    document["phi"][-1] = [*document["phi"][-1], document["phi"][-1][0] if document["phi"][-1] else [0]]
+    assert not accepted(model, document)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "says"),
+    [([[2, 3]], "that follow"), ([[1, -1], [1, 3]], "that follow"), ([[1, 3], [3, 4]], "that follow"),
+     ([[1, 0]], "that follow"), ([[1, 1 << 20]], "integer"), ([[1]], "that follow"), ([], "expected 1 cases")],
+)  # fmt: skip
+def test_blocks_follow_each_other(blocks: list[list[int]], says: str) -> None:
+    model, graph = trained(PROVED)
+    document = verify_every_length(model, graph).document()
+    document["blocks"] = blocks
+    with pytest.raises(Reject, match=says):
+        verify(model.content, json.dumps(document).encode())
+
+
+def test_positions_are_refused() -> None:
+    model, graph = trained(verdict_cases.FOLDER / "tomita2-1l1h16d.safetensors")
+    with pytest.raises(UsageError, match="position embeddings"):
+        verify_every_length(model, graph)
+    other, good = trained(PROVED)
+    document = verify_every_length(other, good).document()
+    document["model"] |= {"positions": "learned"}
+    with pytest.raises(Reject):
+        verify(other.content, json.dumps(document).encode())
+
+
+# ---------------------------------------------------------------- the command
+
+
+def run(*words: object) -> Any:
+    return CliRunner().invoke(cli, [str(word) for word in words])
+
+
+def test_the_command_proves_every_length(tmp_path: Path) -> None:
+    out = tmp_path / "v.json"
+    found = run("soft", "verify", PROVED, "--all-lengths", "-o", out)
+    assert found.exit_code == 0, found.output
+    assert "whatever its length" in found.output
+    line = found.output.splitlines()[2]
+    assert line.startswith("s VERIFIED right n>=0")
+    assert run("check", PROVED, out).output.strip() == line
+
+
+def test_the_command_says_where_a_model_breaks() -> None:
+    path = verdict_cases.FOLDER / "contains-aba-1l1h16d-nope.safetensors"
+    found = run("soft", "verify", path, "--all-lengths", "--json")
+    assert found.exit_code == 3
+    document = json.loads(found.output)
+    assert (document["wrong"]["word"], document["wrong"]["shortest"], document["upto"]) == (["a", "b", "a"], True, 2)
+    assert "shortest" in document["checked"]
+    found = run("soft", "verify", path, "--all-lengths")
+    assert "no shorter prefix is wrong" in found.output
+
+
+def test_the_command_wants_a_length_or_all() -> None:
+    assert run("soft", "verify", PROVED).exit_code == 2
+    found = run("soft", "verify", BROKEN, "--all-lengths", "--time", "1e-6")
+    assert found.exit_code == 5
+    assert "stopped: time" in found.output
