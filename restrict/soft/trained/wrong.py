@@ -18,9 +18,8 @@ from restrict.soft.trained.model import ACTIVATE, Array, Trained, forward, norme
 
 SHORT = 2000
 """Words that are tried for one length, if there are no more."""
-RANDOM, WORK = 256, 1 << 25
-"""Random words of the greatest length, and scores of all words of a hunt: at 2000 symbols eight random ones are
-left."""
+RANDOM, WORK = 256, 1 << 23
+"""Random words of the greatest length, and scores of all words of a hunt: at 2000 symbols two random ones are left."""
 BATCH = 1 << 22
 """Numbers in the scores of one batch."""
 
