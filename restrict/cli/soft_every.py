@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from restrict.cli.common import progress_on, say
-from restrict.cli.terminal import echo
+from restrict.cli.printer import Told, put
 
 if TYPE_CHECKING:
     from restrict.soft.trained.every_length import EveryLength
@@ -40,12 +37,8 @@ def verify_all_lengths(
             line = trusted_check(loaded.content, found.to_bytes(), None, str(output or "certificate"), None)
     if output is not None and found.proves:
         found.save(output)
-    if as_json:
-        click.echo(json.dumps(document(found, line)))
-    else:
-        echo(text(found, line))
-        if output is not None and found.proves:
-            echo(f"certificate in {output}")
+    files = {"certificate in": output if found.proves else None}
+    put(Told(lambda: text(found, line), lambda: document(found, line)), as_json, files)
     leave(found)
 
 
@@ -100,7 +93,7 @@ def text(found: EveryLength, line: str | None) -> str:
             f"({len(found.cases)} cases, {cells} cells, {found.seconds:.1f} s)"]  # fmt: skip
     told += [f"memory: {what}" for what in found.memory]
     if found.upto is None:
-        told.append("every prefix of every word of the language is right, whatever its length")
+        told.append("every prefix of every word that may come is right, whatever its length")
     elif found.upto >= 0:
         told.append(f"every prefix of at most {found.upto} symbols is right")
     if wrong is not None:
