@@ -234,7 +234,7 @@ def _searched(task: Task) -> tuple[Best, str]:
         raise NotEstablished(
             f"no restriction found that forces the output of {quote(instance.model.name)} at n = {instance.n} within "
             f"the budget; best found: the trivial one, which fixes all {instance.n} positions. "
-            "Try another --seed, a longer --time or a smaller n"
+            "Try another `seed`, a longer `time` or a smaller n"
         )
     best = search.best
     if kinds is not None and best.fixed is not None:

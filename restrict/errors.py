@@ -14,8 +14,8 @@ class RestrictError(Exception):
     exit_code = 2
 
 
-class UsageError(RestrictError):
-    """A wrong argument, or a file that cannot be read or written (exit 2)."""
+class UsageError(RestrictError, ValueError):
+    """A wrong argument, or a file that cannot be read or written (exit 2). From Python it is a ``ValueError``, too."""
 
 
 class NotEstablished(RestrictError):

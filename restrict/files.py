@@ -49,6 +49,8 @@ def read_bytes(path: Path, regular: bool = False) -> bytes:
                 content = (b"" if standard else _begun(file.fileno(), name)) + file.read(MAX_BYTES + 1)
             if not kept:
                 _commands[-1].drained[str(path)] = content
+    except UsageError:
+        raise
     except (OSError, ValueError) as error:  # ValueError: a name that no file can have
         near = near_files(str(path)) if isinstance(error, FileNotFoundError) else ""
         raise UsageError(f"{name}: cannot read: {getattr(error, 'strerror', None) or error}{near}") from None
@@ -210,6 +212,8 @@ def write_bytes(path: Path, content: bytes) -> None:
             path.write_bytes(content)
         else:
             _replace(Path(os.path.realpath(path)), content)
+    except UsageError:
+        raise
     except (OSError, ValueError) as error:
         raise UsageError(f"{path}: cannot write: {getattr(error, 'strerror', None) or error}") from None
 

@@ -36,7 +36,8 @@ def position_of(instance: Instance, target: Target) -> int | None:
         return instance.n - 1
     if instance.model.output.position != "every":
         raise UsageError(
-            f"target {target}: {quote(instance.model.name)} has its output at the last position only; use --target last"
+            f"target {target}: {quote(instance.model.name)} has its output at the last position only; "
+            'use `target="last"`'
         )
     if target == "all":
         return None

@@ -27,7 +27,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = {"README": "README.md", "tutorial": "docs/tutorial.md", "quickstart": "docs/quickstart.md"}
 FENCE = re.compile(r"^```(?:text|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-COMMAND = re.compile(r"^(?:\$ )?(restrict [a-z].*?)(?:\s+#.*)?$", re.MULTILINE)
+COMMAND = re.compile(r"^(?:\$ )?(restrict [a-z].*?)(?:\s+# .*)?$", re.MULTILINE)
 SHELL = 'restrict() {{ "{python}" -m restrict "$@"; }}; {command}'
 
 

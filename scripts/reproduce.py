@@ -80,6 +80,7 @@ KNOWN = (
     Entry("cold", "bench_cold", ("",), "--pages tutorial --only 0100"),
     Entry("certify", "bench_certify", ("",), "--quick --only scan known"),
     Entry("wide", "bench_wide", ("",), "--quick --n 1000 --heads 2 --states 4 --symbols 2"),
+    Entry("ablation", "ablation", ("",), "--models instances/contains-one.json:9 --only noise few_nodes"),
     Entry("release", "bench_release", ("",), "-n 8 -c 2 --models 3"),
     Entry("bounds", "bench_bounds", ("", "-n 1000 --seeds 1"), "--quick"),
     Entry("lemma", "bench_lemma", ("", "--section methods"), "--quick --section methods"),
@@ -107,6 +108,8 @@ KNOWN = (
     Entry("every-length", "bench_every_length", ("tests/corpus/trained",), "tests/corpus/trained --only contains"),
     Entry("soft-peers", "bench_soft_peers", ("tests/corpus/trained",), "tests/corpus/trained -n 8 --only tomita2"),
     Entry("verdicts", "bench_verdicts", ("tests/corpus/trained",), "tests/corpus/trained -n 5 --only tomita2"),
+    Entry("verdict-sweep", "verdict_sweep", ("--supports 10000 --points 1000000 --seed 1",),
+          "--supports 100 --points 5000"),
     Entry("simulate", "bench_simulate", ("dyck", "long", "sharp", "growth"), "dyck --length 4 --count 2"),
     Entry("growth-figure", "growth_figure", ("{folder}/growth.svg",), "{folder}/growth.svg", True),
     Entry(

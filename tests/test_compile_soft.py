@@ -197,7 +197,7 @@ def test_each_way_follows_the_theorem_that_it_names(text: str, how: str, decoder
         ("next 1", "temperature", r"'next' looks at later positions.*Theorem 13.*Theorem 12"),
         ("1 until 0", "positions", "Theorem 16"),
         ("1 since #all 1 > 3", "temperature", "'#all'.*Corollary 23"),
-        ("odd(#past 1)", "positions", "Theorem 21 needs --how temperature"),
+        ("odd(#past 1)", "positions", 'Theorem 21 needs `how="temperature"`'),
         ("once odd(#past 1)", "positions", "Corollary 23 needs"),
         ("{x < n // 2}(position)", "temperature", "mentions the length"),
     ],

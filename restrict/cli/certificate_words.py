@@ -44,8 +44,7 @@ def report(
         told = [summary(program, found)]
         told += [] if optimum is None else [exact_lines(program, optimum)]
         told += [] if bounds is None else [bounds_below(program, found, bounds, output, optimum)]
-        long = "it would take long; run `restrict check`, or `restrict check --fast`"
-        why = "the model has no file" if program.digest is None else long
+        why = "the model has no file" if program.digest is None else None
         return "\n".join([*told, checked_line(line, checker, why)])
 
     put(Told(text, document), as_json, {"  written to": output})

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 AUTOMATIC_CHECK = 20_000_000
 """The kernel checks a result by itself when that takes at most this many steps (about ten seconds)."""
+STEPS_IN_A_SECOND = 2_000_000
+"""About how many steps the kernel does (docs/checker.md)."""
 KERNEL, COMPILED, VERIFIED = "kernel", "compiled", "verified"
 NAMES = {KERNEL: "the trusted checker", COMPILED: "compiled scans", VERIFIED: "restrict-verified"}
 """What the lines call the checkers."""
@@ -72,12 +74,21 @@ def _verified_line(program: Model, found: Claimed) -> str:
     return check_verified(made)
 
 
-def checked_line(
-    line: str | None, checker: str = KERNEL, why: str = "run `restrict check`, or `restrict check --fast`"
-) -> str:
+def checked_line(line: str | None, checker: str = KERNEL, why: str | None = None) -> str:
     """What is printed below a result: what the checker said, or why it has not been asked."""
     verb = "not yet checked" if line is None else "checked"
-    return f"  {verb} by {NAMES[checker]}: {why if line is None else line}"
+    return f"  {verb} by {NAMES[checker]}: {(why or unchecked()) if line is None else line}"
+
+
+def unchecked() -> str:
+    """Why a result is not checked yet, how long that would take at least, and the command."""
+    given = click.get_current_context().params
+    model, output = given.get("model", "MODEL"), given.get("output")
+    seconds = AUTOMATIC_CHECK // STEPS_IN_A_SECOND
+    return (
+        f"it takes more than {AUTOMATIC_CHECK} steps, over {seconds} s; {'' if output else '-o FILE keeps it, then '}"
+        f"`restrict check {model} {output or 'FILE'}`, or with --fast, which takes less"
+    )
 
 
 def document_of(line: str | None, checker: str) -> dict[str, str | None]:

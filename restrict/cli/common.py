@@ -11,10 +11,9 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from fractions import Fraction
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,6 +21,9 @@ from restrict.cli.printer import Told, put
 from restrict.cli.terminal import complete_language, complete_model, error_line, is_terminal
 from restrict.deadline import Progress
 from restrict.kernels.notice import on_first_compilation
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 LONGEST = 100_000_000
 """Lengths are at most this (``restrict.model.program.MAX_N``, which is not imported here)."""
@@ -49,12 +51,7 @@ def at_most(x: float) -> str:
 def no_model(path: Path, advice: str) -> None:
     """Refuse the name of a model where a file with a result is expected.
 
-    Args:
-        path: where a file with a result is expected.
-        advice: what to write instead.
-
-    Raises:
-        UsageError: ``path`` names a built-in model or a generator, and no such file exists.
+    ``path``: where a file with a result is expected.
     """
     from restrict.errors import UsageError
     from restrict.model.source import GENERATORS
@@ -186,9 +183,21 @@ def file_option(*names: str, required: bool = False, text: str) -> Callable[[Any
         *names,
         type=FILE,
         required=required,
-        callback=lambda _context, _parameter, path: check_writable(path),
+        callback=_own_file,
         help=text,
     )
+
+
+def _own_file(context: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
+    """A file that can be written, and that no other option of the command line names."""
+    from restrict.errors import UsageError
+
+    if check_writable(path) is not None:
+        named = context.meta.setdefault("restrict.outputs", {})
+        other = named.setdefault(os.path.realpath(str(path)), parameter.opts[-1])
+        if other != parameter.opts[-1]:
+            raise UsageError(f"{path}: {other} and {parameter.opts[-1]} would both be written there; name two files")
+    return path
 
 
 def model_option(text: str) -> Callable[[Any], Any]:
@@ -229,11 +238,7 @@ def parts_of(line: str) -> dict[str, int | str]:
 
 
 def check_writable(path: Path | None) -> Path | None:
-    """Refuse an output that cannot be written, before the work starts, and note it: the command must not read it.
-
-    Raises:
-        UsageError: the file cannot be written there, or the command has read it.
-    """
+    """Refuse an output that cannot be written, before the work starts, and note it: the command must not read it."""
     from restrict.errors import UsageError
     from restrict.files import will_write
 
@@ -245,6 +250,8 @@ def check_writable(path: Path | None) -> Path | None:
             raise UsageError(f"{path}: cannot write: the folder {folder} does not exist")
         if path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
             raise UsageError(f"{path}: cannot write: permission denied, or it is a folder")
+    except UsageError:
+        raise
     except (OSError, ValueError) as error:  # a name that no file can have
         raise UsageError(f"{path}: cannot write: {getattr(error, 'strerror', None) or error}") from None
     will_write(path)
@@ -253,11 +260,7 @@ def check_writable(path: Path | None) -> Path | None:
 
 @contextmanager
 def result_folder(path: Path | None) -> Iterator[None]:
-    """Make a folder for results; if the work fails, remove it again.
-
-    Raises:
-        UsageError: the folder cannot be made.
-    """
+    """Make a folder for results; if the work fails, remove it again."""
     from restrict.errors import UsageError
 
     made: list[Path] = []

@@ -87,11 +87,8 @@ FIRST = (
 def epilog(command: str) -> str | None:
     """The end of a command's help.
 
-    Args:
-        command: its name, such as ``certify`` or ``soft check``; empty for the program itself.
-
-    Returns:
-        Its examples, kept line by line by click; ``None`` where there are none.
+    ``command``: its name, such as ``certify`` or ``soft check``; empty for the program itself. Result: its examples,
+    kept line by line by click; ``None`` where there are none.
     """
     lines = EXAMPLES.get(command, ()) if command else FIRST
     return "\n".join(["\b", "Examples:", *(f"  restrict {line}" for line in lines)]) if lines else None

@@ -31,6 +31,7 @@ from restrict.cli.run import run
 from restrict.cli.show import show
 from restrict.cli.simulate import simulate
 from restrict.cli.soft import soft
+from restrict.cli.spoken import for_the_shell
 from restrict.cli.sweep import sweep
 from restrict.cli.tighten import tighten
 from restrict.cli.verify import verify
@@ -125,11 +126,11 @@ def _run(words: list[str]) -> int:
     except click.ClickException as error:
         return say(error.format_message(), 2)
     except RestrictError as error:
-        return say(str(error), error.exit_code)
+        return say(for_the_shell(str(error)), error.exit_code)
     except OutOfTime:
         return say("the time was over before there was an answer; give a longer --time", 5)
     except (KeyboardInterrupt, click.Abort):
-        return say("interrupted", 130)
+        return say("interrupted before there was a result", 130)
     except (MemoryError, RecursionError, SystemError) as error:
         error.__traceback__ = None  # frees memory, which printing the line needs
         return say(OUT_OF_MEMORY.format(type(error).__name__), 5)

@@ -10,6 +10,12 @@ from restrict.cli import common
 from restrict.cli.checking import trusted_line
 from restrict.cli.printer import Told, put
 
+DRAWINGS = (
+    "drawn are certificates, refutations, lower bounds and soft certificates at one length, automata and proofs of "
+    "languages of up to 60 states, sweeps and influence tables"
+)
+"""What ``--figure`` can draw."""
+
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
@@ -24,8 +30,9 @@ def report(
     """Write a report of FILE: one HTML page that needs no network.
 
     FILE is a certificate, a refutation, a lower bound, an automaton, a proof for all lengths, a soft certificate, the
-    rows of a sweep, or what `restrict soft influence --json` printed. The page shows the claim, inputs, layers and
-    attention before and after; point at a node for its values, dependencies and candidates.
+    rows of a sweep, what `restrict soft influence --json` printed, or the folder of `restrict certify --pareto -o`. The
+    page shows the claim, inputs, layers and attention before and after; point at a node for its values, dependencies
+    and candidates.
     """
     from restrict.errors import UsageError
     from restrict.report.drawing import check_ending, save
@@ -44,7 +51,7 @@ def report(
         page.save(output)
     if figure is not None:
         if page.drawing is None:
-            raise UsageError(f"{file}: it has no drawing (an automaton of too many states?)")
+            raise UsageError(f"{file}: {page.kind.lower()} without a drawing; {DRAWINGS}")
         save(page.drawing, figure)
     document = {"kind": page.kind, "title": page.title, "claim": page.claim}
     document |= {what: str(path) for what, path in (("report", output), ("figure", figure)) if path}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,8 @@ from restrict.cli.printer import Told, put
 from restrict.wording import counted
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from restrict.simulate.measure import Measured
     from restrict.simulate.report import Compiled
     from restrict.soft.model import SoftModel
@@ -26,6 +27,8 @@ class Epsilon(click.ParamType):  # type: ignore[type-arg]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Fraction:
         """The number."""
+        from fractions import Fraction
+
         if isinstance(value, Fraction):
             return value
         if len(value) > 40 or not re.fullmatch(r"\d+/0*[1-9]\d*|\d*\.?\d+(e-?\d{1,2})?", value, re.ASCII):

@@ -92,7 +92,7 @@ def import_transformer_program(
         names = ", ".join(f"{s.name} (line {s.line})" for s in open_heads)
         raise ModelError(
             f"{path}: the printed select_closest cannot be written as a score for {names}: a matching self is "
-            "len(matches) away, and several keys can match; import with the trained rule (--self trained)"
+            'len(matches) away, and several keys can match; import with the trained rule (`self_rule="trained"`)'
         )
     variables = _variables(setting)
     readout, best = _readout(setting, MAX_VARIABLES - len(variables) - 1)

@@ -110,7 +110,7 @@ class _Build:
         if count > self.limit:
             raise ResourceLimit(
                 f"{self.source.path}: {place}: {count} combinations of residual vectors can occur; the limit is "
-                f"{self.limit} (--limit)"
+                f"{self.limit} (`limit`)"
             )
 
     def embed(self) -> None:

@@ -17,10 +17,15 @@ from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core import config, sigutils
-from numba.core.caching import FunctionCache, NullCache
+from numba.core import caching, sigutils
+from numba.core import config as numba_config
 
 from restrict.kernels.home import home
+
+config: Any = numba_config
+FunctionCache: Any = caching.FunctionCache
+NullCache: Any = caching.NullCache
+normalize: Any = sigutils.normalize_signature
 
 
 @cache
@@ -107,7 +112,7 @@ class Kept:
             compiled = self._open().load_overload(signature, target)
         except Exception:  # cut short or damaged, which a pickle says in any way: it is compiled and written again
             return None
-        wanted, _ = sigutils.normalize_signature(signature)
+        wanted, _ = normalize(signature)
         return compiled if compiled is not None and tuple(compiled.signature.args) == tuple(wanted) else None
 
     def _open(self) -> Any:

@@ -4,11 +4,10 @@ the first, small calls run as plain Python (:mod:`restrict.kernels.plain`)."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 from numba import njit
 from numba.core import event
-from numba.core.dispatcher import Dispatcher
 from numba.core.registry import CPUDispatcher
 
 from restrict.kernels import plain
@@ -17,6 +16,14 @@ from restrict.kernels.notice import compiling
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Q = ParamSpec("Q")
+S = TypeVar("S")
+
+
+class _Decorator(Protocol):
+    """What takes a function of any type and returns one of the same."""
+
+    def __call__(self, function: Callable[Q, S]) -> Callable[Q, S]: ...
 
 
 class _Announcing(event.Listener):
@@ -32,7 +39,7 @@ class _Announcing(event.Listener):
 event.register("numba:compile", _Announcing())  # type: ignore[no-untyped-call]
 
 
-class Rented(CPUDispatcher):  # type: ignore[misc]
+class Rented(CPUDispatcher):
     """A kernel that this process has not compiled yet: its calls go through the policy.
 
     Attributes:
@@ -56,9 +63,7 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     return _rented(njit(nogil=True, error_model="numpy")(function), function)
 
 
-def sized_kernel(
-    reads: Callable[..., int], plainly: Callable[P, R] | None = None
-) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def sized_kernel(reads: Callable[..., int], plainly: Callable[..., Any] | None = None) -> _Decorator:
     """A kernel that reads far less than its arrays hold, or whose first calls numpy does about as fast.
 
     Args:
@@ -69,9 +74,9 @@ def sized_kernel(
         The decorator.
     """
 
-    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+    def decorate(function: Callable[Q, S]) -> Callable[Q, S]:
         made = njit(nogil=True, error_model="numpy")(function)
-        return _rented(made, plainly or function, function, reads)
+        return cast(Callable[Q, S], _rented(made, plainly or function, function, reads))
 
     return decorate
 
@@ -88,10 +93,10 @@ def caller_kernel(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _rented(
-    made: Any, plainly: Callable[P, R], function: Callable[P, R] | None = None, reads: Callable[..., int] | None = None
+    made: Any, plainly: Callable[P, R], function: Callable[..., Any] | None = None, reads: Any = None
 ) -> Callable[P, R]:
     """What numba has made of a function, with our cache and policy; numba may have been told to make nothing."""
-    if isinstance(made, Dispatcher):
+    if hasattr(made, "py_func"):
         made._cache = made.kept = Kept(function or plainly)
         made.rent, made.plainly, made.reads = -1.0, plainly, reads
         made.__class__ = Rented

@@ -74,7 +74,8 @@ def _weights_message(content: bytes) -> str:
     known = softmax_hint(content)
     if known:
         return known
-    return f"a safetensors file, not {FORMAT!r}; `restrict import weights` reads hard-attention weights"
+    ways = "`restrict import weights` reads exact hard-attention weights, `restrict soft import` softmax ones"
+    return f"a safetensors file, not {FORMAT!r}; {ways}"
 
 
 def _model(root: Node, folder: Path, content: bytes, path: Path | None) -> Model:

@@ -196,7 +196,7 @@ def _exact(task: Task, position: int, c: int, start: Certificate | None) -> Exac
         try:
             return _by_table(task, c)
         except OutOfTime:
-            raise ResourceLimit(f"the time is over before the optimum for c = {c} is known; give more --time") from None
+            raise ResourceLimit(f"the time is over before the optimum for c = {c} is known; give more `time`") from None
     instance = task.instance
     code = encode(instance, Restriction.of(instance), [position])
     if code.wide and words_fit(instance, WIDE_WORDS):

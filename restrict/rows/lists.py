@@ -264,7 +264,7 @@ def _chunks(arrays: tuple[I64, I64, I64, I64], same: int, right: int, limit: int
 def _refuse(total: int) -> None:
     if total > MOST_PAIRS:
         raise ResourceLimit(
-            f"the candidate lists of one head hold more than {MOST_PAIRS} pairs: fix more inputs (a smaller --free), "
+            f"the candidate lists of one head hold more than {MOST_PAIRS} pairs: fix more inputs (a smaller `free`), "
             "or take a smaller n"
         )
 

@@ -16,17 +16,7 @@ EVERYWHERE = "random:layers=1,heads=2,states=2,every=1"
 
 
 def warm(jobs: int) -> Iterator[str]:
-    """Compile every kernel, on several processes.
-
-    Args:
-        jobs: processes.
-
-    Yields:
-        The name of each exercise when it has ended; there are ``len(EXERCISES)``.
-
-    Raises:
-        RuntimeError: an exercise was lost.
-    """
+    """Compile every kernel, on several processes: the name of each exercise when it has ended."""
     names = list(EXERCISES)
     for number, lost in local_map(exercise, names, jobs):
         if lost is not None:
@@ -37,8 +27,7 @@ def warm(jobs: int) -> Iterator[str]:
 def exercise(name: str) -> None:
     """Do one exercise, all kernels compiled.
 
-    Args:
-        name: one of ``EXERCISES``.
+    ``name``: one of ``EXERCISES``.
     """
     with always_compiled():
         EXERCISES[name]()
@@ -86,7 +75,7 @@ def _everywhere() -> None:
     from restrict.depth_reduction.theorem1 import Method, certify_all
     from restrict.model.source import load
 
-    methods: tuple[Method, ...] = ("exchange", "repeating", "lemma")
+    methods: tuple[Method, ...] = ("exchange", "lemma")
     for method in methods:
         certify_all(load(EVERYWHERE), 400, free=0.8, method=method)
 
@@ -117,6 +106,33 @@ def _refuted() -> None:
     refute(load("parity-attempt"), "parity", 100)
 
 
+def _soft() -> None:
+    """How far one symbol can move the output of a softmax model."""
+    from restrict.soft.influence import influence
+    from restrict.soft.source import load
+
+    influence(load("random:layers=1,seed=1"), 16)
+
+
+def _covered() -> None:
+    """Both covering problems, and rows that are streamed: by the lemma on models with maps."""
+    from restrict.depth_reduction.theorem1 import certify_all
+    from restrict.model.source import load
+
+    certify_all(load("tagger"), 60, free=0.5, method="lemma")
+    certify_all(load("flip-flop"), 4000, free=0.5)
+
+
+def _trained() -> None:
+    """Longest paths of a verdict: one symbol, one state, two positions."""
+    import numpy as np
+
+    from restrict.kernels.verdict import supports
+
+    ones, none = np.ones((2, 1)), np.zeros(1, dtype=np.int64)
+    supports(ones, np.ones((1, 2, 1)), np.array([0, 1]), none, none, np.array([1, 0, 0]), np.zeros((2, 1)))
+
+
 EXERCISES: dict[str, Callable[[], None]] = {
     "every position": _everywhere,
     "every position, two layers": _layers,
@@ -125,5 +141,8 @@ EXERCISES: dict[str, Callable[[], None]] = {
     "long inputs": _long,
     "one input": _words,
     "two words": _refuted,
+    "trained models": _trained,
+    "softmax": _soft,
+    "covering": _covered,
 }
 """The exercises, the longest first."""

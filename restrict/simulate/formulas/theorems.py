@@ -30,16 +30,8 @@ _CASES = {"temperature": "(a)", "positions": "(b)"}
 def theorem(formula: Formula, how: How, decoder: bool) -> str:
     """The theorem that says that a formula can be compiled in some way.
 
-    Args:
-        formula: the formula.
-        how: ``"temperature"`` or ``"positions"``.
-        decoder: whether the model may look left only, and use ``n`` in its temperature only.
-
-    Returns:
-        Its name, such as ``"Corollary 17 (a)"``.
-
-    Raises:
-        UsageError: there is none; the message names the operator and what would be needed.
+    ``how``: ``"temperature"`` or ``"positions"``. ``decoder``: whether the model may look left only, and use ``n`` in
+    its temperature only. Result: its name, such as ``"Corollary 17 (a)"``.
     """
     if how not in HOWS:
         raise UsageError(f"how={quote(how)} is neither 'temperature' nor 'positions'")
@@ -54,7 +46,7 @@ def theorem(formula: Formula, how: How, decoder: bool) -> str:
     if how == "positions":
         raise UsageError(
             f"the formula counts, and a decoder without temperature scaling has no theorem for that: {name} needs "
-            "--how temperature, Theorem 20 (b) needs an encoder"
+            '`how="temperature"`, Theorem 20 (b) needs an encoder'
         )
     return name
 
@@ -63,11 +55,11 @@ def _check_decoder(formula: Formula, found: Fragment, name: str) -> None:
     if not found.past:
         raise UsageError(
             f"{quote(found.future)} looks at later positions, which a future-masked decoder does not see ({name} is "
-            f"about the past operators); compile without --decoder ({ENCODER[found.name]})"
+            f"about the past operators); compile without `decoder` ({ENCODER[found.name]})"
         )
     for node in formula.nodes:
         if isinstance(node.detail, Predicate) and "n" in parsed(node.detail.text).names:
             raise UsageError(
                 f"the predicate {quote(node.detail.text)} mentions the length, which a decoder's position embeddings "
-                f"may not depend on; compile without --decoder ({ENCODER[found.name]})"
+                f"may not depend on; compile without `decoder` ({ENCODER[found.name]})"
             )

@@ -141,7 +141,8 @@ def task_language(model: Trained) -> Dfa:
         rows, accept, start = given["delta"], given["accepting"], given.get("start", 0)
         dead, symbols = len(rows), len(model.symbols)
         delta = [[dead if t is None else t for t in row] for row in rows] + [[dead] * symbols]
-        proper = all(len(row) == symbols and all(type(t) is int and 0 <= t <= dead for t in row) for row in delta)
+        whole = all(t is None or (type(t) is int and 0 <= t < dead) for row in rows for t in row)
+        proper = whole and all(len(row) == symbols for row in delta)
         proper = proper and len(accept) == dead and type(start) is int and 0 <= start < dead
     except (TypeError, KeyError, AttributeError):
         proper = False

@@ -1,0 +1,181 @@
+"""What stands between a user and the answer: messages that say what to do next, names that are completed at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import restrict
+from restrict.cli import main as command_line
+from restrict.cli import names
+from restrict.cli.spoken import for_the_shell
+from restrict.errors import ModelError, UsageError
+from restrict.languages.source import READERS
+from restrict.model.source import GENERATORS
+from restrict.soft.source import GENERATORS as SOFT
+from restrict.wording import DISTRIBUTION, install
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
+    """Exit code and output of a command line."""
+    code = command_line._run([str(word) for word in words])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+@pytest.fixture
+def trained(tmp_path: Path) -> Path:
+    """Weights with names that no reader knows."""
+    from safetensors.numpy import save_file
+
+    path = tmp_path / "mine.safetensors"
+    save_file({"blocks.0.wq": np.zeros((2, 2), np.float32)}, path)
+    return path
+
+
+@pytest.mark.parametrize("words", [["certify", "-n", 5], ["refute", "-L", "parity", "-n", 5], ["import", "weights"]])
+def test_softmax_weights_point_to_soft_import(
+    words: list[object], trained: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    rest = [*words[1:], trained] if words[0] != "import" else ["weights", trained, "-o", tmp_path / "m.json"]
+    code, _, err = said(capsys, words[0], *rest)
+    assert code == 4
+    assert "`restrict soft import`" in err
+
+
+def test_the_checker_says_how_to_write_a_built_in_model(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "restrict.checker", "random:layers=2,seed=1", "c.json"],
+        capture_output=True, text=True, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert (
+        "random:layers=2,seed=1: cannot be read: No such file or directory; `restrict new` writes a model"
+        in done.stderr
+    )
+
+
+def test_errors_in_python_speak_of_python_and_are_value_errors() -> None:
+    model = restrict.load("contains-one")
+    with pytest.raises(ValueError, match='use `target="last"`') as caught:
+        restrict.certify(model, 5, target="all")
+    assert isinstance(caught.value, UsageError)
+    with pytest.raises(UsageError, match="neither a file nor a built-in model"):
+        restrict.load("/nowhere/at/all.json")
+    assert not issubclass(ModelError, ValueError)
+
+
+def test_the_command_line_speaks_of_options(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = said(capsys, "certify", "contains-one", "-n", 5, "--target", 2)
+    assert code == 2
+    assert "use --target last" in err
+    assert for_the_shell('`how="temperature"` or a smaller `free`') == "--how temperature or a smaller --free"
+    assert for_the_shell("`restrict check` and `time.py`") == "`restrict check` and `time.py`"
+
+
+def test_every_named_argument_has_its_option() -> None:
+    """A message may name an argument in backquotes only if the command line knows its option."""
+    found = set()
+    for path in (ROOT / "restrict").rglob("*.py"):
+        if "cli" not in path.parts and "checker" not in path.parts:
+            found |= set(re.findall(r"`(\w+)=\\?\"[\w-]+\\?\"`", path.read_text(encoding="utf-8")))
+    from restrict.cli.spoken import ARGUMENTS
+
+    assert {"target", "self_rule", "how"} <= found & set(ARGUMENTS)
+
+
+def test_two_results_do_not_go_to_one_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    certificate, both = tmp_path / "c.json", tmp_path / "both.svg"
+    assert said(capsys, "certify", "and-of-ors", "-n", 9, "-o", certificate)[0] == 0
+    code, _, err = said(capsys, "report", certificate, "-o", both, "--figure", both)
+    assert code == 2
+    assert "--output and --figure would both be written there; name two files" in err
+    assert not both.exists()
+
+
+def test_a_front_has_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    front, page = tmp_path / "pareto", tmp_path / "front.html"
+    _, out, _ = said(capsys, "certify", "parity-attempt", "-n", 8, "--pareto", "-o", front)
+    code, told, _ = said(capsys, "report", front, "-o", page)
+    assert code == 0
+    assert "parity-attempt, n = 8" in told
+    text = page.read_text(encoding="utf-8")
+    for path in front.glob("*.json"):
+        assert path.name in text
+    assert len(list(front.glob("*.json"))) == len(out.splitlines()) - 2  # the head, and the folder
+    (tmp_path / "empty").mkdir()
+    code, _, err = said(capsys, "report", tmp_path / "empty", "-o", page)
+    assert (code, "a folder with 0 certificates" in err) == (2, True)
+
+
+def test_what_has_no_drawing_says_what_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    front = tmp_path / "front"
+    said(capsys, "certify", "and-of-ors", "-n", 9, "--pareto", "-o", front)
+    code, _, err = said(capsys, "report", front, "--figure", tmp_path / "x.svg")
+    assert code == 2
+    assert "front without a drawing; drawn are certificates" in err
+
+
+def test_names_that_are_completed_are_those_there_are() -> None:
+    assert set(names.MODELS) == set(GENERATORS)
+    assert set(names.SOFT_MODELS) == set(SOFT)
+    assert set(names.LANGUAGES) == set(READERS)
+
+
+COMPLETE = """
+import sys
+from restrict.cli.main import main
+try:
+    main()
+except SystemExit:
+    pass
+heavy = {"numpy", "numba", "rich", "jinja2", "networkx", "pysat", "decimal"} & set(sys.modules)
+assert not heavy, heavy
+"""
+
+
+@pytest.mark.parametrize("words", ["restrict certify and-o", "restrict soft run par", "restrict refute x -L par", ""])
+def test_completion_and_help_import_nothing_heavy(words: str) -> None:
+    """Completion in less than 0.2 s and help in less than 0.15 s: what takes time is imports."""
+    asked = {"_RESTRICT_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    done = subprocess.run(
+        [sys.executable, "-c", COMPLETE, *([] if words else ["--help"])], capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **(asked if words else {})},
+    )  # fmt: skip
+    assert done.stderr == ""
+    assert ("and-of-ors" if "and-o" in words else "parity" if words else "certify") in done.stdout
+
+
+def test_one_name_in_the_package_index() -> None:
+    import tomllib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["name"] == DISTRIBUTION != "restrict"
+    assert project["scripts"] == {"restrict": "restrict.cli.entry:main"}
+    extras = project["optional-dependencies"]
+    assert install("report") == 'pip install -e ".[report]" in a clone, or pip install "restrict-attention[report]"'
+    for name in ("report", "sweep", "languages"):
+        assert set(extras[name]) <= set(extras["all"])
+    base = " ".join(project["dependencies"])
+    assert "jinja2" in base
+    assert "automata-lib" in base
+    for path in (ROOT / "restrict").rglob("*.py"):
+        assert "restrict[" not in path.read_text(encoding="utf-8"), path
+    lock = tomllib.loads((ROOT / "uv.lock").read_text(encoding="utf-8"))
+    assert DISTRIBUTION in {package["name"] for package in lock["package"]}
+
+
+def test_json_of_a_front(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said(capsys, "certify", "and-of-ors", "-n", 9, "--pareto", "-o", tmp_path / "f")
+    _, out, _ = said(capsys, "report", tmp_path / "f", "-o", tmp_path / "f.html", "--json")
+    assert json.loads(out)["kind"] == "Front"
