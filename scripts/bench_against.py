@@ -9,24 +9,22 @@ programs of two layers up to a million positions, of three and four layers, and 
 
 from __future__ import annotations
 
-import argparse
 import json
 from pathlib import Path
 from typing import Any
 
 from bench_certify import KNOWN
-from bench_wide import ended, restrict
+from harness import arguments, command, ended, head, line, written
 
 HERE = str(Path(__file__).resolve().parent.parent)
 
 
 def answer(model: str, n: int, folder: str) -> tuple[int | None, float]:
     """Fixed positions and seconds of one version."""
-    command = restrict("certify", model, "-n", str(n), "--json")
-    code, text, took = ended(command, 300, folder)
-    if code:
-        return None, took["s"]
-    return sum(count for _, count, _ in json.loads(text)["certificate"]["fixed"]), took["cpu s"]
+    run = ended(command("certify", model, "-n", str(n), "--json"), 300, folder)
+    if run.code:
+        return None, round(run.seconds, 1)
+    return sum(count for _, count, _ in json.loads(run.out)["certificate"]["fixed"]), round(run.cpu, 1)
 
 
 def compared(model: str, n: int, other: str, times: int) -> dict[str, Any]:
@@ -45,9 +43,8 @@ def compared(model: str, n: int, other: str, times: int) -> dict[str, Any]:
 
 def main() -> None:
     """Print one line per model, then how many are larger or slower."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("folder")
-    parser.add_argument("--quick", action="store_true")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--times", type=int, default=2)
     parser.add_argument("--n", type=int, nargs="+", default=[1_000, 10_000, 100_000, 1_000_000])
@@ -58,11 +55,12 @@ def main() -> None:
     deep = [(f"random:layers={layers},heads=2,states=4,seed={s}", 100_000) for layers in (3, 4) for s in range(3)]
     chosen = {"random": random, "deep": [] if args.quick else deep, "known": list(KNOWN[:2] if args.quick else KNOWN)}
     rows = []
-    print("| model | n | fixed before | fixed | cpu s before | cpu s |\n|---|---|---|---|---|---|")
+    print(head(("model", "n", "fixed before", "fixed", "cpu s before", "cpu s")))
 
     for model, n in (case for kind in args.only for case in chosen[kind]):
         rows.append(compared(model, n, args.folder, args.times))
-        print("| " + " | ".join(str(value) for value in rows[-1].values()) + " |", flush=True)
+        print(line(rows[-1].values()), flush=True)
+    written(args.output, rows)
     larger = sum((r["fixed"] or r["n"]) > (r["fixed before"] or r["n"]) for r in rows)
     smaller = sum((r["fixed"] or r["n"]) < (r["fixed before"] or r["n"]) for r in rows)
     slower = [r for r in rows if r["cpu s"] > 1.1 * r["cpu s before"] + 0.1]

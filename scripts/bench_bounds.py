@@ -11,11 +11,10 @@ this version can. Certified numbers are the worst over the seeds.
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
-from pathlib import Path
 from typing import Any
+
+from harness import arguments, table, written
 
 import restrict
 from restrict.depth_reduction.constants import theorem_bounds
@@ -68,25 +67,11 @@ def every(layers: int, n: int, share: str, seeds: int) -> Row:
     return {"all: c": worst}
 
 
-def table(rows: list[Row]) -> str:
-    """A Markdown table."""
-    columns = [c for c in dict.fromkeys(key for row in rows for key in row) if c != "why"]
-    lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
-    return "\n".join([*lines, *("| " + " | ".join(cell(row.get(c, "")) for c in columns) + " |" for row in rows)])
-
-
-def cell(value: object) -> str:
-    """A number with three digits."""
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
-
-
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="one seed, n = 200, two layers, to see that it runs")
+    parser = arguments(__doc__, "one seed, n = 200, two layers, to see that it runs")
     parser.add_argument("-n", type=int, nargs="+", default=[1_000, 10_000])
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("-o", "--output", type=Path, help="write the rows as JSON")
     options = parser.parse_args()
     sizes = SIZES[:3] if options.quick else SIZES
     lengths, seeds = ([200], 1) if options.quick else (options.n, options.seeds)
@@ -95,11 +80,10 @@ def main() -> None:
         for n in lengths:
             row = theorem(layers, share) | {"n": n}
             rows.append(row | last(layers, n, seeds) | every(layers, n, share, seeds))
-    print(table(rows))
+    print(table(rows, ["why"]))
     for why in dict.fromkeys(row["why"] for row in rows if "why" in row):
         print(f"\nrefused: {why}")
-    if options.output:
-        options.output.write_text(json.dumps(rows, indent=1) + "\n")
+    written(options.output, rows)
 
 
 if __name__ == "__main__":

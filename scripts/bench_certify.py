@@ -10,13 +10,10 @@ start-up and JIT compilation (from its cache after the first).
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import multiprocessing
 import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -26,22 +23,15 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-Row = dict[str, Any]
+from harness import Row, arguments, best_of, command, ended, table, written
 
 
-def measured(arguments: Sequence[str], **settings: str) -> tuple[str, float, float]:
-    """Run `restrict ARGUMENTS` in a fresh process: its output, seconds, and peak memory in MiB."""
-    environment = {**os.environ, **settings}
-    started = time.perf_counter()
-    with tempfile.TemporaryFile("w+") as out:
-        process = subprocess.Popen([sys.executable, "-m", "restrict.cli", *arguments], stdout=out, env=environment)
-        _, status, usage = os.wait4(process.pid, 0)
-        seconds = time.perf_counter() - started
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
-            raise SystemExit(f"restrict {' '.join(arguments)} ended with exit code {process.returncode}")
-        out.seek(0)
-        return out.read(), seconds, usage.ru_maxrss / 1024
+def measured(words: Sequence[str], **settings: str) -> tuple[str, float, float]:
+    """Run `restrict WORDS` in a fresh process: its output, seconds, and peak memory in MiB."""
+    run = ended(command(*words), settings=settings)
+    if run.code:
+        raise SystemExit(f"restrict {' '.join(words)} ended with exit code {run.code}: {run.err.strip()[:200]}")
+    return run.out, run.seconds, run.mebibytes
 
 
 def end_to_end(model: str, n: int) -> Row:
@@ -236,17 +226,6 @@ def everywhere(quick: bool) -> tuple[list[Row], list[str]]:
     return rows, [f"{f}: fitted exponent of time in n {e:.2f}" for f, e in growths.items()]
 
 
-def best_of(run: Callable[[], object], times: int) -> float:
-    """The least of several timings, in seconds; the first call, which may compile, does not count."""
-    run()
-    least = math.inf
-    for _ in range(times):
-        started = time.perf_counter()
-        run()
-        least = min(least, time.perf_counter() - started)
-    return least
-
-
 def optimum(quick: bool) -> tuple[list[Row], list[str]]:
     """Sizes against the exact optimum by SAT, on random two-layer models."""
     import restrict
@@ -423,32 +402,17 @@ SECTIONS: dict[str, Callable[[bool], tuple[list[Row], list[str]]]] = {
 }
 
 
-def table(rows: list[Row]) -> str:
-    """A Markdown table."""
-    columns = list(dict.fromkeys(key for row in rows for key in row))
-    lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
-    return "\n".join([*lines, *("| " + " | ".join(cell(row.get(c, "")) for c in columns) + " |" for row in rows)])
-
-
-def cell(value: object) -> str:
-    """A number with three or four digits."""
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
-
-
 def main() -> None:
     """Run the sections and print their tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs")
+    parser = arguments(__doc__)
     parser.add_argument("--only", nargs="+", choices=list(SECTIONS), default=list(SECTIONS))
-    parser.add_argument("-o", "--output", type=Path, help="write all rows as JSON")
     options = parser.parse_args()
     results = {}
     for name in options.only:
         rows, notes = SECTIONS[name](options.quick)
         results[name] = {"rows": rows, "notes": notes}
         print(f"\n## {name}\n\n{table(rows)}\n", *(f"- {note}" for note in notes), sep="\n", flush=True)
-    if options.output:
-        options.output.write_text(json.dumps(results, indent=1) + "\n")
+    written(options.output, results)
 
 
 if __name__ == "__main__":

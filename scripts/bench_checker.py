@@ -9,17 +9,16 @@ older checker beside it where one is given.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
-import resource
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
+
+from harness import arguments, command, ended, written
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -166,14 +165,6 @@ def steps_table(limit: int) -> list[dict[str, Any]]:
     return sorted(long, key=lambda row: -row["seconds"] / row["steps"])
 
 
-def process_time(command: list[str]) -> tuple[float, int]:
-    """Processor seconds and exit code of a process."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    code = subprocess.run(command, capture_output=True, check=False).returncode
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, code
-
-
 def honest_table(old: Path | None) -> list[dict[str, Any]]:
     """The checker, the fast run and the old checker on what the search finds."""
     import restrict
@@ -188,20 +179,20 @@ def honest_table(old: Path | None) -> list[dict[str, Any]]:
             Path(files[0]).write_bytes(program.content)
             certificate.save(files[1])
             row: dict[str, Any] = {"model": source, "n": n, "target": target}
-            row["new"], row["exit"] = process_time([sys.executable, "-I", str(CHECKER), *files])
-            row["fast"], _ = process_time([sys.executable, "-m", "restrict.cli", "check", "--fast", *files])
+            run = ended([sys.executable, "-I", str(CHECKER), *files])
+            row |= {"new": run.cpu, "exit": run.code}
+            row["fast"] = ended(command("check", "--fast", *files)).cpu
             if old is not None:
-                row["old"], _ = process_time([sys.executable, "-I", str(old), *files])
+                row["old"] = ended([sys.executable, "-I", str(old), *files]).cpu
             rows.append(row)
     return rows
 
 
 def main() -> int:
     """Print both tables."""
-    parser = argparse.ArgumentParser(description="measure the trusted checker")
+    parser = arguments("measure the trusted checker", quick=None)
     parser.add_argument("--old", type=Path, help="an older checker, one file, to time beside this one")
     parser.add_argument("--limit", type=int, default=3_000_000, help="steps for the first table")
-    parser.add_argument("-o", "--output", type=Path)
     options = parser.parse_args()
     steps = steps_table(options.limit)
     print("| pair | steps | processor s | microseconds a step | exit |\n|---|---:|---:|---:|---:|")
@@ -216,8 +207,7 @@ def main() -> int:
         before = f"{row['old']:.2f}" if "old" in row else ""
         start = f"| {row['model']} | {row['n']} | {row['target']} "
         print(f"{start}| {row['new']:.2f} | {row['fast']:.2f} | {before} | {row['exit']} |")
-    if options.output:
-        options.output.write_text(json.dumps({"steps": steps, "honest": honest}, indent=1) + "\n")
+    written(options.output, {"steps": steps, "honest": honest})
     return 0
 
 

@@ -11,16 +11,13 @@ restrictions is at most 0.001).
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
 import time as clock
-from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from harness import arguments, timed, written
 
 from restrict.cover.local_lemma import local_lemma
 from restrict.cover.lower_bound import lower_bound
@@ -72,12 +69,6 @@ def lemma_threshold(problem: CoverProblem) -> float | None:
     """The least q = i/16 at which the asymmetric local lemma is verified, or None."""
     good = [i / 16 for i in range(16, 0, -1) if local_lemma(problem, i / 16).holds]
     return min(good, default=None)
-
-
-def timed(call: Callable[[], Any]) -> tuple[Any, float]:
-    """(result, seconds)."""
-    start = clock.perf_counter()
-    return call(), clock.perf_counter() - start
 
 
 def measure(n: int, k: int, seed: int, lemma: bool) -> dict[str, Any]:
@@ -144,12 +135,11 @@ def percent(value: float | None) -> str:
 
 def main() -> None:
     """Print both tables and write the JSON."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__, quick=None)
     parser.add_argument("-n", type=int, action="append", help="inputs (default: 1000 and 4000)")
     parser.add_argument("-k", type=int, action="append", help="cubes per pair (default: 10, 20, 40, 80)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--lemma-up-to", type=int, default=1000, help="largest n for the local lemma's threshold")
-    parser.add_argument("-o", "--output", type=Path)
     options = parser.parse_args()
     measure(50, 5, 0, True)  # compiles the kernels
     print(
@@ -175,8 +165,7 @@ def main() -> None:
     duels += duel("planted tribes", planted_tribes(256, options.seed), options.seed)
     for row in duels:
         print("| " + " | ".join(str(row[key]) for key in row if key != "seconds") + f" | {row['seconds']:.2f} |")
-    if options.output:
-        options.output.write_text(json.dumps({"family": rows, "adversaries": duels}, indent=1) + "\n")
+    written(options.output, {"family": rows, "adversaries": duels})
 
 
 if __name__ == "__main__":

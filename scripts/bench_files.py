@@ -11,12 +11,10 @@ With ``--attacks`` the pairs are the small ones of tests/corpus/attacks, which m
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import os
 import struct
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -25,6 +23,10 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from harness import Ended, arguments, command, ended, written  # noqa: E402
+
 CHECKER = ROOT / "restrict" / "checker"
 ATTACKS = ROOT / "tests" / "corpus" / "attacks"
 CODES = (0, 3, 4, 5)
@@ -197,18 +199,9 @@ def pairs(size: int, folder: Path) -> Iterator[tuple[str, Callable[[], Pair]]]:
         yield "tensor file: " + name, made
 
 
-def timed(command: list[str]) -> dict[str, Any]:
+def as_row(run: Ended) -> dict[str, Any]:
     """Exit code, processor seconds, peak memory in MiB and what a process wrote."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
-    assert process.stdout is not None
-    assert process.stderr is not None
-    out, err = process.stdout.read(), process.stderr.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    seconds = usage.ru_utime + usage.ru_stime
-    line = (out + err).decode(errors="replace")
-    return {"exit": process.returncode, "s": seconds, "MiB": usage.ru_maxrss >> 10, "line": line.strip()}
+    return {"exit": run.code, "s": run.cpu, "MiB": int(run.mebibytes), "line": (run.out + run.err).strip()}
 
 
 def kept(run: dict[str, Any], codes: tuple[int, ...], seconds: float, mebibytes: int) -> bool:
@@ -226,12 +219,12 @@ def write(shape: str, size: int, folder: Path) -> None:
 
 def measured(files: list[str], limits: tuple[float, int]) -> tuple[dict[str, dict[str, Any]], bool]:
     """The three runs on a pair of files, and whether all kept the contract and both checks said the same."""
-    program = [sys.executable, "-m", "restrict.cli"]
-    runs = {
-        "check": timed([sys.executable, "-I", str(CHECKER), *files, "--limit", "20000000"]),
-        "fast": timed([*program, "check", "--fast", *files, "--limit", "20000000"]),
-        "show": timed([*program, "show", max(files, key=os.path.getsize)]),
+    commands = {
+        "check": [sys.executable, "-I", str(CHECKER), *files, "--limit", "20000000"],
+        "fast": command("check", "--fast", *files, "--limit", "20000000"),
+        "show": command("show", max(files, key=os.path.getsize)),
     }
+    runs = {name: as_row(ended(words)) for name, words in commands.items()}
     check, fast = runs["check"], runs["fast"]
     same = check["exit"] == fast["exit"] and check["line"] == fast["line"]
     codes = {"check": CODES, "fast": CODES, "show": (2, *CODES)}
@@ -258,11 +251,10 @@ def large(size: int, only: str, folder: Path) -> Iterator[tuple[str, list[str]]]
 
 def main() -> int:
     """Print a row for each shape."""
-    parser = argparse.ArgumentParser(description="time and memory of large files")
+    parser = arguments("time and memory of large files", quick=None)
     parser.add_argument("--size", type=int, default=67_000_000, help="bytes of the large file (the limit is 67108864)")
     parser.add_argument("--attacks", action="store_true", help="the pairs of tests/corpus/attacks instead")
     parser.add_argument("--only", default="", help="shapes whose name has this word")
-    parser.add_argument("-o", "--output", type=Path)
     options = parser.parse_args()
     columns = " | ".join(f"{name} exit | s | MiB" for name in ("check", "fast", "show"))
     print(f"| {'attack' if options.attacks else 'shape'} | {columns} | line |\n|---{'|---:' * 9}|---|")
@@ -278,8 +270,7 @@ def main() -> int:
             if not fine:
                 print("\n".join(f"  {kind}: {run['line'][:300]}" for kind, run in runs.items()), flush=True)
             rows.append({"shape": shape, **runs})
-    if options.output:
-        options.output.write_text(json.dumps(rows, indent=1))
+    written(options.output, rows)
     return int(broken > 0)
 
 

@@ -12,12 +12,8 @@ minutes, only the compiled checkers are measured.
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
-import resource
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -25,6 +21,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+import harness
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -55,9 +53,8 @@ PLAIN = [(name, n) for name in ("and-of-ors", NARROW) for n in (1024, 99_856, 1_
 
 def timed(run: Callable[[], Any]) -> tuple[float, Any]:
     """Processor seconds of all threads, and what came out."""
-    start = time.process_time()
-    found = run()
-    return time.process_time() - start, found
+    found, seconds = harness.timed(run, time.process_time)
+    return seconds, found
 
 
 def least_of(run: Callable[[], Any]) -> tuple[float, Any]:
@@ -99,11 +96,9 @@ def verified_time(made: Elaborated) -> float | None:
         paths = [Path(folder, name) for name in ("program", "proof")]
         for path, content in zip(paths, made, strict=True):
             path.write_bytes(content)
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = subprocess.run([program, *map(str, paths)], capture_output=True, text=True, check=False)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert done.returncode == 0, done.stderr
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        run = harness.ended([program, *map(str, paths)])
+    assert run.code == 0, run.err
+    return run.cpu
 
 
 def present_time(checkout: Path, model: bytes, certificate: bytes, folder: Path) -> tuple[float, str]:
@@ -113,9 +108,9 @@ def present_time(checkout: Path, model: bytes, certificate: bytes, folder: Path)
         for path, content in zip(paths, (model, certificate), strict=True):
             path.write_bytes(content)
         command = [sys.executable, "-c", ABSTRACT_RUN, *map(str, paths), str(folder.resolve())]
-        environment = {**os.environ, "PYTHONPATH": str(checkout)}
-        done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True, check=True)
-    seconds, line = done.stdout.splitlines()
+        run = harness.ended(command, folder=checkout)
+    assert run.code == 0, run.err
+    seconds, line = run.out.splitlines()
     return float(seconds), line
 
 
@@ -186,10 +181,8 @@ def cases(quick: bool) -> list[tuple[str, Callable[[], tuple[restrict.Model, Any
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="small lengths only")
+    parser = harness.arguments(__doc__, "small lengths only")
     parser.add_argument("--present", type=Path, help="a checkout that has the abstract run")
-    parser.add_argument("-o", type=Path, help="write the numbers as JSON")
     options = parser.parse_args()
     sizes = " ".join(f"{name:>11}" for name in ("certificate", "proof", "rows"))
     print(f"{'file':<42} {sizes} " + " ".join(f"{name:>9}" for name in COLUMNS))
@@ -203,8 +196,7 @@ def main() -> None:
         seconds, found = timed(lambda: restrict.certify(model, 1_000_000))
         lines.append(measure(f"{WIDE.partition(':')[2]} 1000000", model, found, seconds, None, slow=False))
         show(lines[-1])
-    if options.o:
-        options.o.write_text(json.dumps(lines, indent=1) + "\n")
+    harness.written(options.output, lines)
 
 
 if __name__ == "__main__":

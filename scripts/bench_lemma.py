@@ -12,16 +12,15 @@ kernels.
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import resource
 import time as clock
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from harness import arguments, head, line, written
 
 import restrict
 from restrict.cover.lower_bound import lower_bound
@@ -55,11 +54,9 @@ def memory() -> int:
 
 def show(rows: list[Row]) -> None:
     """A Markdown table."""
-    print("| " + " | ".join(rows[0]) + " |\n|" + "---|" * len(rows[0]))
+    print(head(list(rows[0])))
     for row in rows:
-        print(
-            "| " + " | ".join(f"{v:.4g}" if isinstance(v, float) else str(v) for v in row.values()) + " |", flush=True
-        )
+        print(line(f"{v:.4g}" if isinstance(v, float) else v for v in row.values()), flush=True)
 
 
 def one_layer(seed: int) -> str:
@@ -282,11 +279,9 @@ SECTIONS: dict[str, Callable[[bool, int], list[Row]]] = {
 
 def main() -> None:
     """Run the sections asked for and keep their rows."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("--section", action="append", choices=list(SECTIONS))
-    parser.add_argument("--quick", action="store_true")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("-o", "--output", type=Path)
     options = parser.parse_args()
     for name in options.section or list(SECTIONS):
         print(f"\n## {name}: {(SECTIONS[name].__doc__ or '').strip()}\n", flush=True)
@@ -294,7 +289,7 @@ def main() -> None:
         if options.output:
             kept = json.loads(options.output.read_text()) if options.output.exists() else {}
             kept[name] = {"quick": options.quick, "seed": options.seed, "rows": rows}
-            options.output.write_text(json.dumps(kept, indent=1) + "\n")
+            written(options.output, kept)
 
 
 if __name__ == "__main__":

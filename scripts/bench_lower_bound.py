@@ -9,11 +9,11 @@ process; the searches and the checks use one thread, except for the scan of long
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
-from pathlib import Path
 from typing import Any
+
+from harness import arguments, table, written
 
 from restrict.certification import certify
 from restrict.elaboration.check import check
@@ -65,16 +65,6 @@ def measure(seed: int, n: int, k: int | None, seconds: float, trusted: bool) -> 
     return row
 
 
-def table(rows: list[dict[str, Any]]) -> str:
-    """Markdown, a row per model."""
-    keys = [key for key in rows[0] if key not in ("n", "bytes")]
-    lines = ["| " + " | ".join(keys) + " |", "|" + " ---: |" * len(keys)]
-    lines += [
-        "| " + " | ".join("-" if row.get(key) is None else str(row.get(key)) for key in keys) + " |" for row in rows
-    ]
-    return "\n".join(lines)
-
-
 def summary(rows: list[dict[str, Any]]) -> str:
     """The figures of the goal."""
     count = len(rows)
@@ -92,22 +82,20 @@ def summary(rows: list[dict[str, Any]]) -> str:
 
 def main() -> None:
     """Parse, measure, print, write."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__, quick=None)
     parser.add_argument("-n", type=int, default=10_000)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("-k", type=int, help="stop when no K positions force the output")
     parser.add_argument("--time", type=float, default=600.0, help="seconds on the clock for one lower bound")
     parser.add_argument("--trusted", action="store_true", help="also time the trusted checker")
-    parser.add_argument("-o", "--output", type=Path)
     options = parser.parse_args()
     rows: list[dict[str, Any]] = []
     for seed in range(options.first, options.first + options.seeds):
         rows.append(measure(seed, options.n, options.k, options.time, options.trusted))
         print(json.dumps(rows[-1]), flush=True)
-        if options.output is not None:
-            options.output.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-    print(table(rows))
+        written(options.output, rows)
+    print(table(rows, ["n", "bytes"], numbers=True))
     print(summary(rows))
 
 

@@ -10,11 +10,12 @@ check (both of processor time). Every certificate is checked. ``--json FILE`` wr
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from pathlib import Path
 from typing import Any
+
+from harness import head, line, written
 
 from restrict.checker.account import Reject
 from restrict.checker.main import verify
@@ -63,7 +64,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="a part of the names")
     chosen = parser.parse_args()
     rows, refused = [], 0
-    print("| " + " | ".join(HEAD) + " |\n" + "| --- " * len(HEAD) + "|", flush=True)
+    print(head(HEAD), flush=True)
     for path in sorted(p for p in chosen.folder.glob("*.safetensors") if chosen.only in p.name):
         config = configuration(path.with_name(path.stem + ".config.json").read_bytes(), path.name)
         if config.get("n_layer") != 1:
@@ -75,11 +76,10 @@ def main() -> int:
             continue
         rows.append(found)
         refused += found["checked"].startswith("refused")
-        print("| " + " | ".join(str(found[key])[:40] for key in HEAD) + " |", flush=True)
+        print(line(str(found[key])[:40] for key in HEAD), flush=True)
         if found["checked"].startswith("refused"):
             print(found["checked"], file=sys.stderr, flush=True)
-    if chosen.json is not None:
-        chosen.json.write_text(json.dumps(rows, indent=1) + "\n")
+    written(chosen.json, rows)
     decided = sum(found["status"] != "open" for found in rows)
     print(f"{decided} of {len(rows)} decided at n = {chosen.n}; {refused} certificates refused")
     return 1 if refused else 0

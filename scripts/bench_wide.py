@@ -16,18 +16,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import signal
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterable
 from itertools import product
 from pathlib import Path
-from typing import Any
 
-Row = dict[str, Any]
+from harness import Row, arguments, command, ended, head, line, written
 
 EXPLAIN = """
 import sys, numpy, restrict
@@ -39,51 +35,27 @@ for _ in range(int(sys.argv[3])):
 """
 
 
-def ended(command: list[str], seconds: float, folder: str | None = None) -> tuple[int, str, Row]:
-    """Run a command with a time limit: exit code (negative where it was killed), output, and what it took."""
-    environment = os.environ if folder is None else {**os.environ, "PYTHONPATH": folder}
-    place = folder or os.getcwd()  # with -m the working directory comes first
-    started = time.perf_counter()
-    with tempfile.TemporaryFile("w+") as out:
-        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, env=environment, cwd=place)
-        signal.signal(signal.SIGALRM, lambda *_: process.kill())
-        signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001))
-        _, status, usage = os.wait4(process.pid, 0)
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        out.seek(0)
-        text = out.read()
-    cpu, memory = usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
-    took = {"s": round(time.perf_counter() - started, 1), "cpu s": round(cpu, 1), "MiB": round(memory)}
-    return process.returncode, text, took
-
-
-def restrict(*arguments: str) -> list[str]:
-    """The command line of `restrict ARGUMENTS`."""
-    return [sys.executable, "-m", "restrict.cli", *arguments]
-
-
-def certified(spec: str, n: int, seconds: float, folder: str | None = None) -> Row:
-    """Certify and check one model; with ``folder``, by the package there."""
+def certified(spec: str, n: int, seconds: float) -> Row:
+    """Certify and check one model."""
     row: Row = {"model": spec, "n": n}
     with tempfile.TemporaryDirectory() as place:
         path = str(Path(place) / "c.json")
-        code, text, took = ended(restrict("certify", spec, "-n", str(n), "-o", path, "--json"), seconds, folder)
-        row |= took
-        if code:
-            return row | {"fixed": "ended" if code < 0 else f"exit {code}: {text.strip()[:60]}"}
-        certificate = json.loads(text)["certificate"]
+        run = ended(command("certify", spec, "-n", str(n), "-o", path, "--json"), seconds)
+        row |= {"s": round(run.seconds, 1), "cpu s": round(run.cpu, 1), "MiB": round(run.mebibytes)}
+        if run.code:
+            return row | {"fixed": "ended" if run.code < 0 else f"exit {run.code}: {run.err.strip()[:60]}"}
+        certificate = json.loads(run.out)["certificate"]
         fixed = sum(count for _, count, _ in certificate["fixed"])
         row |= {"fixed": fixed, "free %": round(100 * (1 - fixed / n), 4), "c": certificate["claim"]["c"]}
-        code, text, took = ended(restrict("check", spec, path, "--fast"), seconds, folder)
-        row["check --fast s"] = took["s"] if code == 0 else "ended" if code < 0 else text[:40]
+        run = ended(command("check", spec, path, "--fast"), seconds)
+        row["check --fast s"] = run.err[:40] if run.code > 0 else "ended" if run.code else round(run.seconds, 1)
     return row
 
 
 def explained(spec: str, n: int, count: int, seconds: float) -> Row:
     """The smallest explanation of up to ``count`` random inputs, and of how many."""
-    _, text, _ = ended([sys.executable, "-c", EXPLAIN, spec, str(n), str(count)], seconds)
-    sizes = [int(line) for line in text.split() if line.isdigit()]
+    run = ended([sys.executable, "-c", EXPLAIN, spec, str(n), str(count)], seconds)
+    sizes = [int(word) for word in run.out.split() if word.isdigit()]
     return {"explain": min(sizes, default=None), "inputs": len(sizes)}
 
 
@@ -91,8 +63,8 @@ def summary(rows: Iterable[Row]) -> str:
     """A Markdown table, and what is asked of the grid."""
     rows = sorted(rows, key=lambda r: (r["n"], *map(int, parts(r["model"]))))
     columns = list(dict.fromkeys(key for row in rows for key in row if key != "model"))
-    lines = ["| L | H | S | A | seed | " + " | ".join(columns) + " |", "|---" * (5 + len(columns)) + "|"]
-    lines += ["| " + " | ".join([*parts(r["model"]), *(str(r.get(c, "")) for c in columns)]) + " |" for r in rows]
+    lines = [head(["L", "H", "S", "A", "seed", *columns])]
+    lines += [line([*parts(r["model"]), *(str(r.get(c, "")) for c in columns)]) for r in rows]
     good = [r for r in rows if r.get("c") == 0]
     most = max((r["s"] for r in good), default=0), max((r["MiB"] for r in good), default=0)
     lines += ["", f"{len(good)} of {len(rows)} answered with c = 0; at most {most[0]} s and {most[1]} MiB"]
@@ -111,8 +83,7 @@ def parts(spec: str) -> list[str]:
 
 def options() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="one model of each number of layers")
+    parser = arguments(__doc__, "one model of each number of layers")
     parser.add_argument("--n", type=int, nargs="+", default=[10_000, 1_000_000])
     parser.add_argument("--layers", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--heads", type=int, nargs="+", default=[2, 4, 8, 12])
@@ -123,7 +94,6 @@ def options() -> argparse.Namespace:
     parser.add_argument("--total", type=float, default=1e9)
     parser.add_argument("--explain", type=int, default=0, metavar="K")
     parser.add_argument("--explain-seconds", type=float, default=60.0)
-    parser.add_argument("-o", "--output", type=Path)
     parser.add_argument("--table", action="store_true")
     args = parser.parse_args()
     if args.quick:
@@ -149,8 +119,7 @@ def main() -> None:
             row |= explained(spec, n, args.explain, args.explain_seconds)
         rows[spec, n] = row
         print("  ".join(f"{key} {value}" for key, value in row.items()), flush=True)
-        if args.output:
-            args.output.write_text(json.dumps(list(rows.values()), indent=1) + "\n")
+        written(args.output, list(rows.values()))
     print("\n" + summary(rows.values()))
 
 

@@ -3,7 +3,7 @@
 Nothing here is shared with the package. Models are the JSON objects of docs/format.md, assumed to be well-formed and
 defined at the given length; positions count from 0 and include the markers. Everything is brute force over the inputs
 that agree with a restriction, so it is meant for a few hundred inputs, except `abstract_run`, which follows
-docs/trusted-base.md rule by rule and costs a scan of all pairs per examined head node and query value.
+docs/kernel.md rule by rule and costs a scan of all pairs per examined head node and query value.
 """
 
 from __future__ import annotations
@@ -428,7 +428,7 @@ def minimum_forcing(model: Model, n: int, position: int | None = None) -> tuple[
     raise AssertionError("a single input has a single label")
 
 
-# --- the abstract run of docs/trusted-base.md ---
+# --- the abstract run of docs/kernel.md ---
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,14 @@ import os
 import resource
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from restrict.checker import main as checker
 from restrict.checker.account import MEMORY, Meter, Reject
+from tests import trusted as check
 from tests.fuzzing.kinds import Trial, sealed
 
 Document = dict[str, Any]
@@ -60,16 +62,31 @@ def measured(trial: Trial, limit: int) -> Spent:
             super().__init__(most)
             meters.append(self)
 
+    proof = written(trial, limit)
     checker.Meter = Kept  # type: ignore[misc] # in a child only
     before, start, code = peak(), time.process_time(), 0
     try:
-        checker.verify(trial.model, trial.proof, limit=limit)
+        checker.verify(trial.model, trial.proof, limit=limit, proof=proof)
     except Reject as reject:
         code = reject.code
     except MemoryError:
         code = 5
     seconds = time.process_time() - start
     return Spent(code, limit - meters[0].left, seconds, meters[0].held, peak() - before)
+
+
+def written(trial: Trial, limit: int) -> Callable[..., bytes]:
+    """The elaborator's answer, which is no work of the checker's."""
+    try:
+        made = check.elaborated_here(trial.model, trial.proof, Path(), ["model", "certificate"], limit)
+    except Reject as reject:
+        code, reason = reject.code, str(reject)
+
+        def refuse(*_: object) -> bytes:
+            raise Reject(code, reason)
+
+        return refuse
+    return lambda *_: made
 
 
 def peak() -> int:

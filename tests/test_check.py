@@ -25,6 +25,7 @@ from tests.expression_values import ENV, VALUES
 from tests.marks import heavy_after
 
 ROOT = Path(__file__).parent.parent
+FOLDER = ROOT / "restrict" / "checker"
 PLACE = check.Place("test")
 
 
@@ -598,9 +599,23 @@ def written_files(folder: Path) -> list[str]:
     return [str(folder / "m.json"), str(folder / "c.json")]
 
 
-@pytest.mark.parametrize("program", [["-m", "restrict.checker"], ["-I", str(ROOT / "restrict" / "checker")]])
-def test_the_program_prints_the_success_line_and_nothing_else(tmp_path: Path, program: list[str]) -> None:
-    command = [sys.executable, *program, *written_files(tmp_path)]
+@pytest.mark.parametrize("alone", [False, True])
+def test_the_program_prints_the_success_line_and_nothing_else(tmp_path: Path, alone: bool) -> None:
+    """The folder alone needs a proof; the package's checker has one written by the elaborator."""
+    command = [
+        sys.executable,
+        *(["-I", str(FOLDER)] if alone else ["-m", "restrict.checker"]),
+        *written_files(tmp_path),
+    ]
+    if alone:
+        refused = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert (refused.returncode, refused.stdout, refused.stderr.count("\n")) == (2, "", 1)
+        assert "restrict elaborate" in refused.stderr
+        model, certificate = (Path(name).read_bytes() for name in command[-2:])
+        (tmp_path / "proof").write_bytes(
+            check.elaborated_here(model, certificate, tmp_path, command[-2:], check.DEFAULT_LIMIT)
+        )
+        command.append(str(tmp_path / "proof"))
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     digest = hashlib.sha256((tmp_path / "m.json").read_bytes()).hexdigest()
     line = f"s VERIFIED n=5 target=last free=4 c=0 values=1 {digest}\n"

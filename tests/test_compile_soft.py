@@ -346,11 +346,11 @@ def test_the_examples_of_the_page_run() -> None:
     run_examples("compile-soft.md", 8)
 
 
-def test_the_lines_of_the_readme_run(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_lines_of_the_page_of_commands_run(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = Path(__file__).parent.parent
-    text = (root / "README.md").read_text(encoding="utf-8")
-    readme = [line for line in text.splitlines() if "--to soft" in line or line.startswith("restrict simulate")]
-    lines = [shlex.split(line, comments=True) for line in readme]
+    text = (root / "docs" / "command-line.md").read_text(encoding="utf-8")
+    listed = [line for line in text.splitlines() if "--to soft" in line or line.startswith("restrict simulate")]
+    lines = [shlex.split(line, comments=True) for line in listed]
     formulas = ["odd(#past 1)", "2 * #all 1 > length", "previous 1", "1 since 0"]
     assert [words[2] for words in lines] == [*formulas, "instances/induction-head.json"]
     monkeypatch.chdir(tmp_path)

@@ -37,8 +37,7 @@ def test_known_keys_of_an_enormous_domain_are_scanned() -> None:
         }
         | {"target": "last", "fixed": [], "cone": {"a": [[0, n]], "b": [[n - 1, 1]]}, "claim": claim}
     )
-    assert check.main.verify(model, certificate).startswith(f"s VERIFIED n={n} ")
-    assert trusted_check(model, certificate, None, "certificate", None) == check.main.verify(model, certificate)
+    assert check.verify(model, certificate).startswith(f"s VERIFIED n={n} ")
 
 
 HEAD = {"name": "h", "kind": "head", "value": "token", "key": "token"}

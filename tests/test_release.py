@@ -18,6 +18,7 @@ from restrict.certification import force_output
 from restrict.deadline import OutOfTime
 from restrict.force.cases import confirm_by_table
 from restrict.force.dependence import DependenceState
+from restrict.force.options import SearchOptions
 from restrict.force.release import Release, relax, releases
 from restrict.model.fileformat import loads
 from restrict.optimum.enumeration import all_labels, by_size, cube_of, essential_counts, fewest_fixed
@@ -31,8 +32,7 @@ from tests.marks import heavy_after
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     """A tenth of the usual effort is enough at these lengths."""
     monkeypatch.setattr("restrict.force.release.WORK", 30_000)
-    monkeypatch.setattr("restrict.force.search.MORE_WORK", 20_000)
-    monkeypatch.setattr("restrict.force.search.WORK_PER_TOKEN", 2_000)
+    monkeypatch.setattr("restrict.force.search.OPTIONS", SearchOptions(more_work=20_000, work_per_token=2_000))
 
 
 NAMES = [

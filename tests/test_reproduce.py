@@ -35,7 +35,8 @@ def test_every_script_that_a_page_names_is_an_entry_or_makes_no_figure() -> None
 
 def test_options_of_the_entries_are_options_of_the_scripts() -> None:
     for entry in reproduce.KNOWN:
-        text = (ROOT / "scripts" / f"{entry.script}.py").read_text(encoding="utf-8")
+        files = [ROOT / "scripts" / f"{name}.py" for name in (entry.script, "harness")]
+        text = "".join(path.read_text(encoding="utf-8") for path in files)
         for words in (*entry.full, entry.quick):
             for option in re.findall(r"(?<!\S)--?[a-z][a-z-]*", words):
                 assert f'"{option}"' in text, (entry.name, option)

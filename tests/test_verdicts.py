@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import signal
+import subprocess
+import sys
+import time
 from decimal import Decimal, localcontext
 from pathlib import Path
 from typing import Any
@@ -17,10 +21,12 @@ from restrict.checker import verdict_numbers as numbers
 from restrict.checker.account import Reject
 from restrict.checker.main import verify
 from restrict.checker.verdict_forms import Form, centred, signed
-from restrict.checker.verdict_model import Model as CheckedModel
 from restrict.cli.main import cli
 from restrict.errors import ModelError, UsageError
+from restrict.soft.trained import decide
 from restrict.soft.trained import verdict as search_module
+from restrict.soft.trained.atoms import Atoms
+from restrict.soft.trained.attack import Attack
 from restrict.soft.trained.decide import Verdict, verify_trained
 from restrict.soft.trained.graph import Graph, graph_of, task_language
 from restrict.soft.trained.model import Trained, forward, load
@@ -109,7 +115,7 @@ def test_every_point_is_inside_its_enclosure(seed: int) -> None:
     rng = np.random.default_rng(seed)
     model, naive = verdict_cases.random_checkpoint(rng) if seed % 2 else verdict_cases.kept(verdict_cases.NAMES[0])
     graph = verdict_cases.random_graph(rng, model, naive)
-    check = checked(model, graph)
+    check = verdict_cases.checked(model, graph)
     d, m, one = model.d, int(rng.integers(1, 5)), numbers.ONE
     c, g = rng.normal(size=d) * 2, rng.normal(size=(m, d)) * float(rng.choice([1e-4, 0.02, 0.3]))
     rest = np.abs(rng.normal(size=d)) * float(rng.choice([0.0, 1e-3, 0.05]))
@@ -131,20 +137,6 @@ def test_every_point_is_inside_its_enclosure(seed: int) -> None:
                 least, line = signed(sign, wanted, z, wide, check.model.last, trail)
                 value = said[label] * deviation * (1 if wanted else -1)
                 assert value >= (least + np.array(line, float) @ eps) / one - 1e-9
-
-
-def checked(model: Trained, graph: Graph) -> Any:
-    """The checker's own record of a model, at length 0."""
-    from restrict.checker.account import Meter, Place, Task
-    from restrict.checker.verdict import Check
-    from restrict.checker.verdict_model import Atoms
-    from restrict.checker.verdict_paths import Language
-
-    document = verify_trained(model, graph, 0).document()
-    task = Task(document, Place("c"), model.content, Place("m"), Path(), Meter(10**9))
-    made = CheckedModel(task, document["model"], Place("c"))
-    language = Language(document["language"], None, Place("c"), len(made.rows), made.labels)
-    return Check(task, made, language, Atoms(made, 0, task.meter))
 
 
 # ---------------------------------------------------------------- claims
@@ -308,6 +300,88 @@ def test_the_command_says_right_wrong_or_open(tmp_path: Path) -> None:
     assert "stopped: time" in found.output
 
 
+def test_an_offset_is_a_part_of_the_claim(tmp_path: Path) -> None:
+    path, out = verdict_cases.FOLDER / "tomita2-1l1h16d.safetensors", tmp_path / "v.json"
+    found = run("soft", "verify", path, "-n", 4, "--offset", 3, "-o", out)
+    assert found.exit_code in (0, 3)
+    document = json.loads(out.read_text())
+    assert document["model"]["offset"] == 3
+    assert verdict_cases.true_of(path.read_bytes(), document)
+    positions = verdict_cases.kept("tomita2-1l1h16d")[0].positions
+    assert positions is not None
+    for offset in (len(positions) - 4, len(positions), 4000):
+        found = run("soft", "verify", path, "-n", 4, "--offset", offset)
+        assert isinstance(found.exception, UsageError)
+        assert "position embeddings" in str(found.exception)
+    unplaced = verdict_cases.FOLDER / "dyck1-depth2-1l1h16d-nope.safetensors"
+    assert "0 position embeddings" in str(run("soft", "verify", unplaced, "-n", 4, "--offset", 1).exception)
+
+
+def test_ctrl_c_keeps_what_is_decided(tmp_path: Path) -> None:
+    """A real SIGINT: the code is 130, and the certificate proves every prefix up to some length."""
+    path = verdict_cases.FOLDER.parents[2] / "instances" / "trained" / "tomita1-1l1h16d-nope.safetensors"
+    out = tmp_path / "v.json"
+    words = [sys.executable, "-m", "restrict", "soft", "verify", str(path), "-n", "4000", "-o", str(out)]
+    patience = 6.0
+    while not out.exists() and patience < 200:
+        running = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        try:
+            running.communicate(timeout=patience)
+        except subprocess.TimeoutExpired:
+            running.send_signal(signal.SIGINT)
+        text, said = running.communicate()
+        assert running.returncode == 130, said
+        assert said.startswith("restrict: interrupted")
+        assert said.count("\n") == 1
+        patience *= 2
+    document = json.loads(out.read_text())
+    assert f"prefixes=0..{document['upto']}" in text
+    assert 0 <= document["upto"] < 4000
+    assert verify(path.read_bytes(), out.read_bytes()).startswith("s VERIFIED right n=0..4000 prefixes=0..")
+
+
+def test_an_interrupt_in_a_finer_graph_keeps_the_coarser_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The state that says most is the one that is certified."""
+    model, _, graph = claim(verdict_cases.NAMES[0])
+    run = decide._Run(model, graph, 6, lambda _: None)
+    run.cases()
+    run.states.append(run.started(graph.remembering([[1, 0], [1, 0]]), ("a memory",)))
+    assert run.best() is run.states[0]
+    run.states[0].keys.append((7, 0, 0))
+    run.cases()
+    assert run.best() is run.states[1]
+
+
+def test_a_small_model_is_answered_within_two_seconds() -> None:
+    """Once the kernels are compiled; processor time, as other work may run beside."""
+    for name in verdict_cases.NAMES:
+        model, _, graph = claim(name)
+        verify_trained(model, graph, 1)
+        begin = time.process_time()
+        assert verify_trained(model, graph, 40).status in ("right", "wrong")
+        assert time.process_time() - begin < 2
+
+
+def test_gradients_are_differences_and_attacks_find_words_of_the_case() -> None:
+    rng = np.random.default_rng(8)
+    for seed in range(12):
+        model, naive = verdict_cases.random_checkpoint(np.random.default_rng(seed))
+        graph = verdict_cases.random_graph(np.random.default_rng(seed), model, naive)
+        attack, y = Attack(model, graph, Atoms(model, 6)), rng.normal(size=model.d)
+        for label in graph.labels:
+            _, gradient = attack.label(y, label)
+            steps = 1e-6 * np.eye(model.d)
+            slopes = [(attack.label(y + e, label)[0] - attack.label(y - e, label)[0]) / 2e-6 for e in steps]
+            assert np.allclose(gradient, slopes, atol=1e-5)
+        for key in graph.cases(6)[1:]:
+            for value, word in attack.words(key, graph.labels[0]):
+                ends = [q for w, q in prefixes(([list(r) for r in graph.delta], sorted(graph.accept)), 6) if w == word]
+                assert (len(word), word[-1], ends) == (*key[:2], [key[2]])
+                said = naive.logits(tuple(model.tokens[s] for s in word))[graph.labels[0]]
+                wanted = graph.labels[0] in graph.want[key[2]]
+                assert (value > 0) == ((said > 0) == wanted) or abs(said) < 1e-9
+
+
 def test_inputs_may_be_more_than_the_language() -> None:
     path = verdict_cases.FOLDER / "tomita2-1l1h16d.safetensors"
     found = run("soft", "verify", path, "-n", 4, "-L", "regex[01]:(10)*", "--inputs", "regex[01]:(0|1)*", "--json")
@@ -338,6 +412,31 @@ def test_a_configuration_that_does_not_fit_is_refused(tmp_path: Path, change: di
     (tmp_path / "m.config.json").write_text(json.dumps(config))
     with pytest.raises(ModelError, match=says):
         load(tmp_path / "m.safetensors")
+
+
+@pytest.mark.parametrize(
+    "dfa",
+    [
+        {"delta": [[0, 1]], "accepting": [True]},
+        {"delta": [[0, 9], [0, 1]], "accepting": [True, False]},
+        {"delta": [[0], [0]], "accepting": [True, False]},
+        {"delta": [], "accepting": []},
+        {"delta": [[0, None]], "accepting": [True], "start": "0"},
+        [],
+    ],
+)
+def test_an_automaton_that_does_not_fit_is_refused_in_one_line(tmp_path: Path, dfa: Any) -> None:
+    name = verdict_cases.NAMES[0]
+    config = json.loads((verdict_cases.FOLDER / f"{name}.config.json").read_text())
+    config["task"]["dfa"] = dfa
+    (tmp_path / "m.safetensors").write_bytes((verdict_cases.FOLDER / f"{name}.safetensors").read_bytes())
+    (tmp_path / "m.config.json").write_text(json.dumps(config))
+    found = run("soft", "verify", tmp_path / "m.safetensors", "-n", 3)
+    assert isinstance(found.exception, ModelError), found.output
+    assert "\n" not in str(found.exception)
+    other = run("soft", "verify", verdict_cases.FOLDER / f"{name}.safetensors", "-n", 3, "-L", "regex[ab]:(ab)*")
+    assert isinstance(other.exception, UsageError)
+    assert "is over" in str(other.exception)
 
 
 def test_a_model_that_a_verdict_cannot_be_about_is_refused(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_bounds_of_a_block_equal_the_greatest_value_over_all_its_words(seed: int
     model, naive, graph = without_positions(seed)
     search, first, last = EverySearch(model, graph), 1 + seed % 3, 4
     words = words_of(graph, last)
-    for key in cases(graph):
+    for key in cases(graph, 1, first, last):
         ends = [w for w, q in words if first <= len(w) and w[-1] == key[1] and q == key[2]]
         outs = [naive.attention(tuple(model.tokens[s] for s in w))[1] for w in ends]
         search.block = (first, last)
@@ -70,7 +70,8 @@ def test_bounds_of_a_block_equal_the_greatest_value_over_all_its_words(seed: int
             rows, centre = np.array(basis.rows) / 2**24, np.array(basis.centre) / 2**24
             part = slice(at, at + len(rows))
             at += len(rows)
-            if not ends or not len(rows):
+            assert ends
+            if not len(rows):
                 continue
             points = (np.array([out[h] for out in outs]) - centre) @ rows.T
             assert np.allclose(points.max(0), high[part], atol=1e-9)
@@ -84,7 +85,7 @@ def test_bounds_of_every_length_are_those_of_long_words(seed: int) -> None:
     """The greatest value over words of up to 3000 symbols comes near the bound, where no weight is too small for it."""
     model, _, graph = without_positions(seed)
     search, near = EverySearch(model, graph), 0
-    for key in cases(graph):
+    for key in cases(graph, 1, 1, 3000):
         search.block = (1, 3000)
         high, low = search.box(key)
         search.block = (1, ALL)

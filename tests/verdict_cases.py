@@ -10,6 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from restrict.checker.account import Meter, Place, Task
+from restrict.checker.verdict import Check
+from restrict.checker.verdict_model import Atoms, Model
+from restrict.checker.verdict_paths import Language
+from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained, configuration, load, trained
 from tests.naive_gpt2 import Naive, prefixes
@@ -76,6 +81,15 @@ def random_graph(rng: np.random.Generator, model: Trained, naive: Naive) -> Grap
     some = labels[: int(rng.integers(1, len(labels) + 1))]
     rows = tuple(tuple(row) for row in delta.tolist())
     return Graph(rows, accept, some, tuple(w & set(some) for w in want), tuple(range(states)))
+
+
+def checked(model: Trained, graph: Graph) -> Check:
+    """The checker's own record of a model, at length 0."""
+    document = verify_trained(model, graph, 0).document()
+    task = Task(document, Place("c"), model.content, Place("m"), Path(), Meter(10**9))
+    made = Model(task, document["model"], Place("c"))
+    language = Language(document["language"], None, Place("c"), len(made.rows), made.labels)
+    return Check(task, made, language, Atoms(made, 0, task.meter))
 
 
 # ---------------------------------------------------------------- claims of certificates, and changes of them

@@ -1,1 +1,1 @@
-"""The abstract run (theory: docs/trusted-base.md) on numba kernels, the fast twin of restrict/checker."""
+"""The abstract run (theory: docs/kernel.md) on numba kernels, for the engine and the elaborator."""

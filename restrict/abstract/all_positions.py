@@ -4,7 +4,7 @@ For such a head the candidates at position ``i`` are those of a prefix of the wo
 at one common floor; prefix and suffix maxima give the floors, and one sweep each way
 (:mod:`restrict.kernels.run_everywhere`) the candidates' values and dependencies: O(n) scores a head and query value
 instead of O(n^2). Compiled temporal formulas are of this kind. The facts are those of
-:class:`restrict.abstract.run.AbstractRun`, node by node (rules 1-6 of docs/trusted-base.md); a test compares them.
+:class:`restrict.abstract.run.AbstractRun`, node by node (rules 1-6 of docs/kernel.md); a test compares them.
 
 Values are bit masks, so domains have at most 62 values; sets of positions are runs of ranks among the free positions,
 shared by the positions that have the same set.
@@ -154,7 +154,7 @@ class AllPositions:
             self.facts[variable.name] = Facts.make(*made)
 
     def label_sets(self) -> Sets:
-        """D of the output's label at every position (rule 6 of docs/trusted-base.md)."""
+        """D of the output's label at every position (rule 6 of docs/kernel.md)."""
         fact = self.facts[self.instance.model.output.variable]
         groups: dict[str, int] = {}
         for value in range(self.instance.domains[self.instance.model.output.variable]):

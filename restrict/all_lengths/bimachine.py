@@ -136,11 +136,7 @@ def with_steps(names: tuple[str, ...], values: I64, steps: list[Step]) -> tuple[
 
 
 def _inside(step: Step, out: I64, defined: I64 | None) -> I64:
-    """The values of a map; 0 for those outside the domain, which may occur only where the model is not defined.
-
-    Raises:
-        NotEstablished: a value is outside the domain at a length at which the model is defined.
-    """
+    """The values of a map; 0 for those outside the domain, which may occur only where the model is not defined."""
     bad = (out < 0) | (out >= step.size) if step.size else np.zeros(len(out), dtype=np.bool_)
     if defined is not None:
         bad &= defined == 1
@@ -166,11 +162,7 @@ def forget(names: tuple[str, ...], values: I64, keep: list[str]) -> tuple[I64, I
 
 
 def until_exact(attempt: Callable[[int], Answer], exact: Callable[[Answer], bool]) -> Answer:
-    """The first exact answer of a hashed refinement, which itself tells whether it is exact.
-
-    Raises:
-        NotEstablished: no answer was exact, with ``ATTEMPTS`` seeds.
-    """
+    """The first exact answer of a hashed refinement, which itself tells whether it is exact."""
     for seed in range(7, 7 + ATTEMPTS):
         if exact(found := attempt(seed)):
             return found

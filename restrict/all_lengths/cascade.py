@@ -53,11 +53,7 @@ class Cascade:
 
     @cached_property
     def images(self) -> list[Set]:
-        """``I``, breadth first.
-
-        Raises:
-            ResourceLimit: there are too many.
-        """
+        """``I``, breadth first."""
         whole = frozenset(range(self.dfa.states))
         found = dict.fromkeys([whole])
         order = [whole]
@@ -186,14 +182,8 @@ def _topological(direct: dict[int, set[int]]) -> list[int]:
 def decompose(dfa: Dfa) -> Cascade:
     """The cascade of a minimal automaton whose language is star-free.
 
-    Args:
-        dfa: minimal, without groups (:func:`restrict.languages.monoid.star_free`).
-
-    Returns:
-        The cascade, with tables over what occurs from the start state on.
-
-    Raises:
-        ResourceLimit: too many images, or too many states of the cascade.
+    ``dfa``: minimal, without groups (:func:`restrict.languages.monoid.star_free`). Result: the cascade, with tables
+    over what occurs from the start state on.
     """
     cascade = Cascade(dfa)
     whole = frozenset(range(dfa.states))

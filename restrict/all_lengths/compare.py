@@ -73,18 +73,9 @@ def machine_of(language: Language) -> Machine:
 def difference(automaton: Moore, language: Language, markers: int, first: int = 0) -> Difference | None:
     """A shortest word of at least ``first`` positions on which the model and the language differ.
 
-    Args:
-        automaton: the model's; its labels must include what the model says for ``accept``.
-        language: any language over the same symbols.
-        markers: how many positions the model adds to a word.
-        first: lengths, markers counted, begin here (or at 1).
-
-    Returns:
-        The difference, or ``None``: there is none at any length at which the model is defined.
-
-    Raises:
-        UsageError: other symbols, or a model without ``accept``.
-        ResourceLimit: not decided within ``MAX_PAIRS`` pairs of a state and a configuration.
+    ``automaton``: the model's; its labels must include what the model says for ``accept``. ``first``: lengths, markers
+    counted, begin here (or at 1). Result: the difference, or ``None``: there is none at any length at which the model
+    is defined.
     """
     check_alphabet(language, automaton.alphabet, "the model")
     needs_accept(automaton)
@@ -114,11 +105,7 @@ def difference(automaton: Moore, language: Language, markers: int, first: int = 
 
 
 def needs_accept(automaton: Moore) -> None:
-    """Refuse a model whose labels do not say what it accepts.
-
-    Raises:
-        UsageError: its output has no ``accept``.
-    """
+    """Refuse a model whose labels do not say what it accepts."""
     if not automaton.accepts:
         raise UsageError("the model has no 'accept' in its output, so it recognises no language; add it to the model")
 

@@ -30,20 +30,7 @@ MAX_TABLE = 2_000_000
 
 
 def compile_language(language: Regular, *, name: str | None = None) -> tuple[Model, Proved]:
-    """A model that recognises a star-free language at every length, and the proof of that.
-
-    Args:
-        language: a regular language.
-        name: the model's name.
-
-    Returns:
-        The model and the proof.
-
-    Raises:
-        NotEstablished: the language is not star-free; the message names the group that is in the way.
-        ResourceLimit: the decomposition, or a table, is too large.
-        Disagreement: the model is wrong, which is a bug.
-    """
+    """A model that recognises a star-free language at every length, and the proof of that."""
     cascade = cascade_of(language.dfa, language.spec)
     content = dumps(document(cascade, name or language.spec[:200]))
     model = loads(content, language.spec)
@@ -54,12 +41,7 @@ def compile_language(language: Regular, *, name: str | None = None) -> tuple[Mod
 
 
 def cascade_of(dfa: Dfa, what: str) -> Cascade:
-    """The cascade of a language.
-
-    Raises:
-        NotEstablished: it is not star-free.
-        ResourceLimit: too large.
-    """
+    """The cascade of a language."""
     found = star_free(dfa)
     if not found.aperiodic:
         cycle = ", ".join(map(str, found.states))
@@ -147,19 +129,9 @@ MAX_TEXT = 200_000
 def formula_of_model(model: Model) -> Formula:
     """A formula that is true at the last position of exactly the words that an order-only model accepts.
 
-    Args:
-        model: an order-only model without markers, with ``accept`` at the last position.
-
-    Returns:
-        The formula: compiled again, it is proved to have the language of the model; and its own truth on words is
-        compared with runs of the model.
-
-    Raises:
-        NotEstablished: the model has markers, is not order-only, or its language is not star-free.
-        UsageError: the model recognises no language.
-        ModelError: it is not defined at any length.
-        ResourceLimit: an automaton, or the formula, is too large.
-        Disagreement: the formula is wrong, which is a bug.
+    ``model``: an order-only model without markers, with ``accept`` at the last position. Result: the formula: compiled
+    again, it is proved to have the language of the model; and its own truth on words is compared with runs of the
+    model.
     """
     if model.markers:
         raise NotEstablished("a formula does not see markers; --to ltl is for models without them")
@@ -176,16 +148,7 @@ def formula_of_model(model: Model) -> Formula:
 def formula_of(dfa: Dfa, what: str) -> Formula:
     """A formula of temporal logic that is true at the last position of exactly the words of a language.
 
-    Args:
-        dfa: a minimal automaton.
-        what: the name of the language, for messages.
-
-    Returns:
-        The formula; its operators are Boolean ones and strict ``since``.
-
-    Raises:
-        NotEstablished: the language is not star-free.
-        ResourceLimit: the formula is too large.
+    Result: the formula; its operators are Boolean ones and strict ``since``.
     """
     cascade = cascade_of(dfa, what)
     builder = Builder()
@@ -264,14 +227,7 @@ class _Writer:
 def spelled(formula: Formula) -> str:
     """A formula as text.
 
-    Args:
-        formula: a formula, whose parts may be shared.
-
-    Returns:
-        The text, in which a shared part is repeated at each use.
-
-    Raises:
-        ResourceLimit: the text is too long.
+    ``formula``: a formula, whose parts may be shared.
     """
     sizes: list[int] = []
     for node in formula.nodes:

@@ -35,15 +35,7 @@ MAX_PAIRS = 2_000_000
 
 
 def equal(one: Model, two: Model, first: int, states: int, progress: Progress | None) -> Proved | Counterexample:
-    """Whether two models have the same labels wherever both are defined.
-
-    Raises:
-        UsageError: other symbols, or outputs or markers that cannot be compared.
-        NotEstablished: a model is not order-only.
-        ModelError: a model is not defined at any length.
-        ResourceLimit: too large.
-        Disagreement: a run of a model contradicts the answer, which is a bug.
-    """
+    """Whether two models have the same labels wherever both are defined."""
     found = [automaton(model, states=states, progress=progress, keep=True) for model in (one, two)]
     labels.comparable(found[0].built.program, found[1].built.program)
     if found[0].every and first > 1:
@@ -95,18 +87,7 @@ def _compared(
 
 
 def common(one: Moore, two: Moore) -> Moore:
-    """The automaton that says what the second one says, and where that is undefined what the first one says.
-
-    Args:
-        one: an automaton.
-        two: another one over the same symbols.
-
-    Returns:
-        The automaton, minimal, over the first one's alphabet.
-
-    Raises:
-        ResourceLimit: too many pairs of states.
-    """
+    """The automaton that says what the second one says, and where that is undefined what the first one says."""
     order = [two.alphabet.index(a) for a in one.alphabet]
     left, right = one.delta.tolist(), two.delta[:, order].tolist()
     number, queue, delta, said = {(0, 0): 0}, deque([(0, 0)]), list[list[int]](), list[str]()
@@ -131,13 +112,7 @@ def common(one: Moore, two: Moore) -> Moore:
 def defined_once(one: Moore, two: Moore, markers: tuple[int, int]) -> Lengths:
     """The lengths at which exactly one of two models is defined, exactly.
 
-    Args:
-        one: the first model's automaton.
-        two: the second one's.
-        markers: how many positions each model adds to a word.
-
-    Returns:
-        The set; lengths are those of the first model's inputs, its markers counted.
+    Result: the set; lengths are those of the first model's inputs, its markers counted.
     """
     pair, seen, history = (0, 0), dict[tuple[int, int], int](), [False] * markers[0]
     while pair not in seen:

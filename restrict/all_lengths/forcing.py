@@ -89,11 +89,7 @@ class Sets:
         self.number(frozenset([0]))
 
     def number(self, states: Set) -> int:
-        """The number of a set.
-
-        Raises:
-            ResourceLimit: there are too many.
-        """
+        """The number of a set."""
         if states not in self.known:
             if len(self.order) >= MAX_SETS:
                 raise ResourceLimit(f"more than {MAX_SETS} sets of states; the forcing cost is not known")
@@ -126,11 +122,7 @@ class Sets:
 
 
 def costs(automaton: Moore, label: str, markers: int) -> Costs:
-    """The exact cost of forcing a label at every length.
-
-    Raises:
-        ResourceLimit: too many sets of states, or no period was found up to a limit of lengths.
-    """
+    """The exact cost of forcing a label at every length."""
     sets = Sets(automaton, label)
     edges = sets.explore()
     goals = [v for v in range(len(edges)) if sets.forced(v)]
@@ -140,11 +132,7 @@ def costs(automaton: Moore, label: str, markers: int) -> Costs:
 def cheapest_restriction(automaton: Moore, label: str, symbols: int) -> tuple[str, ...] | None:
     """A restriction of words of ``symbols`` symbols that forces a label with the fewest fixed ones.
 
-    Returns:
-        A symbol or ``*`` (free) for each position without a marker; ``None`` where no restriction forces the label.
-
-    Raises:
-        ResourceLimit: too many sets of states, or too much memory for this many symbols.
+    Result: a symbol or ``*`` (free) for each position without a marker; ``None`` where no restriction forces the label.
     """
     sets = Sets(automaton, label)
     if len(sets.explore()) * symbols > MAX_CELLS:

@@ -29,11 +29,7 @@ Reached = dict[Pair, tuple[Pair, int] | None]
 
 
 def comparable(one: Program, two: Program) -> None:
-    """Refuse two models whose labels are at different positions or of different words.
-
-    Raises:
-        UsageError: they are; the message says what differs.
-    """
+    """Refuse two models whose labels are at different positions or of different words."""
     if set(one.alphabet) != set(two.alphabet):
         raise UsageError("the two models have different alphabets")
     if one.every != two.every:
@@ -58,11 +54,7 @@ def automaton_document(one: Moore, taken: tuple[str, ...]) -> dict[str, Any]:
 
 def common_bimachine(one: Built, two: Built) -> dict[str, Any]:
     """The bimachine of the second model's labels and, at lengths at which it is not defined, of the first model's; as
-    the checker reads it.
-
-    Raises:
-        ResourceLimit: the table would be too large.
-    """
+    the checker reads it."""
     if two.program.defined is None:
         return bimachine_document(two)
     order = letter_order(one.program, two.program)

@@ -73,12 +73,7 @@ def moore(built: Built, merging: bool = True) -> Moore:
 
     A state is a state of the left automaton and the label of the last position; with an end marker, the label at it.
 
-    Args:
-        built: the bimachine.
-        merging: whether the automaton is minimal; without, its states are those that the trusted checker walks.
-
-    Returns:
-        The automaton.
+    ``merging``: whether the automaton is minimal; without, its states are those that the trusted checker walks.
     """
     program = built.program
     labels = tuple(program.labels)

@@ -67,9 +67,6 @@ def cheapest_pattern(automaton: Moore, label: str, markers: int) -> Pattern | No
 
     Where there is none, the one whose middle has the smallest share of fixed symbols, among middles of up to four
     cells; ``None`` where no such pattern forces the label either.
-
-    Raises:
-        ResourceLimit: too many sets of states.
     """
     sets = Sets(automaton, label)
     for middle in middles(automaton.alphabet):

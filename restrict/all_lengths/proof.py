@@ -28,12 +28,7 @@ MOST_BYTES = 64 << 20
 
 
 def document(model: Model, built: Built, claim: dict[str, Any]) -> dict[str, Any]:
-    """The proof of a claim. ``built`` keeps its layers.
-
-    Raises:
-        NotEstablished: the model has no file.
-        ResourceLimit: it would be larger than the checker reads.
-    """
+    """The proof of a claim. ``built`` keeps its layers."""
     if model.digest is None:
         raise NotEstablished("the model has no file, so a proof cannot name it; save it first")
     return {
@@ -58,11 +53,7 @@ def spoken_of(model: Model, claim: dict[str, Any]) -> int:
 
 
 def first_length(model: Model, least: int) -> int:
-    """The first length from ``least`` on at which the model is defined.
-
-    Raises:
-        NotEstablished: none was found.
-    """
+    """The first length from ``least`` on at which the model is defined."""
     n = least_length(model, least)
     if n is None:
         raise NotEstablished(

@@ -65,19 +65,7 @@ class _Reader:
 
 
 def recognise(model: Model) -> Program:
-    """The program of an order-only model.
-
-    Args:
-        model: any model.
-
-    Returns:
-        The program, for every length at which the model is defined.
-
-    Raises:
-        NotOrderOnly: the model is not; the message names the variable and the sub-expression.
-        ModelError: the model is not defined at any length, or ``output.accept`` is outside the domain.
-        ResourceLimit: a table would be too large.
-    """
+    """The program of an order-only model."""
     wanted = _ancestors(model)
     reader = _Reader(model)
     reader.sizes[TOKEN] = len(model.alphabet) + len(model.markers)

@@ -52,14 +52,7 @@ MEMBERS = 1_000
 def try_automaton(found: Automaton) -> Trial:
     """Compare an automaton, or a bimachine, with runs of the model.
 
-    Args:
-        found: what was computed.
-
-    Returns:
-        The runs; lengths at which the model is not defined are left out and listed.
-
-    Raises:
-        Disagreement: a label differs; the model and the automaton are saved.
+    Result: the runs; lengths at which the model is not defined are left out and listed.
     """
     trial = Trial(found.model)
     for words in _plan(found):
@@ -72,15 +65,7 @@ def try_automaton(found: Automaton) -> Trial:
 
 
 def agree(found: Automaton, sample: Sample) -> None:
-    """Compare the labels of an automaton with those of runs.
-
-    Args:
-        found: what was computed.
-        sample: runs of its model, the last position among those read.
-
-    Raises:
-        Disagreement: a label differs.
-    """
+    """Compare the labels of an automaton with those of runs."""
     last = [[label] for label in end_labels(found, sample.words)]
     whole = [predicted(found, word, sample.positions) for word in sample.words] if found.every else last
     for word, end, said, seen in zip(sample.words, last, whole, sample.labels, strict=True):
@@ -94,12 +79,8 @@ def agree(found: Automaton, sample: Sample) -> None:
 def end_labels(found: Automaton, words: Any) -> list[str]:
     """The automaton's labels of the last position.
 
-    Args:
-        found: the automaton.
-        words: symbol indices in the model's alphabet, shape (count, symbols).
-
-    Returns:
-        One label for each word; ``UNDEFINED`` where the model should not be defined.
+    ``words``: symbol indices in the model's alphabet, shape (count, symbols). Result: one label for each word;
+    ``UNDEFINED`` where the model should not be defined.
     """
     one = found.moore
     state = np.zeros(len(words), dtype=np.int64)
@@ -111,13 +92,8 @@ def end_labels(found: Automaton, words: Any) -> list[str]:
 def predicted(found: Automaton, word: Sequence[int], positions: Sequence[int]) -> list[str]:
     """The labels at some positions of a word, by the bimachine.
 
-    Args:
-        found: the automaton of a model with output at every position.
-        word: symbol indices.
-        positions: where the labels are wanted, markers counted.
-
-    Returns:
-        The labels; ``UNDEFINED`` also where the bimachine has no such position.
+    ``found``: the automaton of a model with output at every position. ``positions``: where the labels are wanted,
+    markers counted. Result: the labels; ``UNDEFINED`` also where the bimachine has no such position.
     """
     program, machine = found.built.program, found.built.machine
     tokens = _tokens(program, word)
@@ -169,14 +145,7 @@ def _around(program: Program) -> list[int]:
 
 
 def found_shortest(found: Automaton) -> Iterator[list[int]]:
-    """The shortest word of each label, which commands print.
-
-    Args:
-        found: the automaton.
-
-    Returns:
-        An iterator over words as symbol indices.
-    """
+    """The shortest word of each label, which commands print."""
     index = {a: x for x, a in enumerate(found.moore.alphabet)}
     return ([index[a] for a in word] for word in found.moore.shortest().values() if len(word) <= FARTHEST)
 
@@ -203,18 +172,7 @@ def _edge_words(found: Automaton, rng: np.random.Generator) -> list[list[int]]:
 
 
 def try_pattern(model: Model, pattern: Pattern) -> Trial:
-    """Run words of a pattern at its first lengths and at some longer ones.
-
-    Args:
-        model: the model.
-        pattern: what is claimed to force its label.
-
-    Returns:
-        The runs.
-
-    Raises:
-        Disagreement: a word of the pattern has another label.
-    """
+    """Run words of a pattern at its first lengths and at some longer ones."""
     trial, rng, markers = Trial(model, 400), np.random.default_rng(0), len(model.markers)
     turn = len(pattern.middle)
     for n in (*range(pattern.first, pattern.first + turn + 3), pattern.first + 4 * turn + 1, pattern.first + 23):
@@ -227,14 +185,7 @@ def try_pattern(model: Model, pattern: Pattern) -> Trial:
 def try_cells(model: Model, cells: Sequence[str] | None, label: str, claim: str) -> None:
     """Run several words of a restriction that forces a label of the last position.
 
-    Args:
-        model: the model.
-        cells: a symbol or ``*`` for each position without a marker; ``None``: nothing is claimed.
-        label: the label.
-        claim: what is claimed, for a report.
-
-    Raises:
-        Disagreement: a word has another label.
+    ``cells``: a symbol or ``*`` for each position without a marker; ``None``: nothing is claimed.
     """
     if cells is not None:
         _try_cells(Trial(model), cells, label, claim, list(cells), np.random.default_rng(0))
@@ -263,12 +214,7 @@ def _try_cells(
 def try_costs(found: Automaton, costs: Costs) -> None:
     """Compare costs of forcing with those that all words of a length show, and run words of cheapest restrictions.
 
-    Args:
-        found: the automaton, with its trial.
-        costs: what was computed from it.
-
-    Raises:
-        Disagreement: another cost at some length, or a restriction that does not force the label.
+    ``found``: the automaton, with its trial.
     """
     model, markers = found.model, len(found.model.markers)
     size = len(model.alphabet)
@@ -289,13 +235,8 @@ def try_costs(found: Automaton, costs: Costs) -> None:
 def least_cost(has: Any, size: int, length: int) -> int:
     """The fewest fixed symbols that force a label, from the labels of all words of a length.
 
-    Args:
-        has: whether each word has the label, in lexicographic order.
-        size: the number of symbols.
-        length: the number of symbols of a word.
-
-    Returns:
-        The number (exact), or ``NEVER``. Cost: one step for each of the ``(size + 1) ** length`` restrictions.
+    ``has``: whether each word has the label, in lexicographic order. Result: the number (exact), or ``NEVER``. Cost:
+    one step for each of the ``(size + 1) ** length`` restrictions.
     """
     cubes = np.asarray(has).reshape((size,) * length)
     fixed = np.zeros((1,) * length, dtype=np.int64)
@@ -331,18 +272,7 @@ def _try_restriction(trial: Trial, found: Automaton, costs: Costs, t: int, rng: 
 
 
 def try_difference(model: Model, wrong: Difference, result: object = None, other: Model | None = None) -> None:
-    """Run the word on which a model is said to differ from a language or from another model.
-
-    Args:
-        model: the model.
-        wrong: the difference.
-        result: the answer, kept for a report.
-        other: the other model.
-
-    Raises:
-        Disagreement: the model, or the other one, says something else.
-        ModelError: a model is not defined at the length of the word, which makes the difference void.
-    """
+    """Run the word on which a model is said to differ from a language or from another model."""
     place = wrong.position
     _says(model, wrong.word, place, wrong.said, result)
     if other is None:
@@ -364,18 +294,7 @@ def _says(model: Model, word: tuple[str, ...], position: int | None, label: str,
 
 
 def try_member(language: Language, model: Model, word: tuple[str, ...], member: bool, result: object = None) -> None:
-    """Test the membership of a word, by the language itself.
-
-    Args:
-        language: the language.
-        model: the model, for a report.
-        word: the symbols.
-        member: what the answer says.
-        result: the answer, kept for a report.
-
-    Raises:
-        Disagreement: the language says something else.
-    """
+    """Test the membership of a word, by the language itself."""
     if language.contains(word) != member:
         claim = f"the answer has a {'member' if member else 'word that is no member'} of {language.name}"
         disagree(model, claim, word, "the opposite by the membership test", result)
@@ -384,14 +303,7 @@ def try_member(language: Language, model: Model, word: tuple[str, ...], member: 
 def try_wrong_word(model: Model, language: Language, word: tuple[str, ...]) -> None:
     """Run a word on which a model is said to be wrong about a language.
 
-    Args:
-        model: the model, with ``accept``.
-        language: the language.
-        word: the symbols.
-
-    Raises:
-        Disagreement: the model is right.
-        ModelError: the model is not defined at this length.
+    ``model``: the model, with ``accept``.
     """
     _says(model, word, None, "reject" if language.contains(word) else "accept", {"wrong_about": language.name})
 
@@ -403,12 +315,7 @@ Members = Callable[[Any], Sequence[bool]]
 def members_of(found: Automaton, language: Callable[[tuple[str, ...]], bool]) -> Members:
     """A test of single words as one of many.
 
-    Args:
-        found: the automaton of a model, whose alphabet the indices are of.
-        language: whether a word, without markers, is a member.
-
-    Returns:
-        The test.
+    ``language``: whether a word, without markers, is a member.
     """
     alphabet = found.model.alphabet
     return lambda words: [language(spelled(alphabet, word)) for word in words]
@@ -417,14 +324,7 @@ def members_of(found: Automaton, language: Callable[[tuple[str, ...]], bool]) ->
 def agree_with(found: Automaton, members: Members, what: str, samples: Iterable[Sample] | None = None) -> None:
     """Compare a test of membership with runs of a model that recognises a language, on up to ``MEMBERS`` words.
 
-    Args:
-        found: the automaton, with its trial.
-        members: the test.
-        what: what the test is of, for a report.
-        samples: the runs; by default those of the trial.
-
-    Raises:
-        Disagreement: the model accepts a word that fails the test, or rejects one that passes it.
+    ``found``: the automaton, with its trial. ``samples``: the runs; by default those of the trial.
     """
     left = MEMBERS
     for sample in found.trial.samples if samples is None else samples:
@@ -442,14 +342,8 @@ def agree_with(found: Automaton, members: Members, what: str, samples: Iterable[
 def try_language(found: Automaton, language: Language, first: int, lengths: Container[int] | None = None) -> None:
     """Test that the runs of a model agree with a language, for an answer that says so.
 
-    Args:
-        found: the automaton, with its trial.
-        language: the language.
-        first: lengths from here on are compared, markers counted.
-        lengths: instead, a set of lengths at which the model may be wrong; all others are compared.
-
-    Raises:
-        Disagreement: the model accepts a word that is no member, or rejects a member.
+    ``found``: the automaton, with its trial. ``first``: lengths from here on are compared, markers counted.
+    ``lengths``: instead, a set of lengths at which the model may be wrong; all others are compared.
     """
     symbols, markers = len(found.model.alphabet), len(found.model.markers)
     rng, more = np.random.default_rng(1), Trial(found.model, 400)
@@ -463,13 +357,8 @@ def try_language(found: Automaton, language: Language, first: int, lengths: Cont
 def try_equal(one: Automaton, two: Automaton, first: int) -> None:
     """Run the words of one model's trial on the other model, for an answer that says that they agree.
 
-    Args:
-        one: a model's automaton, with its trial.
-        two: the other's.
-        first: lengths from here on are compared, the markers of either model counted.
-
-    Raises:
-        Disagreement: the labels differ at a length at which both are defined.
+    ``one``: a model's automaton, with its trial. ``first``: lengths from here on are compared, the markers of either
+    model counted.
     """
     order = [two.model.alphabet.index(a) for a in one.model.alphabet]
     more = len(two.model.markers) - len(one.model.markers)

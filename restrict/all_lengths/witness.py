@@ -20,15 +20,9 @@ Holds = Callable[[Any, int], bool]
 def wrong_word(wrong: Wrong, first: int, turn: int, length: int) -> list[int] | None:
     """The letters of a word of ``length`` symbols on which model and language differ.
 
-    Args:
-        wrong: the equations, whose sets repeat with the period ``turn`` from ``first`` on.
-        first: the number from which on the sets repeat.
-        turn: their period.
-        length: the number of symbols.
-
-    Returns:
-        The word; ``None`` where no word of this length is certain to be wrong. Cost: the length times the terms of an
-        equation; for brackets, times the length again.
+    ``wrong``: the equations, whose sets repeat with the period ``turn`` from ``first`` on. Result: the word; ``None``
+    where no word of this length is certain to be wrong. Cost: the length times the terms of an equation; for brackets,
+    times the length again.
     """
     system = wrong.system
 

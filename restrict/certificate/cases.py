@@ -1,6 +1,6 @@
 """Trees of cases: free positions asked one after another, each leaf with the nodes to examine there.
 
-Theorem A' of docs/trusted-base.md: what holds at every leaf of a tree that has a child for every symbol holds of the
+Theorem A' of docs/kernel.md: what holds at every leaf of a tree that has a child for every symbol holds of the
 whole restriction. A certificate has the tree in its field ``cases`` (docs/format.md).
 """
 
@@ -34,14 +34,7 @@ Case = Leaf | Question
 
 
 def leaves(tree: Case) -> Iterator[tuple[dict[int, int], Cone]]:
-    """The cases of a tree.
-
-    Args:
-        tree: the tree.
-
-    Yields:
-        For each leaf, from left to right: the symbols on the way to it (indices by position), and its cone.
-    """
+    """The cases of a tree."""
     todo: list[tuple[Case, dict[int, int]]] = [(tree, {})]
     while todo:
         case, path = todo.pop()
@@ -55,11 +48,7 @@ def leaves(tree: Case) -> Iterator[tuple[dict[int, int], Cone]]:
 def cases_to_json(tree: Case) -> dict[str, Any]:
     """The tree as a file has it.
 
-    Args:
-        tree: the tree.
-
-    Returns:
-        The JSON value of the field ``cases`` (docs/format.md), positions as runs.
+    Result: the JSON value of the field ``cases`` (docs/format.md), positions as runs.
     """
     if isinstance(tree, Leaf):
         return {"cone": tree.cone if tree.cone == "all" else {name: runs(p) for name, p in tree.cone.items() if p}}
@@ -69,17 +58,7 @@ def cases_to_json(tree: Case) -> dict[str, Any]:
 def read_cases(node: Node, n: int, cone: Cone) -> Case:
     """A tree from its JSON form; whether its positions are free is checked later, with the model.
 
-    Args:
-        node: the JSON value.
-        n: the length.
-        cone: that of the leaves that have none of their own.
-
-    Returns:
-        The tree.
-
-    Raises:
-        ModelError: it is malformed, with the place.
-        ResourceLimit: the cones have more positions than can be held one by one.
+    ``cone``: that of the leaves that have none of their own.
     """
     return _Reader(n, cone).case(node)
 

@@ -148,7 +148,7 @@ def claim_under(
 
     Where the cone is ``"all"`` and :mod:`restrict.abstract.all_positions` supports the program, the run is made at all
     positions at once. With a split or a tree of cases the claim holds in every branch or leaf (Theorem A' of
-    docs/trusted-base.md).
+    docs/kernel.md).
 
     Args:
         instance: the model at its length.
@@ -184,7 +184,7 @@ def claim_under(
 def _claim_by_cases(
     instance: Instance, restriction: Restriction, cases: Iterable[tuple[dict[int, int], Cone]], target: Target
 ) -> Claim:
-    """Theorem A' of docs/trusted-base.md: the output is a function of the questions below which more than one label is
+    """Theorem A' of docs/kernel.md: the output is a function of the questions below which more than one label is
     met and, in each case, of what it depends on there."""
     values: set[int] = set()
     depends: set[int] = set()

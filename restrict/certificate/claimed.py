@@ -17,16 +17,7 @@ Claimed = Certificate | Refutation | LowerBound
 def load_any(path: Path) -> Claimed:
     """The certificate, refutation or lower bound in a file; it is not checked here.
 
-    Args:
-        path: the file; its field ``format`` says which it is.
-
-    Returns:
-        The object that the file describes.
-
-    Raises:
-        ModelError: the file is malformed; the message is file: place: reason.
-        UsageError: it cannot be read.
-        ResourceLimit: it is too large, or has more positions than can be held one by one.
+    ``path``: the file; its field ``format`` says which it is.
     """
     return read_document(path, read_any)
 
@@ -34,15 +25,8 @@ def load_any(path: Path) -> Claimed:
 def read_any(root: Node) -> Claimed:
     """A certificate, a refutation or a lower bound from its JSON form.
 
-    Args:
-        root: the JSON value, with its place for messages; its field ``format`` says which it is.
-
-    Returns:
-        The object that it describes; it is not checked here.
-
-    Raises:
-        ModelError: it is malformed, with the place.
-        ResourceLimit: it has more positions than can be held one by one.
+    ``root``: the JSON value, with its place for messages; its field ``format`` says which it is. Result: the object
+    that it describes; it is not checked here.
     """
     kind = root.value.get("format") if isinstance(root.value, dict) else None
     if kind == REFUTATION:

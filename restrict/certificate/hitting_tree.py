@@ -92,11 +92,6 @@ class HittingTree:
         """Close the tree: no ``most`` positions conflict with every box.
 
         Cost: nodes times the boxes' positions; the nodes are exponential in ``most`` at worst.
-
-        Raises:
-            Uncovered: some ``most`` positions do, or ``more`` had no answer.
-            ResourceLimit: more than ``limit`` nodes, or too deep for Python's stack.
-            ValueError: ``more`` gave a box that is met at the node that asked for it.
         """
         try:
             self._node(frozenset(), {}, range(len(self.boxes)))
@@ -174,15 +169,6 @@ def needed(boxes: list[Box], alphabet: int, most: int, limit: int = 10_000_000) 
     """The boxes that a closed tree uses, few positions first, and the nodes that it takes with these alone.
 
     Cost: a few runs of the tree.
-
-    Args:
-        boxes, alphabet, most, limit: as in :class:`HittingTree`; the tree must close.
-
-    Returns:
-        Numbers of boxes, and the number of nodes.
-
-    Raises:
-        Uncovered, ResourceLimit: as :meth:`HittingTree.run`.
     """
     kept = sorted(range(len(boxes)), key=lambda t: (len(boxes[t]), t))
     while True:
@@ -198,11 +184,7 @@ def disjoint(boxes: Iterable[Box]) -> int:
 
     To conflict with all of them takes at least as many positions. Cost: linear, after sorting.
 
-    Args:
-        boxes: boxes, as the tree takes them.
-
-    Returns:
-        The number: a certified lower bound on the positions of any restriction that conflicts with every box.
+    Result: the number: a certified lower bound on the positions of any restriction that conflicts with every box.
     """
     taken: set[int] = set()
     count = 0

@@ -5,7 +5,7 @@ A box gives some positions a set of allowed symbols; whatever the other position
 values, by Theorem A for the box's cone. A restriction that forces the label ``y`` conflicts with every box none of
 whose values has the label ``y``: it fixes a position of the box to a symbol that is not allowed there. So where no
 ``k`` positions conflict with all of these boxes (:mod:`restrict.certificate.hitting_tree`), forcing ``y`` takes more
-than ``k`` (Theorem C of docs/trusted-base.md).
+than ``k`` (Theorem C of docs/kernel.md).
 """
 
 from __future__ import annotations

@@ -35,12 +35,8 @@ class OutlineClaim:
     def text(self, n: int, target: Target) -> str:
         """The claim as the checker prints it; of more than :data:`MOST_SHOWN` values, the first ones and their number.
 
-        Args:
-            n: the length, markers included.
-            target: ``"last"``, ``"all"`` or a position.
-
-        Returns:
-            One line without the digest.
+        ``n``: the length, markers included. ``target``: ``"last"``, ``"all"`` or a position. Result: one line without
+        the digest.
         """
         head = f"n={n} target={target} free={self.free} c={self.c}"
         if self.values is None:
@@ -76,14 +72,8 @@ class Outline:
 def read_outline(root: Node) -> Outline:
     """A certificate from its JSON form.
 
-    Args:
-        root: the JSON value, with its place for messages.
-
-    Returns:
-        The parts of the file, positions as runs. The tree of cases is not read.
-
-    Raises:
-        ModelError: it is malformed, with the place.
+    ``root``: the JSON value, with its place for messages. Result: the parts of the file, positions as runs. The tree of
+    cases is not read.
     """
     optional = ("split", "cases", "provenance")
     fields = root.document(FORMAT, ("model", "n", "target", "fixed", "cone", "claim"), optional)

@@ -101,11 +101,22 @@ class Everywhere(Check):
         """The cases: what a prefix with a length of the block may end with."""
         if 0 in self.living and self.empty:
             yield (0, START, 0)
-        for b in range(1, len(self.blocks)):
-            self.meter.charge(2 * (len(self.language.delta) + 1) * (len(self.model.rows) + 1))
+        for b, (first, last) in enumerate(self.blocks[1:], 1):
+            before = self.standing(first, last)
             for a in range(len(self.model.rows)):
-                found = {self.language.delta[p][a] for p in self.reached} & self.living
+                found = {self.language.delta[p][a] for p in before} & self.living
                 yield from ((b, a, q) for q in sorted(found))
+
+    def standing(self, first: int, last: int) -> set[int]:
+        """The states in front of the last symbol of words with a length of a block."""
+        delta, now, found = self.language.delta, {0}, set[int]()
+        self.meter.charge((max(last, 0) + 2) * (len(delta) + 1) * (len(self.model.rows) + 1))
+        if last == ALL:
+            return self.reached
+        for j in range(1, last + 1):
+            found |= now if j >= first else set()
+            now = {t for p in now for t in delta[p] if t >= 0}
+        return found
 
     def weigh(self, i: int, a: int) -> None:
         """As at position 1."""

@@ -194,11 +194,7 @@ def edges(found: Automaton) -> dict[tuple[int, int], list[str]]:
 
 
 def _draw(found: Automaton, path: Path) -> None:
-    """A drawing on a circle.
-
-    Raises:
-        UsageError: there are too many states.
-    """
+    """A drawing on a circle."""
     from restrict.errors import UsageError
 
     one = found.moore

@@ -48,11 +48,7 @@ def bounds(
 
 
 def verified(found: TheoremBounds) -> tuple[Inequality, ...]:
-    """Every inequality, after a check that all of them hold.
-
-    Raises:
-        InternalError: one does not hold.
-    """
+    """Every inequality, after a check that all of them hold."""
     from restrict.errors import InternalError
 
     checked = found.verify()

@@ -63,11 +63,7 @@ class Wish:
         return self.target == "all" and self.rho is None
 
     def check(self) -> None:
-        """Refuse options that do not go together.
-
-        Raises:
-            UsageError: they do not.
-        """
+        """Refuse options that do not go together."""
         if (self.jobs is not None or self.dask is not None) and self.target != "all":
             raise UsageError("--jobs and --dask are for --target all: its rows are independent")
         if self.c is not None and self.free is not None:

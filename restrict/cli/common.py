@@ -51,12 +51,7 @@ def at_most(x: float) -> str:
 def no_model(path: Path, advice: str) -> None:
     """Refuse the name of a model where a file with a result is expected.
 
-    Args:
-        path: where a file with a result is expected.
-        advice: what to write instead.
-
-    Raises:
-        UsageError: ``path`` names a built-in model or a generator, and no such file exists.
+    ``path``: where a file with a result is expected.
     """
     from restrict.errors import UsageError
     from restrict.model.source import GENERATORS
@@ -243,11 +238,7 @@ def parts_of(line: str) -> dict[str, int | str]:
 
 
 def check_writable(path: Path | None) -> Path | None:
-    """Refuse an output that cannot be written, before the work starts, and note it: the command must not read it.
-
-    Raises:
-        UsageError: the file cannot be written there, or the command has read it.
-    """
+    """Refuse an output that cannot be written, before the work starts, and note it: the command must not read it."""
     from restrict.errors import UsageError
     from restrict.files import will_write
 
@@ -269,11 +260,7 @@ def check_writable(path: Path | None) -> Path | None:
 
 @contextmanager
 def result_folder(path: Path | None) -> Iterator[None]:
-    """Make a folder for results; if the work fails, remove it again.
-
-    Raises:
-        UsageError: the folder cannot be made.
-    """
+    """Make a folder for results; if the work fails, remove it again."""
     from restrict.errors import UsageError
 
     made: list[Path] = []

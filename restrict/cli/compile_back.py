@@ -13,14 +13,7 @@ from restrict.wording import counted
 def compile_back(
     source: str | None, spec: str | None, to: str | None, name: str | None, output: Path | None, as_json: bool
 ) -> None:
-    """Compile a language to a model, or a model to a formula.
-
-    Raises:
-        UsageError: options that do not go together, or a language that is not regular.
-        NotEstablished: the language is not star-free, or ``--to ltl`` has a model with markers or one that is not
-            order-only.
-        ResourceLimit: a model, a formula or an automaton is too large.
-    """
+    """Compile a language to a model, or a model to a formula."""
     from restrict.errors import UsageError
 
     if as_json and output is None:

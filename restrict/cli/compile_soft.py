@@ -39,12 +39,7 @@ class SoftOptions:
 
 
 def compile_to_soft(formula: str | None, spec: str | None, symbols: list[str] | None, options: SoftOptions) -> None:
-    """Write the weights and print the error budget.
-
-    Raises:
-        UsageError: options that do not go together, a malformed formula, or one without a theorem.
-        NotEstablished: the language is not star-free, or the model is wrong on a word, which is a bug.
-    """
+    """Write the weights and print the error budget."""
     from restrict.errors import NotEstablished, UsageError
     from restrict.simulate.formulas.compiler import compile_soft
     from restrict.simulate.formulas.verify import counterexample

@@ -71,11 +71,7 @@ def document(found: Proved | Counterexample | WrongLengths) -> dict[str, Any]:
 
 
 def refuse_others(allowed: tuple[str, ...]) -> None:
-    """Refuse options that mean nothing with --all-lengths.
-
-    Raises:
-        UsageError: one is given; the message names it.
-    """
+    """Refuse options that mean nothing with --all-lengths."""
     from restrict.errors import UsageError
 
     context = click.get_current_context()
@@ -127,13 +123,7 @@ def certify_cost(
 def refute_everywhere(
     program: Model, spec: str, states: int, output: Path | None, as_json: bool, n: int | None
 ) -> None:
-    """The command `refute --all-lengths`; with a length, also a word of that length.
-
-    Raises:
-        NotEstablished: the model is right at every length.
-        UsageError: it is not known to be wrong at the length asked for.
-        ResourceLimit: a length was asked for, and the set of lengths is not known.
-    """
+    """The command `refute --all-lengths`; with a length, also a word of that length."""
     from restrict.all_lengths.evidence import Proved
     from restrict.all_lengths.verify import named, verify
     from restrict.all_lengths.wrong import lengths_of

@@ -37,6 +37,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "soft verify": (
         "soft verify checkpoint.safetensors -n 20 -o verdict.json",
         "soft verify instances/trained/tomita1-1l1h16d-nope.safetensors --all-lengths",
+        "soft verify checkpoint.safetensors -n 20 --equals 'first 1 or true' --inputs 'regex:(10)*'",
     ),
     "soft write": ("soft write parity -o parity-soft.json",),
     "soft import": ("soft import encoder.safetensors --heads 2 --alphabet 01 -o encoder.json",),
@@ -86,11 +87,8 @@ FIRST = (
 def epilog(command: str) -> str | None:
     """The end of a command's help.
 
-    Args:
-        command: its name, such as ``certify`` or ``soft check``; empty for the program itself.
-
-    Returns:
-        Its examples, kept line by line by click; ``None`` where there are none.
+    ``command``: its name, such as ``certify`` or ``soft check``; empty for the program itself. Result: its examples,
+    kept line by line by click; ``None`` where there are none.
     """
     lines = EXAMPLES.get(command, ()) if command else FIRST
     return "\n".join(["\b", "Examples:", *(f"  restrict {line}" for line in lines)]) if lines else None

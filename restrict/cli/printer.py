@@ -45,11 +45,7 @@ class Told:
 def put(answer: Answer, as_json: bool, files: Mapping[str, Path | None] | None = None, *, wide: bool = False) -> None:
     """Print an answer, in words or as one line of JSON.
 
-    Args:
-        answer: what was found.
-        as_json: which form.
-        files: in words, a last line for each that was written: "certificate in", and its path.
-        wide: the words hold a table, whose lines are not broken on a terminal.
+    ``wide``: the words hold a table, whose lines are not broken on a terminal.
     """
     if as_json:
         click.echo(json_line(answer.document()))

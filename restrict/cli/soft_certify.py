@@ -75,11 +75,7 @@ def certify_command(
 
 
 def fixed_of(text: str) -> dict[int, str]:
-    """The tokens of ``3:1,7:0``.
-
-    Raises:
-        UsageError: not POSITION:SYMBOL, or a position that comes twice.
-    """
+    """The tokens of ``3:1,7:0``."""
     from restrict.errors import UsageError
 
     found: dict[int, str] = {}

@@ -19,11 +19,7 @@ FIGURE = file_option("--figure", text="Draw it here (matplotlib).")
 
 
 def lengths_of(text: str) -> list[int]:
-    """The lengths of a comma-separated list.
-
-    Raises:
-        UsageError: it is neither a positive integer nor several, separated by commas.
-    """
+    """The lengths of a comma-separated list."""
     from restrict.errors import UsageError
 
     parts = text.split(",")

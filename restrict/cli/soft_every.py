@@ -100,7 +100,7 @@ def text(found: EveryLength, line: str | None) -> str:
             f"({len(found.cases)} cases, {cells} cells, {found.seconds:.1f} s)"]  # fmt: skip
     told += [f"memory: {what}" for what in found.memory]
     if found.upto is None:
-        told.append("every prefix of every word of the language is right, whatever its length")
+        told.append("every prefix of every word that may come is right, whatever its length")
     elif found.upto >= 0:
         told.append(f"every prefix of at most {found.upto} symbols is right")
     if wrong is not None:

@@ -64,11 +64,7 @@ def import_command(
 
 
 def options_of(given: dict[str, Any]) -> Options:
-    """What the options of the command say.
-
-    Raises:
-        UsageError: --names is not ROLE=NAME.
-    """
+    """What the options of the command say."""
     from restrict.errors import UsageError
     from restrict.soft.importers import Options
 

@@ -14,6 +14,8 @@ from restrict.cli.terminal import complete_language
 
 if TYPE_CHECKING:
     from restrict.soft.trained.decide import Verdict
+    from restrict.soft.trained.graph import Graph
+    from restrict.soft.trained.model import Trained
 
 LISTED = 8
 """Undecided cases that are printed."""
@@ -37,10 +39,14 @@ def given(context: click.Context, parameter: click.Parameter, n: int | None) -> 
     help="The greatest length of a word; with --all-lengths: up to which wrong words are looked for.",
 )  # fmt: skip
 @click.option("--all-lengths", is_flag=True, is_eager=True, help="Every length at once (no position embeddings).")
+@click.option(
+    "--equals", default=None, type=Text(), metavar="PROGRAM",
+    help="Instead of -L: a model, built-in or file, or a formula; on all words, or those of --inputs.",
+)  # fmt: skip
 @click.option("--inputs", default=None, type=Text(), help="The words that may come, if not those of the language.")
 @click.option(
-    "--read-out", type=click.Choice(["next-set", "membership"]), default="next-set", show_default=True,
-    help="Which logits are to have which sign.",
+    "--read-out", type=click.Choice(["next-set", "membership"]), default=None,
+    help="Which logits are to have which sign.  [default: next-set; membership with --equals]",
 )  # fmt: skip
 @click.option(
     "--offset", type=Whole(0, 4096), default=0, show_default=True,
@@ -55,8 +61,9 @@ def verify_trained_command(
     language: str | None,
     n: int | None,
     all_lengths: bool,
+    equals: str | None,
     inputs: str | None,
-    read_out: str,
+    read_out: str | None,
     offset: int,
     seconds: float,
     no_recheck: bool,
@@ -65,16 +72,16 @@ def verify_trained_command(
 ) -> None:
     """Is a trained MODEL right on every prefix of every word of a language with at most n symbols, or of every length?
 
-    MODEL is a safetensors file with GPT-2's names, NAME.config.json beside it (docs/soft-verdicts.md). Exit 0: right.
-    Exit 3: wrong, with a word. Exit 5: open, with the cases that are not decided.
+    With --equals: does it decide like a program? MODEL is a safetensors file with GPT-2's names, NAME.config.json
+    beside it (docs/soft-verdicts.md). Exit 0: right. Exit 3: wrong, with a word. Exit 5: open, with the cases that are
+    not decided.
     """
     from restrict.soft.trained.decide import verify_trained
-    from restrict.soft.trained.graph import dfa_of, graph_of, task_language
     from restrict.soft.trained.model import load, shifted
 
     loaded = shifted(load(model), offset)
-    right = task_language(loaded) if language is None else dfa_of(named(language), loaded)
-    graph = graph_of(loaded, right, None if inputs is None else dfa_of(named(inputs), loaded), read_out)
+    graph = claimed(loaded, language, equals, inputs, read_out)
+    language = language if equals is None else f"the program {equals}"
     if all_lengths:
         from restrict.cli.soft_every import verify_all_lengths
 
@@ -94,6 +101,31 @@ def verify_trained_command(
     files = {"certificate in": output if found.proves else None}
     put(Told(lambda: text(found, line), lambda: document(found, line)), as_json, files)
     leave(found)
+
+
+def claimed(
+    loaded: Trained, language: str | None, equals: str | None, inputs: str | None, read_out: str | None
+) -> Graph:
+    """The words and what is wanted behind them.
+
+    Raises:
+        UsageError: a language and a program at once.
+    """
+    from restrict.errors import UsageError
+    from restrict.soft.trained.graph import all_words, dfa_of, empty_left_out, graph_of, task_language
+
+    words = None if inputs is None else dfa_of(named(inputs), loaded)
+    if equals is None:
+        right = task_language(loaded) if language is None else dfa_of(named(language), loaded)
+        return graph_of(loaded, right, words, read_out or "next-set")
+    if language is not None:
+        raise UsageError("give a language with -L or a program with --equals, one of the two")
+    from restrict.all_lengths.decisions import decides_empty, decisions_of, program_of
+
+    program = program_of(equals, loaded.symbols)
+    decided = dfa_of(decisions_of(program, loaded.symbols), loaded)
+    graph = graph_of(loaded, decided, words or all_words(loaded), read_out or "membership")
+    return graph if decides_empty(program) else empty_left_out(loaded, graph)
 
 
 def named(spec: str) -> Any:

@@ -28,11 +28,7 @@ NARROWEST = 20
 def is_terminal(stream: TextIO | None) -> bool:
     """Whether a stream is a terminal.
 
-    Args:
-        stream: one of the process's streams, which may be closed.
-
-    Returns:
-        The answer; ``False`` for a closed one.
+    ``stream``: one of the process's streams, which may be closed. Result: the answer; ``False`` for a closed one.
     """
     try:
         return stream is not None and stream.isatty()
@@ -41,27 +37,15 @@ def is_terminal(stream: TextIO | None) -> bool:
 
 
 def has_colours(stream: TextIO | None) -> bool:
-    """Whether a stream may get colours: a terminal, unless ``NO_COLOR`` is set (no-color.org) or ``TERM`` is ``dumb``.
-
-    Args:
-        stream: one of the process's streams.
-
-    Returns:
-        The answer.
-    """
+    """Whether a stream gets colours: a terminal, unless ``NO_COLOR`` is set (no-color.org) or ``TERM`` is ``dumb``."""
     return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def wrapped(text: str, width: int) -> str:
     """Lines of text broken at spaces; words are never broken, so that they can be copied.
 
-    Args:
-        text: any text.
-        width: columns of the terminal.
-
-    Returns:
-        The text; no line is wider than ``width``, except where a single word is. Unchanged where ``width`` is below
-        ``NARROWEST``.
+    Result: the text; no line is wider than ``width``, except where a single word is. Unchanged where ``width`` is below
+    ``NARROWEST``.
     """
     return text if width < NARROWEST else "\n".join(_wrap(line, width) for line in text.split("\n"))
 
@@ -81,8 +65,7 @@ def _wrap(line: str, width: int) -> str:
 def echo(text: str) -> None:
     """Print a result in words: wrapped, with the checker's verdict in green, on a terminal; as it is elsewhere.
 
-    Args:
-        text: one or more lines.
+    ``text``: one or more lines.
     """
     stream = sys.stdout
     if is_terminal(stream):
@@ -97,12 +80,8 @@ def echo(text: str) -> None:
 def error_line(line: str, stream: TextIO) -> str:
     """An error line as a stream gets it.
 
-    Args:
-        line: the line, which begins with ``restrict: ``.
-        stream: standard error.
-
-    Returns:
-        The line, wrapped and with its first word in red on a terminal.
+    ``line``: the line, which begins with ``restrict: ``. Result: the line, wrapped and with its first word in red on a
+    terminal.
     """
     if is_terminal(stream):
         line = wrapped(line, shutil.get_terminal_size().columns)

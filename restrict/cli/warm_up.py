@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable, Iterator
 
 import click
 
 from restrict.cli import common
-from restrict.cli.terminal import echo
+from restrict.cli.printer import Told, put
 
 
 @click.command("warm-up")
@@ -30,12 +29,9 @@ def warm_up(listed: bool, jobs: int | None, as_json: bool) -> None:
         for _ in shown(warm(jobs or cores()), len(EXERCISES)):
             pass
     place, count = folder(), forms()
-    if as_json:
-        click.echo(json.dumps({"folder": None if place is None else str(place), "kernels": count}))
-    elif place is None:
-        echo("the cache folder cannot be written, so that every process compiles for itself; RESTRICT_CACHE names one")
-    else:
-        echo(f"{count} compiled kernels in {place}")
+    nowhere = "the cache folder cannot be written, so that every process compiles for itself; RESTRICT_CACHE names one"
+    told = nowhere if place is None else f"{count} compiled kernels in {place}"
+    put(Told(lambda: told, lambda: {"folder": None if place is None else str(place), "kernels": count}), as_json)
 
 
 def shown(names: Iterator[str], total: int) -> Iterable[str]:

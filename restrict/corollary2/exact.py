@@ -56,19 +56,9 @@ def refute_exact(task: Task, language: Language) -> Found | Immune:
 
     Cost: by :func:`by_table` where the words are few, else by :func:`by_sat`.
 
-    Args:
-        task: the model at a length, with one target position, a deadline and a seed.
-        language: the language, over the model's alphabet.
-
-    Returns:
-        A certificate, that number, and whether it is exact (a certified upper bound where time ran out); or an
-        :class:`Immune`, which is proved.
-
-    Raises:
-        Unfinished: the task's deadline has passed, with the bound so far; or the optimum is known, but no certificate
-            of it is confirmed.
-        OutOfTime: the deadline has passed before there was a bound.
-        ResourceLimit: the language does not decide whether a completion exists.
+    ``task``: the model at a length, with one target position, a deadline and a seed. Result: a certificate, that
+    number, and whether it is exact (a certified upper bound where time ran out); or an :class:`Immune`, which is
+    proved.
     """
     return by_table(task, language) if words_fit(task.instance) else by_sat(task, language)
 
@@ -79,18 +69,9 @@ def refute_exact(task: Task, language: Language) -> Found | Immune:
 def by_table(task: Task, language: Language) -> Found | Immune:
     """By enumeration. Cost: every word is run and tested, then :func:`restrict.optimum.faces.largest_faces`.
 
-    Args:
-        task: the model at a length, with one target position and a deadline.
-        language: the language, over the model's alphabet.
-
-    Returns:
-        A certificate, the most free positions possible, and whether that is exact (a certified upper bound where time
-        ran out); or an :class:`Immune`, which is proved.
-
-    Raises:
-        Unfinished: the task's deadline has passed and there is no answer yet, only a bound; or the optimum is known,
-            but no certificate of it is confirmed.
-        OutOfTime: the deadline has passed before there was a bound.
+    ``task``: the model at a length, with one target position and a deadline. Result: a certificate, the most free
+    positions possible, and whether that is exact (a certified upper bound where time ran out); or an :class:`Immune`,
+    which is proved.
     """
     instance = task.instance
     labels, names = all_labels(instance, task.one_position("a refutation"), task.deadline)
@@ -135,16 +116,8 @@ def all_members(instance: Instance, language: Language, deadline: Deadline = NEV
 
     Cost: one membership test for each of the ``s ** m`` words; regular languages take all words of a block at once.
 
-    Args:
-        instance: the model at a length, with ``s`` symbols and ``m`` unpinned positions.
-        language: the language, over the model's alphabet.
-        deadline: when to stop; never by default.
-
-    Returns:
-        A bool array with one axis of ``s`` entries for each unpinned position.
-
-    Raises:
-        OutOfTime: the deadline has passed.
+    ``instance``: the model at a length, with ``s`` symbols and ``m`` unpinned positions. ``deadline``: when to stop;
+    never by default. Result: a bool array with one axis of ``s`` entries for each unpinned position.
     """
     alphabet, m, parts = instance.model.alphabet, len(instance.unpinned), []
     for words in all_words(len(alphabet), m):
@@ -196,19 +169,9 @@ def _immune_by_table(
 def by_sat(task: Task, language: Language) -> Found | Immune:
     """By implicit hitting sets. Cost: SAT calls, which grow steeply with the number of fixed positions needed.
 
-    Args:
-        task: the model at a length, with one target position, a deadline and a seed.
-        language: the language, over the model's alphabet.
-
-    Returns:
-        A certificate, the exact most free positions possible, and true; or an :class:`Immune`, which is proved. The
-        certificate may have fewer free positions.
-
-    Raises:
-        Unfinished: the task's deadline has passed, with the bound so far; or the optimum is known, but no certificate
-            of it is confirmed.
-        OutOfTime: the deadline has passed before there was a bound.
-        ResourceLimit: the language does not decide whether a completion exists.
+    ``task``: the model at a length, with one target position, a deadline and a seed. Result: a certificate, the exact
+    most free positions possible, and true; or an :class:`Immune`, which is proved. The certificate may have fewer free
+    positions.
     """
     instance, position = task.instance, task.one_position("a refutation")
     oracle = Oracle(encode(instance, Restriction.of(instance), [position]), position, task.deadline)
@@ -273,16 +236,7 @@ def decided_part(instance: Instance, language: Language, fixed: Cube) -> Cube | 
 
     Cost: at most two completions, and one for each fixed position.
 
-    Args:
-        instance: the model at a length.
-        language: the language, over the model's alphabet.
-        fixed: the restriction, from positions to symbol numbers of the model's alphabet.
-
-    Returns:
-        The part, from positions to symbol numbers, or ``None``.
-
-    Raises:
-        ResourceLimit: the language does not decide whether a completion exists.
+    Result: the part, from positions to symbol numbers, or ``None``.
     """
 
     def has(cube: Cube, member: bool) -> bool:

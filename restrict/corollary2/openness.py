@@ -39,11 +39,7 @@ SHORT = 300
 def is_dyck(language: Language) -> bool:
     """Whether the members are the balanced words over brackets, of any depth.
 
-    Args:
-        language: the language.
-
-    Returns:
-        Whether its specification says so; false for bounded depth, which is regular.
+    Result: whether its specification says so; false for bounded depth, which is regular.
     """
     return language.spec.startswith(("dyck:", "dyck[", "shuffle-dyck:", "shuffle-dyck[")) and not isinstance(
         language, Regular
@@ -69,11 +65,8 @@ class Openness:
     def witnesses(self, fixed: Mapping[int, int]) -> tuple[Word, Word] | None:
         """A member and a non-member under the restriction, or ``None`` where one of them is not found.
 
-        Args:
-            fixed: positions with symbol numbers of the model's alphabet, on top of the base.
-
-        Returns:
-            The two words, without markers. ``None`` is no proof where the language answers by search.
+        ``fixed``: positions with symbol numbers of the model's alphabet, on top of the base. Result: the two words,
+        without markers. ``None`` is no proof where the language answers by search.
         """
         rho = Restriction.of(self.instance, {**self.base, **fixed})
         try:
@@ -88,11 +81,8 @@ class Openness:
 
         Answers are remembered.
 
-        Args:
-            fixed: positions with symbol numbers of the model's alphabet, on top of the base.
-
-        Returns:
-            Whether a member and a non-member are known to exist; exact where the language is.
+        ``fixed``: positions with symbol numbers of the model's alphabet, on top of the base. Result: whether a member
+        and a non-member are known to exist; exact where the language is.
         """
         if self.reach is not None:
             return self.reach.open(fixed)
@@ -104,13 +94,8 @@ class Openness:
     def allows(self, state: ForcingState, i: int, symbol: int) -> bool:
         """Whether membership may still be open when ``i`` is fixed, too.
 
-        Args:
-            state: the state of the search, with all that is fixed so far.
-            i: the position to be fixed, 0 .. n-1.
-            symbol: the symbol number in the model's alphabet.
-
-        Returns:
-            False only where membership is decided; true may be wrong.
+        ``state``: the state of the search, with all that is fixed so far. ``i``: the position to be fixed, 0 .. n-1.
+        Result: false only where membership is decided; true may be wrong.
         """
         if state.fixed > MANY and state.fixed % MANY:
             return True  # closed stays closed: it will be seen a little later
@@ -202,11 +187,8 @@ class Reach:
     def open(self, fixed: Mapping[int, int]) -> bool:
         """Whether words of both kinds agree with the base and with these positions.
 
-        Args:
-            fixed: positions with symbol numbers of the model's alphabet; none of them in the base.
-
-        Returns:
-            Whether membership is open, exactly.
+        ``fixed``: positions with symbol numbers of the model's alphabet; none of them in the base. Result: whether
+        membership is open, exactly.
         """
         states = self.states(fixed)
         return bool(states & self.accept) and bool(states & ~self.accept)
@@ -214,11 +196,8 @@ class Reach:
     def states(self, fixed: Mapping[int, int]) -> int:
         """The states that some completion ends in.
 
-        Args:
-            fixed: positions with symbol numbers of the model's alphabet; none of them in the base.
-
-        Returns:
-            The set of states as a bit mask: bit ``q`` for state ``q``.
+        ``fixed``: positions with symbol numbers of the model's alphabet; none of them in the base. Result: the set of
+        states as a bit mask: bit ``q`` for state ``q``.
         """
         events = [(i, i + 1, a, -1) for i, a in fixed.items()]
         events += [(first, stop, -1, t) for t, (first, stop, _) in enumerate(self.stretches)]
@@ -234,12 +213,7 @@ class Reach:
 
         Answers are remembered.
 
-        Args:
-            states: the set of states before it, as a bit mask.
-            t: the number of the stretch in ``stretches``.
-
-        Returns:
-            The set of states after it, as a bit mask.
+        ``t``: the number of the stretch in ``stretches``.
         """
         if (states, t) not in self.passed:
             now = states
@@ -253,12 +227,7 @@ class Reach:
 
         Answers are remembered.
 
-        Args:
-            states: the set of states before it, as a bit mask.
-            a: a letter number of the automaton, or -1 for any symbol.
-
-        Returns:
-            The set of states after it, as a bit mask.
+        ``a``: a letter number of the automaton, or -1 for any symbol.
         """
         if (states, a) not in self.images:
             delta, found = self.dfa.delta, 0
@@ -273,13 +242,7 @@ class Reach:
 
         Cost: O(log count) images of sets, remembered.
 
-        Args:
-            states: the set of states before them, as a bit mask.
-            a: a letter number of the automaton, or -1 for any symbol.
-            count: the number of symbols, at least 0.
-
-        Returns:
-            The set of states after them, as a bit mask.
+        ``a``: a letter number of the automaton, or -1 for any symbol. ``count``: the number of symbols, at least 0.
         """
         level = 0
         while count:
@@ -317,12 +280,9 @@ class Heights:
 
         Cost: O(k log k) for k fixed positions.
 
-        Args:
-            fixed: positions with symbol numbers of the model's alphabet; none of them in the base.
-
-        Returns:
-            The exact answer for one type of bracket at an even length, where the base alone can be completed; otherwise
-            true may be wrong.
+        ``fixed``: positions with symbol numbers of the model's alphabet; none of them in the base. Result: the exact
+        answer for one type of bracket at an even length, where the base alone can be completed; otherwise true may be
+        wrong.
         """
         closers = sorted(i - self.first for i, a in fixed.items() if self.closes[a])
         openers = sorted(self.last - i for i, a in fixed.items() if not self.closes[a])

@@ -7,7 +7,7 @@ An activation is one variable at all positions. It is given as
 - :class:`Attended`: a collapsed head, as the decision lists it is computed from: for each query value the candidate
   pairs (position, key value), best first; the first one that its key fulfils is attended to.
 
-Invariant (Theorem A, docs/trusted-base.md): on every input that agrees with the restriction the value lies in V and is
+Invariant (Theorem A, docs/kernel.md): on every input that agrees with the restriction the value lies in V and is
 a function of the inputs in D.
 """
 
@@ -271,7 +271,7 @@ def full_table(instance: Instance, variable: Map) -> I64 | None:
 
 
 def attended_activation(instance: Instance, source: Attended, base: Mapping[str, Activation]) -> Activation:
-    """V and D of a collapsed head, by rule 4 of docs/trusted-base.md on its candidate lists.
+    """V and D of a collapsed head, by rule 4 of docs/kernel.md on its candidate lists.
 
     Args:
         instance: the program at its length n.

@@ -2,7 +2,7 @@
 
 A :class:`CTransformer` is a program whose first variables, the *base*, are given as functions of the inputs
 ``x_0 .. x_{n-1}`` under a restriction (:mod:`restrict.depth_reduction.activations`). A program is the case c = 1.
-:meth:`CTransformer.collapse` removes a layer. Invariant (Theorem A, docs/trusted-base.md): on every input that agrees
+:meth:`CTransformer.collapse` removes a layer. Invariant (Theorem A, docs/kernel.md): on every input that agrees
 with the restriction an activation's value lies in its V and is a function of the inputs in its D, and the collapsed
 transformer computes what the original does.
 """

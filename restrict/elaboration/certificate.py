@@ -42,17 +42,16 @@ class Shown:
     once (``hoist``); what no conclusion needs is left out (``keep``); then rows and lines are written.
     """
 
-    def __init__(
-        self, certificate: Certificate, instance: Instance, writer: Writer, meter: Meter, deep: bool = False
-    ) -> None:
-        self.certificate, self.instance, self.writer, self.meter = certificate, instance, writer, meter
+    def __init__(self, hints: Hints, instance: Instance, writer: Writer, meter: Meter, deep: bool = False) -> None:
+        self.certificate, self.instance, self.writer, self.meter = hints.certificate, instance, writer, meter
+        certificate = hints.certificate
         self.deep, self.table, self.output = deep, label_table(certificate.model), certificate.model.output
         runs = zip(runs_of(certificate.fixed.bounds), certificate.fixed.symbols, strict=True)
         self.fixed = [(start, stop, (symbol,)) for (start, stop), symbol in runs]
         self.rows = Rows(instance, meter)
         at = certificate.position
         self.targets = range(instance.n) if at is None else range(at, at + 1)
-        self.tree = tree_of(charged(Hints(certificate), meter))
+        self.tree = tree_of(charged(hints, meter))
         n, symbols = instance.n, len(instance.model.alphabet)
         self.tokens = Tokens.make(n, symbols, self.fixed, instance.pinned)
         for leaf in leaves_of(self.tree):
@@ -216,7 +215,7 @@ def certificate_lines(certificate: Certificate, instance: Instance, digest: str,
             memory than the limit.
         ResourceLimit: a row has too many pairs, or the output too many values.
     """
-    free = certificate.free.bit_count()
+    hints, free = Hints(certificate), certificate.free.bit_count()
     if certificate.claimed_free != free:
         place = certificate.top.key("claim").key("free")
         unproved(place, f"{free} positions are free, not {certificate.claimed_free}")
@@ -224,7 +223,7 @@ def certificate_lines(certificate: Certificate, instance: Instance, digest: str,
         meter = Meter(limit)
         meter.place = certificate.top
         writer = Writer(instance, digest, meter)
-        if _concluded(certificate, Shown(certificate, instance, writer, meter, deep), deep):
+        if _concluded(certificate, Shown(hints, instance, writer, meter, deep), deep):
             break
     return writer
 

@@ -1,6 +1,6 @@
 """What is known under a box, with the hints that the kernel needs: for each head and query value a witness.
 
-The rules are those of docs/trusted-base.md, computed on the engine's row scans. Every fact is remembered as a
+The rules are those of docs/kernel.md, computed on the engine's row scans. Every fact is remembered as a
 *statement* in the order in which it was found; the floor of a row becomes the witness, and the least floor of all
 contexts that use the row becomes its bar (:mod:`restrict.elaboration.rows`). Work is charged before it is done.
 """

@@ -8,7 +8,7 @@ reads it, and would not hold without it (:func:`needed`).
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
 
 import numpy as np
@@ -153,7 +153,16 @@ def _possible(known: Known, key: str | None, pairs: I64, own: int, u: int) -> Fl
                 allowed[number, np.asarray(symbols)] = True
             found = allowed[known.tokens.numbers(j), w]
     elif key is not None:
-        places = np.fromiter(known.facts.get(key, {}), dtype=np.int64)
-        for at in np.flatnonzero(np.isin(j, places)).tolist():
+        facts = known.facts.get(key, {})
+        for at in _among(j, facts):
             found[at] = int(w[at]) in known.values(key, int(j[at]))
     return np.where(j == own, w == u, found)
+
+
+def _among(j: I64, facts: Collection[int]) -> Iterable[int]:
+    """Where the position of a pair has a fact; of many facts and few pairs the pairs are gone through, or else the sum
+    over all rows would be quadratic."""
+    if len(facts) > len(j):
+        return (at for at, place in enumerate(j.tolist()) if place in facts)
+    found: list[int] = np.flatnonzero(np.isin(j, np.fromiter(facts, dtype=np.int64))).tolist()
+    return found

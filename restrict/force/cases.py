@@ -1,4 +1,4 @@
-"""Confirmation by cases: free positions over which a certificate is split (Theorem A' of docs/trusted-base.md).
+"""Confirmation by cases: free positions over which a certificate is split (Theorem A' of docs/kernel.md).
 
 The abstract run keeps no correlations between nodes, so a restriction may force the output although the run does not
 show it. Filling a few free positions in every way brings the correlations back; on full inputs the run is exact, so

@@ -1,6 +1,6 @@
 """What a node depends on, computed on demand and given up where that is too much: rules 3 to 6, for the search.
 
-:class:`DependenceState` computes V and D of docs/trusted-base.md from a target backwards, and only what it reads. A
+:class:`DependenceState` computes V and D of docs/kernel.md from a target backwards, and only what it reads. A
 bound on D, ``most``, keeps this short at any length: a row ends as soon as its candidates depend on more free
 positions, and a node that depends on more counts as not examined.
 """

@@ -19,61 +19,13 @@ from restrict.force.image import MAX_IMAGE
 from restrict.force.minimise import Minimiser, needed_cone
 from restrict.force.neighbourhood import some_tokens, tokens_alone
 from restrict.force.on_demand import OnDemandState
+from restrict.force.options import OPTIONS, SearchOptions
 from restrict.force.state import ForcingState, Node
 from restrict.model.program import Head, Map
 from restrict.task import Task
 
-PASSES: tuple[tuple[tuple[int, ...], float], ...] = (
-    ((1,), 0.0),
-    ((4, 1), 0.0),
-    ((4, 2, 1), 0.1),
-    ((5, 2, 1), 0.4),
-    ((5, 3, 1), 0.6),
-    ((4, 2, 1), 0.8),
-    ((5, 4, 2), 1.0),
-)
-"""(alternatives tried by depth, noise) of the successive passes of the search."""
-WIDE_PASSES: tuple[tuple[tuple[int, ...], float], ...] = (
-    ((1,), 0.0),
-    ((2, 2, 1), 0.0),
-    ((2, 4, 2, 1), 0.1),
-    ((2, 6, 2, 1), 0.2),
-    ((3, 6, 3, 2), 0.4),
-)
-"""The same for wide models, whose boxes are priced by value: the first alternative near the tokens is the cheapest."""
 Pass = tuple[tuple[int, ...], float, bool]
 """Alternatives tried by depth, noise, and whether boxes are priced by value (:mod:`restrict.force.boxes`)."""
-DEEP, PRICED_ANSWER = 3, 12
-"""From this depth on dives with priced boxes alternate with the others, while more positions than this are fixed."""
-FIRST_WORK, MORE_WORK, WORK_PER_TOKEN = 100_000, 200_000, 20_000
-"""Effort (pairs walked) of an attempt while nothing is known, four times as much in each further pass; and of all later
-attempts together (some seconds), with ``WORK_PER_TOKEN`` more for each token of the first answer."""
-WIDE_WORK = 8_000_000
-"""The effort of an attempt with priced boxes: pricing a node takes many walks."""
-FIRST_LIMITS, WIDE_SLACK = (32, 1024), 16
-"""Limits on the tokens of the first dives. In a wide model the first limit is twice the tokens that the anchors alone
-take, plus ``WIDE_SLACK``."""
-DIVES = 3
-"""For each anchor, one of the first dives in a wide model may compute the scores of this many rows of the greatest
-length. An answer that takes more can be found by a later dive."""
-SCORES, WIDE_SCORES, DEEP_SCORES = 2_400_000_000, 24_000_000_000, 12_000_000_000
-"""The most scores of the whole search once a first answer is known: in general, in a wide model, and in a deep one."""
-ROW_CHARGE = 500_000
-"""Ordering one row of a wide or deep model costs this many scores more: such models have many rows, most of them
-short."""
-FEW_NODES, FALLBACK_NODES = 5_000, 40_000
-"""Deletion examines every node. With at most ``FEW_NODES`` nodes the search starts with it; with at most
-``FALLBACK_NODES`` it is used where the first dives find nothing."""
-
-NOISE, LITTLE_NOISE = (0.2, 0.6, 1.2), (0.0, 0.03, 0.1)
-"""Relative errors put on prices while an answer is improved, and in a wide model, whose prices are sums of many."""
-BY_NODE, FEWER, OWN_TOKENS, NODE_WORK, NODE_NOISE = 0.9, 0.85, 4, 20_000, (0.03, 0.1, 0.3)
-"""In a wide model: the share of improvements that meet one node's goal again; of these, the share that must take fewer
-tokens; the fewest tokens of such a node; and effort and noise of one of them."""
-FOLLOWED = 3
-"""Random inputs whose runs are followed where no dive succeeds."""
-MANY = 256
-"""With more positions fixed than this a guard is asked before deletion, too."""
 
 
 @dataclass
@@ -115,11 +67,14 @@ class Search:
         *,
         base: Mapping[int, int] | None = None,
         guard: Guard | None = None,
-        patience: int = len(PASSES),
+        patience: int | None = None,
+        options: SearchOptions | None = None,
     ) -> None:
         instance, position = task.instance, task.one_position("this search")
         self.task, self.instance, self.position = task, instance, position
-        self.guard, self.patience, self.seed = guard, patience, task.seed
+        self.opt = opt = options or OPTIONS
+        self.guard, self.seed = guard, task.seed
+        self.patience = len(opt.passes) if patience is None else patience
         self.timed = task.deadline.moment is not None
         self.best = Best()
         self.refused = 0
@@ -140,12 +95,12 @@ class Search:
             groups.setdefault(instance.label(value), set()).add(value)
         self.target = (output, position)
         self.state.wide = self.wide
-        self.deep = not self.wide and self.state.depth.get(output, 0) >= DEEP
-        self.state.row_charge = ROW_CHARGE if self.wide or self.deep else 0
-        self._most_scores = DEEP_SCORES if self.deep else SCORES
+        self.deep = not self.wide and self.state.depth.get(output, 0) >= self.opt.deep
+        self.state.row_charge = self.opt.row_charge if self.wide or self.deep else 0
+        self._most_scores = self.opt.deep_scores if self.deep else self.opt.scores
         if self.wide:
-            self._most_scores = min(WIDE_SCORES, 2 * A_POSITION * instance.n)
-        self._first_limits: tuple[int, ...] = FIRST_LIMITS
+            self._most_scores = min(self.opt.wide_scores, 2 * A_POSITION * instance.n)
+        self._first_limits: tuple[int, ...] = (opt.first_limit, opt.last_limit)
         self._dive_scores = 0
         if self.wide:
             self._limit_dives(self.state.weight(output))
@@ -154,7 +109,7 @@ class Search:
 
     def _passes(self) -> tuple[Pass, ...]:
         """The successive passes."""
-        priced, plain = [(*p, True) for p in WIDE_PASSES], [(*p, False) for p in PASSES]
+        priced, plain = [(*p, True) for p in self.opt.wide_passes], [(*p, False) for p in self.opt.passes]
         if self.wide:
             return tuple(priced)
         if self.deep:
@@ -166,19 +121,19 @@ class Search:
         instance = self.instance
         keys = [instance.key(v) for v in instance.model.variables if isinstance(v, Head)]
         longest = instance.n * max((instance.domains[key] for key in keys if key is not None), default=1)
-        self._first_limits = tuple(sorted({int(min(2 * weight, 1e6)) + WIDE_SLACK, FIRST_LIMITS[-1]}))
-        self._dive_scores = max(WIDE_SCORES, int(DIVES * weight * longest))
+        self._first_limits = tuple(sorted({int(min(2 * weight, 1e6)) + self.opt.wide_slack, self.opt.last_limit}))
+        self._dive_scores = max(self.opt.wide_scores, int(self.opt.dives * weight * longest))
 
     def run(self) -> None:
         """Search until the budget, or the time, is spent. Ctrl-C raises; ``best`` stays."""
         rng = np.random.default_rng(self.seed)
         turn = 0
-        if self._nodes <= FEW_NODES:
+        if self._nodes <= self.opt.few_nodes:
             self._deletion(rng)
         while True:
             kind = self.passes[min(turn, len(self.passes) - 1)]
             for goal, limit in self._tasks(turn):
-                if self.deep and kind[2] and self.best.count is not None and self.best.count <= PRICED_ANSWER:
+                if self.deep and kind[2] and self.best.count is not None and self.best.count <= self.opt.priced_answer:
                     break
                 self._attempt(goal, limit, rng, kind, turn)
                 if self._over():
@@ -186,9 +141,9 @@ class Search:
                 if self._late():
                     turn = len(self.passes)
                     break
-            if turn == 0 and self.best.fixed is None and not self.refused and self._nodes <= FALLBACK_NODES:
+            if turn == 0 and self.best.fixed is None and not self.refused and self._nodes <= self.opt.fallback_nodes:
                 self._deletion(rng)
-            for _ in range(FOLLOWED if turn == 0 and self.best.fixed is None and self.wide else 0):
+            for _ in range(self.opt.followed if turn == 0 and self.best.fixed is None and self.wide else 0):
                 self._follow(rng)
                 if self._over():
                     return
@@ -213,14 +168,14 @@ class Search:
         while self.state.work < stop and self.best.count and not self._over():
             # So that iterations without any walk come to an end, too; sets of symbols are gone through in each.
             self.state.work += 100 + len(self.state.alphabet) // 16
-            if self.wide and rng.random() < BY_NODE:
+            if self.wide and rng.random() < self.opt.by_node:
                 self._improve_node(rng)
                 continue
             goal = next(g for g in self.goals if g.allowed.issuperset(self.best.values))
             assert self.best.fixed is not None
             kept = some_tokens(self.best.fixed, self.best.cone, self.best.reads, rng)
             self._examine_best(kept)
-            noises = LITTLE_NOISE if self.wide else NOISE
+            noises = self.opt.wide_noise if self.wide else self.opt.noise
             widths, noise = (int(rng.integers(2, 6)), int(rng.integers(1, 4)), 1), float(rng.choice(noises))
             work = max(2_000, 40 * sum(map(len, self.best.cone.values())))
             joint = rng.random() < 0.5
@@ -249,7 +204,7 @@ class Search:
         best, state = self.best, self.state
         assert best.fixed is not None
         if self._alone[0] is not best.fixed:
-            self._alone = best.fixed, tokens_alone(self.target, best.fixed, best.cone, best.reads, OWN_TOKENS)
+            self._alone = best.fixed, tokens_alone(self.target, best.fixed, best.cone, best.reads, self.opt.own_tokens)
         if not (nodes := self._alone[1]):
             return
         node, own = nodes[int(rng.integers(len(nodes)))]
@@ -257,9 +212,9 @@ class Search:
         goal = Goal(*node, frozenset(state.values(*node)))
         self._examine_best({i: a for i, a in best.fixed.items() if i not in own})
         widths = int(rng.integers(2, 6)), int(rng.integers(1, 4)), 1
-        solver = self._solver(rng, (widths, float(rng.choice(NODE_NOISE)), True), NODE_WORK, False)
+        solver = self._solver(rng, (widths, float(rng.choice(self.opt.node_noise)), True), self.opt.node_work, False)
         try:
-            solved = solver.solve(goal, len(own) - int(rng.random() < FEWER))
+            solved = solver.solve(goal, len(own) - int(rng.random() < self.opt.fewer))
         except OutOfBudget:
             return
         if solved:
@@ -276,7 +231,7 @@ class Search:
 
     def _allowance(self) -> int:
         """Work for the passes, and half as much for the improvement; more for answers that are large."""
-        return MORE_WORK + WORK_PER_TOKEN * min(self._first, 300)
+        return self.opt.more_work + self.opt.work_per_token * min(self._first, 300)
 
     def _over(self) -> bool:
         if self.timed:
@@ -326,10 +281,12 @@ class Search:
         """One dive for one label."""
         state = self.state
         self._restart(dict(state.pinned))
-        work = WIDE_WORK if kind[2] else FIRST_WORK * 4**turn
+        work = self.opt.wide_work if kind[2] else self.opt.first_work * 4**turn
         if self.best.fixed is not None:
             attempts = max(1, len(self.goals) * (len(self.passes) - turn)) if not self.timed else 4
-            work = max(0, self._last_work - state.work) // attempts if not self.timed else MORE_WORK // attempts
+            work = (
+                max(0, self._last_work - state.work) // attempts if not self.timed else self.opt.more_work // attempts
+            )
         joint = turn % 2 == 1  # goals met together share more tokens, goals met in turn leave time for more dives
         first = self.wide and turn == 0 and self.best.fixed is None and limit < self.instance.n
         solver = self._solver(rng, kind, work, joint, self._dive_scores if first else None)
@@ -349,7 +306,7 @@ class Search:
     def _settle(self, rng: np.random.Generator, goal: Goal, fresh: bool = False) -> None:
         """Minimise what the search found and offer it."""
         state = self.state
-        if self.guard is not None and state.fixed > MANY:
+        if self.guard is not None and state.fixed > self.opt.guarded:
             # Freeing the many positions of a refused restriction one by one takes long and rarely helps.
             tokens = {i: v[0] for i, v in state.tokens.items() if i not in state.pinned}
             if not fresh and not self.guard.accepts(tokens):

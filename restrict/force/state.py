@@ -196,7 +196,7 @@ class ForcingState:
         return domain > MANY_VALUES and (queries > MANY_VALUES or (queries > 1 and positions * domain >= COSTLY))
 
     def row_values(self, head: Head, i: int, u: int, enough: int, reads: set[Node]) -> Collection[int]:
-        """R(u) of docs/trusted-base.md; stops when ``enough`` values have been found."""
+        """R(u) of docs/kernel.md; stops when ``enough`` values have been found."""
         key, everything = self.instance.key(head), self.instance.domains[head.value]
         found: set[int] = set()
         domain = self.instance.domains[key] if key else 1

@@ -82,17 +82,7 @@ class _Builder:
 def argmax(features: Sequence[Feature], bias: Sequence[Fraction], prefix: str, room: int) -> tuple[list[Variable], str]:
     """Maps that compute the first class of greatest ``bias + sum of weights``; their names start with ``prefix``.
 
-    Args:
-        features: per feature its weights, one row per value, one column per class.
-        bias: one number per class.
-        prefix: what the names of the maps start with.
-        room: how many maps may be made; the base of the sums is chosen accordingly.
-
-    Returns:
-        The maps, and the name of the last one, whose value is the class.
-
-    Raises:
-        ResourceLimit: more than 256 classes, or more than ``room`` maps needed with every base.
+    ``room``: how many maps may be made; the base of the sums is chosen accordingly.
     """
     classes = len(bias)
     if classes > MAX_CLASSES:

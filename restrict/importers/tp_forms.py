@@ -51,13 +51,8 @@ def match(pattern: ast.AST, node: object, found: dict[str, object]) -> bool:
     """Whether a tree has the form of a pattern; what stands at its ``X...`` names and ``$...`` strings goes to
     ``found``, and must be the same wherever a name occurs twice.
 
-    Args:
-        pattern: the syntax tree of a form (see the module).
-        node: the tree, or a part of one, that is compared.
-        found: what has been found so far, by name; it is added to, also where the answer is no.
-
-    Returns:
-        Whether the whole tree has the form.
+    ``node``: the tree, or a part of one, that is compared. ``found``: what has been found so far, by name; it is added
+    to, also where the answer is no. Result: whether the whole tree has the form.
     """
     hole = _hole(pattern)
     if hole is not None:
@@ -95,14 +90,7 @@ def _match_part(part: object, node: object, found: dict[str, object]) -> bool:
 
 
 def pattern_of(text: str) -> ast.stmt:
-    """The statement of a text, whose names that begin with ``$`` match anything.
-
-    Args:
-        text: one Python statement.
-
-    Returns:
-        Its syntax tree, to be used as a pattern for :func:`match`.
-    """
+    """The statement of a text, whose names that begin with ``$`` match anything."""
     return ast.parse(text).body[0]
 
 

@@ -44,17 +44,7 @@ def parse_program(path: Path) -> Program:
 
     The file is parsed as a syntax tree and never run.
 
-    Args:
-        path: the generated Python file.
-
-    Returns:
-        The program, with the heads and functions in the order of the file.
-
-    Raises:
-        ModelError: the message names the file and line of anything the decompiler does not write, and of any counting
-            head (which is outside Theorem 1).
-        UsageError: the file cannot be read.
-        ResourceLimit: the file is over the size limit of the package.
+    Result: the program, with the heads and functions in the order of the file.
     """
     text = source_text(path)
     try:

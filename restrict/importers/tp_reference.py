@@ -17,15 +17,10 @@ from restrict.importers.tp_weights import OutputWeights
 def closest(causal: bool, rule: str, i: int, keys: Sequence[Value], wanted: Value | None) -> int:
     """Where position ``i`` attends.
 
-    Args:
-        causal: whether only positions up to ``i`` are seen.
-        rule: ``"printed"`` (the distance of a matching self is the number of matches) or ``"trained"`` (it ranks last).
-        i: the position that attends, 0 .. len(keys)-1.
-        keys: the key at each position.
-        wanted: the key value looked for; ``None`` matches nothing.
-
-    Returns:
-        The position of the match that ranks first, the leftmost of equals; 0 where nothing matches.
+    ``causal``: whether only positions up to ``i`` are seen. ``rule``: ``"printed"`` (the distance of a matching self is
+    the number of matches) or ``"trained"`` (it ranks last). ``i``: the position that attends, 0 .. len(keys)-1.
+    ``wanted``: the key value looked for; ``None`` matches nothing. Result: the position of the match that ranks first,
+    the leftmost of equals; 0 where nothing matches.
     """
     seen = keys[: i + 1] if causal else keys
     matches = [j for j, key in enumerate(seen) if wanted is not None and key == wanted]
@@ -40,17 +35,9 @@ def predict(program: Program, weights: OutputWeights, tokens: Sequence[str], rul
 
     Exact, in fractions; slow, and serves for comparison. Source: Friedman, Wettig & Chen 2023.
 
-    Args:
-        program: the parsed program.
-        weights: its output weights.
-        tokens: the input, markers included, at least one token.
-        rule: ``"printed"`` or ``"trained"``, as for :func:`closest`.
-
-    Returns:
-        One class for each position: the first of greatest weight, and at a marker at either end the marker.
-
-    Raises:
-        ModelError: there are no weights for a value that occurs.
+    ``tokens``: the input, markers included, at least one token. ``rule``: ``"printed"`` or ``"trained"``, as for
+    :func:`closest`. Result: one class for each position: the first of greatest weight, and at a marker at either end
+    the marker.
     """
     values: dict[str, list[Value]] = {"tokens": list(tokens), "positions": list(range(len(tokens)))}
     for step in program.steps:

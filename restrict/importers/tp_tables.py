@@ -15,15 +15,7 @@ from restrict.importers.tp_tree import Reader, Value, kind_of
 def arguments_of(reader: Reader, function: ast.FunctionDef) -> list[str]:
     """The names of a function's arguments, which must be plain and distinct.
 
-    Args:
-        reader: the state of the reader.
-        function: the function's syntax tree.
-
-    Returns:
-        The names in order, at least one.
-
-    Raises:
-        ModelError: the message names the file and line of anything else.
+    Result: the names in order, at least one.
     """
     a = function.args
     names = [x.arg for x in a.args]
@@ -34,18 +26,7 @@ def arguments_of(reader: Reader, function: ast.FunctionDef) -> list[str]:
 
 
 def wanted_of(reader: Reader, function: ast.FunctionDef) -> dict[Value, Value]:
-    """``if q in {...}: return k == c elif ...``: which key value each query value asks for.
-
-    Args:
-        reader: the state of the reader.
-        function: the function's syntax tree.
-
-    Returns:
-        The key value wanted, by query value.
-
-    Raises:
-        ModelError: the message names the file and line of anything else.
-    """
+    """``if q in {...}: return k == c elif ...``: which key value each query value asks for."""
     names = arguments_of(reader, function)
     if len(names) != 2 or len(function.body) != 1:
         reader.fail(function, f"{function.name} is not a chain of `if query in {{...}}: return key == constant`")
@@ -108,15 +89,7 @@ def _branches(
 def constant_of(reader: Reader, node: ast.expr) -> Value:
     """The value of a constant.
 
-    Args:
-        reader: the state of the reader.
-        node: the expression's syntax tree.
-
-    Returns:
-        A string or an integer, no Boolean; a member of an enumeration of embeddings as ``Emb0.V07``.
-
-    Raises:
-        ModelError: the message names the file and line of anything else.
+    Result: a string or an integer, no Boolean; a member of an enumeration of embeddings as ``Emb0.V07``.
     """
     if isinstance(node, ast.Constant) and type(node.value) in (str, int):
         if isinstance(node.value, str) and node.value.partition(".")[0] in reader.enums:
@@ -130,16 +103,7 @@ def constant_of(reader: Reader, node: ast.expr) -> Value:
 def table_of(reader: Reader, function: ast.FunctionDef, count: int) -> tuple[dict[tuple[Value, ...], Value], Value]:
     """``key = (a, b)``, an if/elif chain on ``key in {...}``, and a last ``return constant``.
 
-    Args:
-        reader: the state of the reader.
-        function: the function's syntax tree.
-        count: how many arguments it must take.
-
-    Returns:
-        The values by tuples of arguments, and the value for all others.
-
-    Raises:
-        ModelError: the message names the file and line of anything else.
+    ``count``: how many arguments it must take.
     """
     names = arguments_of(reader, function)
     key = "(" + ", ".join(names) + ")" if len(names) > 1 else names[0]

@@ -82,77 +82,29 @@ class Reader:
     embedded: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def fail(self, node: ast.AST, reason: str) -> NoReturn:
-        """Refuse, naming the file and the line.
-
-        Args:
-            node: the place, as a syntax tree.
-            reason: what is wrong.
-
-        Raises:
-            ModelError: always.
-        """
+        """Refuse, naming the file and the line."""
         raise ModelError(f"{self.path}:{getattr(node, 'lineno', 0)}: {reason}")
 
     def variable(self, node: ast.AST, name: object) -> str:
-        """A categorical variable that has been defined.
-
-        Args:
-            node: the place, as a syntax tree.
-            name: what stands there.
-
-        Returns:
-            The name.
-
-        Raises:
-            ModelError: it is not the name of one.
-        """
+        """A categorical variable that has been defined."""
         if not isinstance(name, str) or name not in self.known:
             self.fail(node, f"{quote(name)} is not a categorical variable defined before this line")
         return name
 
     def assign(self, node: ast.AST, name: str) -> str:
-        """A name that gets its only value here; a second one would change what earlier lines mean.
-
-        Args:
-            node: the place, as a syntax tree.
-            name: the name.
-
-        Returns:
-            The name.
-
-        Raises:
-            ModelError: it has a value already.
-        """
+        """A name that gets its only value here; a second one would change what earlier lines mean."""
         if name in self.assigned:
             self.fail(node, f"{quote(name)} already has a meaning; a generated program assigns every name once")
         self.assigned.add(name)
         return name
 
     def define(self, node: ast.AST, name: str) -> str:
-        """A new categorical variable.
-
-        Args:
-            node: the place, as a syntax tree.
-            name: its name.
-
-        Returns:
-            The name.
-
-        Raises:
-            ModelError: it has a value already.
-        """
+        """A new categorical variable."""
         self.known.add(self.assign(node, name))
         return name
 
 
 def kind_of(node: ast.AST) -> str:
-    """The first line of a syntax tree, for a message.
-
-    Args:
-        node: the syntax tree.
-
-    Returns:
-        The line, quoted.
-    """
+    """The first line of a syntax tree, for a message."""
     shown = ast.unparse(node).partition("\n")[0]
     return quote(shown)

@@ -54,11 +54,7 @@ class OutputWeights:
     def values(self, feature: str) -> list[str]:
         """The values of a feature. The decompiler fills unused places with rows named ``_``, which are left out.
 
-        Args:
-            feature: the name of the feature.
-
-        Returns:
-            The values with exactly one row, as texts in the order of the file; none for an unknown feature.
+        Result: the values with exactly one row, as texts in the order of the file; none for an unknown feature.
         """
         return [
             value for value, row in self.rows.get(feature, {}).items() if row is not None and value not in ("", "_")
@@ -67,15 +63,7 @@ class OutputWeights:
     def row(self, feature: str, value: str | int) -> tuple[Fraction, ...]:
         """The weights of one value of a feature; a missing one means that the program fails there.
 
-        Args:
-            feature: the name of the feature.
-            value: the value, which is looked up by its text.
-
-        Returns:
-            One exact rational for each class.
-
-        Raises:
-            ModelError: the file has no row, or two rows, for this feature and value.
+        Result: one exact rational for each class.
         """
         found = self.rows.get(feature, {}).get(str(value))
         if found is None:
@@ -88,16 +76,7 @@ class OutputWeights:
 def read_weights(path: Path) -> OutputWeights:
     """Read the CSV.
 
-    Args:
-        path: the CSV file.
-
-    Returns:
-        The weights, as exact rationals.
-
-    Raises:
-        ModelError: malformed; the message names the file and the line.
-        UsageError: the file cannot be read.
-        ResourceLimit: the file is over the size limit of the package.
+    Result: the weights, as exact rationals.
     """
     rows: dict[str, dict[str, tuple[Fraction, ...] | None]] = {}
     lines = _lines(path)
@@ -118,18 +97,8 @@ def read_weights(path: Path) -> OutputWeights:
 def read_embeddings(path: Path, columns: Mapping[str, tuple[str, str]]) -> dict[str, dict[str, str]]:
     """Read the CSV of embeddings: ``word,COLUMN,...``, one row per word, whole numbers in the columns.
 
-    Args:
-        path: the CSV file.
-        columns: by variable its enumeration and its column.
-
-    Returns:
-        By variable, for each word the member that it has, such as ``Emb0.V07``: the number ``7`` is the member
-        ``V07``. Words that pandas reads as a missing value (``NA``, ``null``) are left out: the program fails there.
-
-    Raises:
-        ModelError: malformed; the message names the file and the line.
-        UsageError: the file cannot be read.
-        ResourceLimit: the file is over the size limit of the package.
+    Result: by variable, for each word the member that it has, such as ``Emb0.V07``: the number ``7`` is the member
+    ``V07``. Words that pandas reads as a missing value (``NA``, ``null``) are left out: the program fails there.
     """
     lines = _lines(path)
     header = lines[0] if lines else []

@@ -112,16 +112,8 @@ class Transformer:
 def read_transformer(path: Path) -> Transformer:
     """Read and check the file.
 
-    Args:
-        path: the safetensors file of the form ``restrict-weights/1`` (docs/importers.md).
-
-    Returns:
-        The transformer, with every number as an exact rational.
-
-    Raises:
-        ModelError: malformed; the message is file: place: reason.
-        UsageError: the file cannot be read.
-        ResourceLimit: the file is over the size limit of the package.
+    ``path``: the safetensors file of the form ``restrict-weights/1`` (docs/importers.md). Result: the transformer, with
+    every number as an exact rational.
     """
     content = read_bytes(path)
     with naming(path):

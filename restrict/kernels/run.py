@@ -1,6 +1,6 @@
 """The abstract run on demand as a kernel: V of one node, and of what it reads, from rows that were ordered before.
 
-The rules are those of docs/trusted-base.md for V; :class:`restrict.force.on_demand.OnDemandState` does the same
+The rules are those of docs/kernel.md for V; :class:`restrict.force.on_demand.OnDemandState` does the same
 in Python. A node is ``variable * n + i``; variable 0 is the token and 1 the position. V is a row of 64-bit words;
 tokens have their symbol, or ``FREE_INPUT``.
 

@@ -55,17 +55,8 @@ def flip_flop() -> Regular:
 def bounded_dyck(k: int, depth: int, letters: tuple[str, ...] = ()) -> Regular:
     """Dyck-k words of height at most ``depth``: the automaton's states are the stacks.
 
-    Args:
-        k: the number of bracket types, at least 1.
-        depth: the greatest height, at least 1.
-        letters: the ``2k`` symbols as opener, closer, opener, closer ...; the usual brackets by default.
-
-    Returns:
-        The language, as its minimal automaton.
-
-    Raises:
-        UsageError: a depth below 1, a number of types outside 1 .. 64, or letters that do not fit it.
-        ResourceLimit: there are more than 20 000 stacks.
+    ``k``: the number of bracket types, at least 1. ``depth``: the greatest height, at least 1. ``letters``: the ``2k``
+    symbols as opener, closer, opener, closer ...; the usual brackets by default.
     """
     symbols = Brackets(k, letters)
     if depth < 1:

@@ -46,12 +46,8 @@ class Dfa:
     def run(self, word: Iterable[str], state: int = 0) -> int:
         """The state after a word.
 
-        Args:
-            word: symbols of the alphabet; another symbol is a ``KeyError``.
-            state: the state to begin in, 0 .. states-1; the start state by default.
-
-        Returns:
-            The number of the state reached. Cost: O(length of the word).
+        ``word``: symbols of the alphabet; another symbol is a ``KeyError``. ``state``: the state to begin in, 0 ..
+        states-1; the start state by default. Result: the number of the state reached. Cost: O(length of the word).
         """
         for symbol in word:
             state = self.delta[state][self.index[symbol]]
@@ -60,11 +56,8 @@ class Dfa:
     def target(self, member: bool) -> npt.NDArray[np.bool_]:
         """Which states accept (or, for ``member`` false, reject).
 
-        Args:
-            member: whether the accepting states are wanted (true) or the rejecting ones (false).
-
-        Returns:
-            A new bool array of shape ``(states,)``.
+        ``member``: whether the accepting states are wanted (true) or the rejecting ones (false). Result: a new bool
+        array of shape ``(states,)``.
         """
         good = np.zeros(self.states, dtype=np.bool_)
         good[list(self.accept)] = True
@@ -79,17 +72,8 @@ def minimal(alphabet: Sequence[str], delta: Sequence[Sequence[int]], start: int,
 
     Cost: at most S rounds of O(S k log S), for S states and k symbols (Moore's partition refinement).
 
-    Args:
-        alphabet: the k symbols, each once.
-        delta: S rows of k successors, each a state 0 .. S-1.
-        start: the start state, 0 .. S-1.
-        accept: the accepting states.
-
-    Returns:
-        The minimal automaton, with states in breadth-first order from the start state 0.
-
-    Raises:
-        ResourceLimit: beyond ``MAX_STATES`` states.
+    ``alphabet``: the k symbols, each once. ``delta``: S rows of k successors, each a state 0 .. S-1. ``start``: the
+    start state, 0 .. S-1. Result: the minimal automaton, with states in breadth-first order from the start state 0.
     """
     if len(delta) > MAX_STATES:
         raise ResourceLimit(f"an automaton of {len(delta)} states is over the limit of {MAX_STATES}")

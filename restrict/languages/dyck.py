@@ -55,11 +55,8 @@ SINGLE_TESTS = 4000
 def code_of(alphabet: Sequence[str]) -> dict[str | None, int]:
     """The code of each symbol, and 0 for a free cell.
 
-    Args:
-        alphabet: the ``2k`` symbols as opener, closer, opener, closer ...
-
-    Returns:
-        A new dictionary from symbols to codes: ``t`` for the opener and ``-t`` for the closer of type ``t`` (from 1).
+    ``alphabet``: the ``2k`` symbols as opener, closer, opener, closer ... Result: a new dictionary from symbols to
+    codes: ``t`` for the opener and ``-t`` for the closer of type ``t`` (from 1).
     """
     signed: dict[str | None, int] = {s: (at // 2 + 1) * (-1 if at % 2 else 1) for at, s in enumerate(alphabet)}
     signed[None] = 0
@@ -191,12 +188,8 @@ class Dyck(Brackets, ByPattern):
 def symbols(alphabet: Sequence[str], codes: Sequence[int]) -> Word:
     """The word of a list of codes without free cells.
 
-    Args:
-        alphabet: the ``2k`` symbols as opener, closer, opener, closer ...
-        codes: ``t`` or ``-t`` with ``t`` from 1 to ``k``; no 0.
-
-    Returns:
-        One symbol for each code.
+    ``alphabet``: the ``2k`` symbols as opener, closer, opener, closer ... ``codes``: ``t`` or ``-t`` with ``t`` from 1
+    to ``k``; no 0.
     """
     return tuple(alphabet[2 * abs(c) - 2 + (c < 0)] for c in codes)
 
@@ -210,13 +203,8 @@ def unbalance(alphabet: Sequence[str], contains: Callable[[Word], bool], pattern
 
     Cost: one membership test.
 
-    Args:
-        alphabet: the symbols as opener, closer, opener, closer ...
-        contains: the membership test of a language of brackets.
-        pattern: one cell for each symbol; ``None`` is free.
-
-    Returns:
-        The word, or ``None`` where the pattern has no free cell and is a member itself.
+    ``pattern``: one cell for each symbol; ``None`` is free. Result: the word, or ``None`` where the pattern has no free
+    cell and is a member itself.
     """
     word = tuple(alphabet[0] if s is None else s for s in pattern)
     if not contains(word):
@@ -228,13 +216,9 @@ def unbalance(alphabet: Sequence[str], contains: Callable[[Word], bool], pattern
 def fix_all(word: Word | None, cells: Pattern, start: Restriction) -> Forcing | None:
     """Forcing membership where every free cell can spoil it: all of them have to be fixed.
 
-    Args:
-        word: a member that agrees with ``cells``; ``None`` where there is none.
-        cells: the pattern that is given beforehand.
-        start: the restriction of that pattern, whose markers are kept.
-
-    Returns:
-        The forcing that fixes every free cell of ``cells`` as in ``word``; ``None`` without a word.
+    ``word``: a member that agrees with ``cells``; ``None`` where there is none. ``start``: the restriction of that
+    pattern, whose markers are kept. Result: the forcing that fixes every free cell of ``cells`` as in ``word``;
+    ``None`` without a word.
     """
     return None if word is None else forcing(True, cells, word, start, "every free symbol can spoil membership")
 
@@ -244,12 +228,7 @@ def random_path(half: int, rng: np.random.Generator) -> list[int]:
 
     Cost: O(half).
 
-    Args:
-        half: the number of steps +1, at least 0.
-        rng: the source of randomness.
-
-    Returns:
-        ``2 * half`` steps, +1 or -1, with no negative partial sum.
+    ``half``: the number of steps +1, at least 0. Result: ``2 * half`` steps, +1 or -1, with no negative partial sum.
     """
     steps = np.full(2 * half + 1, -1, dtype=np.int64)
     steps[rng.permutation(2 * half + 1)[:half]] = 1

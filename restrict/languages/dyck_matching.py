@@ -37,11 +37,8 @@ def one_type(codes: Sequence[int]) -> bool:
 
     Cost: O(n). Proof: see the module.
 
-    Args:
-        codes: the pattern as codes: 0 for free, positive for openers, negative for closers.
-
-    Returns:
-        Whether a balanced completion exists.
+    ``codes``: the pattern as codes: 0 for free, positive for openers, negative for closers. Result: whether a balanced
+    completion exists.
     """
     if len(codes) % 2:
         return False
@@ -63,11 +60,7 @@ def by_height(codes: Sequence[int]) -> Codes:
 
     Cost: O(n).
 
-    Args:
-        codes: a pattern as codes, for which :func:`one_type` is true.
-
-    Returns:
-        The completion as codes, 1 for each opener and -1 for each closer.
+    Result: the completion as codes, 1 for each opener and -1 for each closer.
     """
     openers = len(codes) // 2 - sum(c > 0 for c in codes)
     out = []
@@ -85,12 +78,8 @@ def overload(codes: Sequence[int]) -> tuple[int, list[int]] | None:
 
     Cost: O(n). Proof: see the module.
 
-    Args:
-        codes: a pattern as codes, for which :func:`one_type` is true.
-
-    Returns:
-        The number of closers, and the free positions that become closers, in increasing order; ``None`` where no prefix
-        has enough free cells.
+    Result: the number of closers, and the free positions that become closers, in increasing order; ``None`` where no
+    prefix has enough free cells.
     """
     best: tuple[int, int] | None = None
     closers = free = 0
@@ -117,12 +106,9 @@ def greedy(codes: Sequence[int], restarts: int = 200) -> list[tuple[int, int]] |
 
     Cost: O(n) for each start.
 
-    Args:
-        codes: the pattern as codes: 0 for free, ``t`` and ``-t`` for the opener and closer of type ``t``.
-        restarts: how often it may start, the first time included.
-
-    Returns:
-        Pairs (opener's position, closer's position) that cover all positions, or ``None``.
+    ``codes``: the pattern as codes: 0 for free, ``t`` and ``-t`` for the opener and closer of type ``t``. ``restarts``:
+    how often it may start, the first time included. Result: pairs (opener's position, closer's position) that cover all
+    positions, or ``None``.
     """
     eager: set[int] = set()
     for _ in range(restarts):
@@ -160,14 +146,7 @@ def _attempt(codes: Sequence[int], eager: set[int]) -> list[tuple[int, int]] | i
 
 
 def mirrored(codes: Sequence[int]) -> Codes:
-    """The pattern read from right to left, with openers and closers exchanged.
-
-    Args:
-        codes: the pattern as codes.
-
-    Returns:
-        A new list of as many codes.
-    """
+    """The pattern read from right to left, with openers and closers exchanged."""
     return [-c for c in reversed(codes)]
 
 
@@ -178,14 +157,8 @@ def chart(codes: Sequence[int]) -> list[tuple[int, int]] | None:
 
     Cost: O(n^2) operations on sets of ``n`` bits.
 
-    Args:
-        codes: the pattern as codes, at most ``CHART_LIMIT`` of them.
-
-    Returns:
-        Pairs (opener's position, closer's position) that cover all positions, or ``None``.
-
-    Raises:
-        ResourceLimit: too many symbols for the chart.
+    ``codes``: the pattern as codes, at most ``CHART_LIMIT`` of them. Result: pairs (opener's position, closer's
+    position) that cover all positions, or ``None``.
     """
     n = len(codes)
     if n > CHART_LIMIT:
@@ -253,14 +226,8 @@ def match(codes: Sequence[int]) -> list[tuple[int, int]] | None:
 
     Cost: O(n) where a greedy matching is found; else that of :func:`chart` on the reduced pattern.
 
-    Args:
-        codes: the pattern as codes: 0 for free, ``t`` and ``-t`` for the opener and closer of type ``t``.
-
-    Returns:
-        Pairs (opener's position, closer's position) that cover all positions, or ``None``.
-
-    Raises:
-        ResourceLimit: the reduced pattern is too long for the chart.
+    ``codes``: the pattern as codes: 0 for free, ``t`` and ``-t`` for the opener and closer of type ``t``. Result: pairs
+    (opener's position, closer's position) that cover all positions, or ``None``.
     """
     if not one_type(codes):
         return None
@@ -282,12 +249,7 @@ def match(codes: Sequence[int]) -> list[tuple[int, int]] | None:
 def typed(codes: Sequence[int], pairs: Sequence[tuple[int, int]]) -> Codes:
     """The word of a matching: a free pair takes type 1.
 
-    Args:
-        codes: the pattern as codes.
-        pairs: a matching of its positions, such as from :func:`match`.
-
-    Returns:
-        A new list of codes without a 0.
+    ``pairs``: a matching of its positions, such as from :func:`match`. Result: a new list of codes without a 0.
     """
     out = list(codes)
     for i, j in pairs:
@@ -304,11 +266,7 @@ def count_heights(codes: Sequence[int]) -> int:
 
     Cost: O(n^2) additions.
 
-    Args:
-        codes: the pattern as codes.
-
-    Returns:
-        The number, exact.
+    Result: the number, exact.
     """
     ways = [1]
     for at, c in enumerate(codes):
@@ -328,12 +286,7 @@ def count_pairs(codes: Sequence[int], k: int) -> int:
 
     Every balanced word has one decomposition by the partner of its first bracket. Cost: O(n^3) additions.
 
-    Args:
-        codes: the pattern as codes.
-        k: the number of types, at least 1.
-
-    Returns:
-        The number, exact.
+    ``k``: the number of types, at least 1. Result: the number, exact.
     """
     n = len(codes)
     ways = [[0] * (n + 1) for _ in range(n + 2)]

@@ -46,13 +46,9 @@ class NormalForm:
 def normal_form(rules: Sequence[Rule], alphabet: Sequence[str]) -> NormalForm:
     """The normal form of rules ``(A, right-hand side)``; the first left-hand side is the start symbol.
 
-    Args:
-        rules: pairs (nonterminal, tuple of symbols), at least one; a symbol is a nonterminal iff it is some left-hand
-            side.
-        alphabet: the terminal symbols, each once.
-
-    Returns:
-        An equivalent grammar with binary rules, rules to one terminal, and a flag for the empty word.
+    ``rules``: pairs (nonterminal, tuple of symbols), at least one; a symbol is a nonterminal iff it is some left-hand
+    side. ``alphabet``: the terminal symbols, each once. Result: an equivalent grammar with binary rules, rules to one
+    terminal, and a flag for the empty word.
     """
     heads = list(dict.fromkeys(head for head, _ in rules))
     index = {("N", head): at for at, head in enumerate(heads)}
@@ -128,15 +124,8 @@ def chart(form: NormalForm, pattern: Pattern) -> Chart:
 
     Source: Cocke, Younger and Kasami, with sets of end positions instead of a table.
 
-    Args:
-        form: the grammar in normal form, with ``R`` binary rules.
-        pattern: ``n`` cells: a symbol of the alphabet, or ``None`` where it is free.
-
-    Returns:
-        The chart, exact.
-
-    Raises:
-        ResourceLimit: too many symbols for the chart.
+    ``form``: the grammar in normal form, with ``R`` binary rules. ``pattern``: ``n`` cells: a symbol of the alphabet,
+    or ``None`` where it is free. Result: the chart, exact.
     """
     n = len(pattern)
     if n * n * (len(form.binary) + 1) > CHART_BUDGET:
@@ -166,11 +155,7 @@ def chart(form: NormalForm, pattern: Pattern) -> Chart:
 def read_off(found: Chart) -> Word | None:
     """Some member among the completions, or ``None`` where there is none.
 
-    Args:
-        found: a chart, from :func:`chart`.
-
-    Returns:
-        The word, which agrees with the chart's pattern, or ``None``, which is a proof.
+    Result: the word, which agrees with the chart's pattern, or ``None``, which is a proof.
     """
     form, pattern, n = found.form, found.pattern, len(found.pattern)
     if not found.member():
@@ -320,17 +305,6 @@ def read_grammar(text: str, spec: str) -> ContextFree:
 
     What has a left-hand side is a nonterminal, the first one is the start symbol, and an alternative may be empty
     (write ``ε`` or nothing).
-
-    Args:
-        text: the lines of the grammar.
-        spec: the specification of the language, which is its name, too.
-
-    Returns:
-        The language, over the terminal symbols in order of appearance.
-
-    Raises:
-        ModelError: malformed; the message has the line.
-        ResourceLimit: too many symbols.
     """
     rules: list[Rule] = []
     for number, line in enumerate(text.splitlines(), 1):

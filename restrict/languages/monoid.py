@@ -53,11 +53,8 @@ def group_cycle(element: np.ndarray[Any, Any]) -> tuple[int, ...]:
 
     Cost: O(S log S) for S states.
 
-    Args:
-        element: a map of the states 0 .. S-1 into themselves, an integer array of shape ``(S,)``.
-
-    Returns:
-        The states of the cycle in order, at least two; ``()`` where every cycle is a fixed point.
+    ``element``: a map of the states 0 .. S-1 into themselves, an integer array of shape ``(S,)``. Result: the states of
+    the cycle in order, at least two; ``()`` where every cycle is a fixed point.
     """
     inner, size = element, len(element)
     reach = 1
@@ -77,15 +74,8 @@ def star_free(dfa: Dfa) -> Aperiodicity:
 
     Cost: O(states * symbols) for each element of the monoid. Source: Schuetzenberger 1965.
 
-    Args:
-        dfa: the minimal automaton; for another one the answer may be wrong.
-
-    Returns:
-        The exact answer; where it is negative, with a witness if one was found.
-
-    Raises:
-        ResourceLimit: the monoid has more elements than are enumerated here and libsemigroups is not installed or the
-            automaton has more than ``MAX_DEGREE`` states.
+    ``dfa``: the minimal automaton; for another one the answer may be wrong. Result: the exact answer; where it is
+    negative, with a witness if one was found.
     """
     letters = [np.asarray(row) for row in dfa.table]
     words: dict[bytes, tuple[int, ...]] = {}
@@ -147,14 +137,8 @@ def quasi_aperiodic(dfa: Dfa) -> Aperiodicity:
     Cost: O(states * symbols) for each map of each length of words that is compared. Source: Barrington, Compton,
     Straubing and Therien 1992.
 
-    Args:
-        dfa: the minimal automaton; for another one the answer may be wrong.
-
-    Returns:
-        The exact answer; where it is negative, with the states of a cycle but without a word.
-
-    Raises:
-        ResourceLimit: too many lengths of words to compare.
+    ``dfa``: the minimal automaton; for another one the answer may be wrong. Result: the exact answer; where it is
+    negative, with the states of a cycle but without a word.
     """
     letters = [np.asarray(row) for row in dfa.table]
     work = 0

@@ -96,18 +96,8 @@ def least_costs(
 ) -> tuple[QuasiLinear, Settled]:
     """The least cost of reaching a goal by a walk of ``t`` edges from node 0, for every ``t``.
 
-    Args:
-        edges: for each node its successors; the first edge costs 0, the others 1.
-        goals: nodes.
-        limit: lengths up to this are tried.
-
-    Returns:
-        The least costs in their shortest form, and a settled pair.
-
-    Raises:
-        ResourceLimit: no settled pair up to ``limit``, or too much memory.
-
-    Cost: the lengths walked times the edges; then the periods tried times the nodes.
+    ``edges``: for each node its successors; the first edge costs 0, the others 1. Result: the least costs in their
+    shortest form, and a settled pair.
     """
     graph = _Graph(edges, goals)
     rows = [graph.start()]
@@ -238,15 +228,7 @@ def cheapest_walk(
 ) -> tuple[int, ...] | None:
     """The edges of a cheapest walk of ``length`` edges from node 0 to a goal, or ``None``: there is none.
 
-    Args:
-        edges: the successors of a node; the first edge costs 0, the others 1.
-        goal: whether a node is one.
-        length: the number of edges.
-
-    Returns:
-        The index of each edge.
-
-    Cost: the length times the edges of the nodes reached.
+    ``edges``: the successors of a node; the first edge costs 0, the others 1. ``goal``: whether a node is one.
     """
     level = {0: 0}
     back: list[dict[int, tuple[int, int]]] = []

@@ -113,16 +113,8 @@ class _Syntax(Operators[int]):
 def from_regex(pattern: str, alphabet: str | None = None) -> Regular:
     """The language of a regular expression, one character per symbol.
 
-    Args:
-        pattern: over the symbols and ``| * + ? ( ) { } . & ^`` (see the module).
-        alphabet: the symbols; by default those of the pattern, where ``.`` does not occur.
-
-    Returns:
-        The language, as its minimal automaton.
-
-    Raises:
-        UsageError: a malformed pattern, a missing alphabet, or the extra ``languages`` is not installed.
-        ResourceLimit: an automaton that would be too large.
+    ``pattern``: over the symbols and ``| * + ? ( ) { } . & ^`` (see the module). ``alphabet``: the symbols; by default
+    those of the pattern, where ``.`` does not occur.
     """
     symbols = tuple(dict.fromkeys(alphabet)) if alphabet else tuple(sorted(set(pattern) - SIGNS - set("\\ []-")))
     if alphabet is None and ("." in pattern or "{" in pattern or "[" in pattern):

@@ -177,12 +177,8 @@ def _weights(dfa: Dfa, n: int, member: bool) -> list[Any]:
 def choose(weights: Sequence[Any], rng: np.random.Generator) -> int:
     """An index with probability proportional to its weight, exactly so for integers.
 
-    Args:
-        weights: numbers that are at least 0, all integers or all floats, with a positive sum.
-        rng: the source of randomness.
-
-    Returns:
-        An index 0 .. len(weights)-1, whose weight is positive.
+    ``weights``: numbers that are at least 0, all integers or all floats, with a positive sum. Result: an index 0 ..
+    len(weights)-1, whose weight is positive.
     """
     total = sum(weights)
     if isinstance(total, int):
@@ -199,12 +195,7 @@ def choose(weights: Sequence[Any], rng: np.random.Generator) -> int:
 def below(total: int, rng: np.random.Generator) -> int:
     """A uniform integer in ``0 .. total-1``, of any size.
 
-    Args:
-        total: how many integers there are, at least 1.
-        rng: the source of randomness.
-
-    Returns:
-        An exactly uniform integer.
+    ``total``: how many integers there are, at least 1.
     """
     if total < 1 << 62:
         return int(rng.integers(total))
@@ -221,13 +212,8 @@ def below(total: int, rng: np.random.Generator) -> int:
 def from_dfa(dfa: Dfa, name: str = "DFA", spec: str = "python:dfa") -> Regular:
     """The language of a minimal automaton (see :func:`restrict.languages.dfa.minimal`).
 
-    Args:
-        dfa: a minimal automaton; for another one the answer on star-freeness may be wrong.
-        name: a name for people.
-        spec: the specification; one that begins with ``python:`` cannot be read back.
-
-    Returns:
-        The language.
+    ``dfa``: a minimal automaton; for another one the answer on star-freeness may be wrong. ``spec``: the specification;
+    one that begins with ``python:`` cannot be read back.
     """
     return Regular(name, spec, dfa)
 
@@ -243,16 +229,7 @@ def read_dfa(node: Node, spec: str) -> Regular:
     States are ``0 .. S-1``; ``transitions[q][a]`` is the successor of state ``q`` under ``alphabet[a]``. The symbol
     ``*`` becomes ``\\*``, since ``*`` means a free position.
 
-    Args:
-        node: the JSON value, which knows its place for messages.
-        spec: the specification of the language, which is its name where the document gives none.
-
-    Returns:
-        The language, as its minimal automaton.
-
-    Raises:
-        ModelError: malformed; the message has the place.
-        ResourceLimit: more than ``MAX_STATES`` states.
+    ``spec``: the specification of the language, which is its name where the document gives none.
     """
     members = node.document(DFA_FORMAT, ("alphabet", "start", "accept", "transitions"), ("name",))
     alphabet = [_symbol(item.text()) for item in members["alphabet"].items()]
@@ -281,12 +258,7 @@ def read_dfa(node: Node, spec: str) -> Regular:
 def dfa_document(dfa: Dfa, name: str) -> dict[str, Any]:
     """The JSON form of an automaton, which :func:`read_dfa` reads back.
 
-    Args:
-        dfa: the automaton.
-        name: a name for people.
-
-    Returns:
-        A new dictionary of the form ``restrict-dfa/1``.
+    Result: a new dictionary of the form ``restrict-dfa/1``.
     """
     return {
         "format": DFA_FORMAT,

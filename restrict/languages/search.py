@@ -34,18 +34,10 @@ def cheapest_pattern(
 
     Enumeration at few free cells, implicit hitting sets beyond; both are exact.
 
-    Args:
-        alphabet: the symbols, each once.
-        start: the pattern that is given beforehand and costs nothing; ``None`` cells are free.
-        member: whether to force membership (true) or non-membership (false).
-        contains: the membership test.
-        complete: a completion of a pattern with that membership, or ``None`` as a proof that there is none.
-
-    Returns:
-        The pattern, as long as ``start``, and the name of the method.
-
-    Raises:
-        ResourceLimit: implicit hitting sets did not finish, or ``complete`` raises it.
+    ``alphabet``: the symbols, each once. ``start``: the pattern that is given beforehand and costs nothing; ``None``
+    cells are free. ``member``: whether to force membership (true) or non-membership (false). ``complete``: a completion
+    of a pattern with that membership, or ``None`` as a proof that there is none. Result: the pattern, as long as
+    ``start``, and the name of the method.
     """
     free = sum(s is None for s in start)
     if free <= 22 and len(alphabet) ** free <= MAX_TESTS and (len(alphabet) + 1) ** free <= MAX_TABLE:
@@ -60,14 +52,9 @@ def by_enumeration(
 
     Cost: ``k ** free`` membership tests and two tables of ``(k + 1) ** free`` bytes.
 
-    Args:
-        alphabet: the ``k`` symbols, each once.
-        start: the pattern that is given beforehand and costs nothing.
-        member: whether to force membership (true) or non-membership (false).
-        contains: the membership test.
-
-    Returns:
-        A cheapest pattern, as long as ``start``; ``None`` is a proof that nothing forces.
+    ``alphabet``: the ``k`` symbols, each once. ``start``: the pattern that is given beforehand and costs nothing.
+    ``member``: whether to force membership (true) or non-membership (false). Result: a cheapest pattern, as long as
+    ``start``; ``None`` is a proof that nothing forces.
     """
     free = [t for t, s in enumerate(start) if s is None]
     k, word, table = len(alphabet), list(start), []
@@ -96,18 +83,9 @@ def hitting_sets(
 
     ``complete(pattern, member)`` must be exact. ``None``: nothing forces.
 
-    Args:
-        alphabet: the symbols, each once.
-        start: the pattern that is given beforehand and costs nothing.
-        member: whether to force membership (true) or non-membership (false).
-        complete: as for :func:`cheapest_pattern`.
-        limit: the most rounds of MaxSAT and completion, at least 1.
-
-    Returns:
-        The pattern, as long as ``start``, or ``None``.
-
-    Raises:
-        ResourceLimit: not found after ``limit`` rounds.
+    ``alphabet``: the symbols, each once. ``start``: the pattern that is given beforehand and costs nothing. ``member``:
+    whether to force membership (true) or non-membership (false). ``limit``: the most rounds of MaxSAT and completion,
+    at least 1. Result: the pattern, as long as ``start``, or ``None``.
     """
     if complete(start, member) is None:
         return None

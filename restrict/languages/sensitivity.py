@@ -47,15 +47,7 @@ def _reversed_sets(dfa: Dfa) -> tuple[list[int], list[list[int]]]:
 def regular_sensitivity(dfa: Dfa, n: int) -> int:
     """The exact sensitivity at length ``n``. Cost O(n S R k) with ``R`` states of the reversed automaton.
 
-    Args:
-        dfa: an automaton of S states over k symbols.
-        n: the length of the words in symbols, at least 0.
-
-    Returns:
-        The largest number of pivotal positions, 0 .. n.
-
-    Raises:
-        ResourceLimit: too many positions times pairs of states, or over ``MAX_SETS`` sets in the reversed automaton.
+    ``n``: the length of the words in symbols, at least 0. Result: the largest number of pivotal positions, 0 .. n.
     """
     sets, before = _reversed_sets(dfa)
     size = dfa.states * len(sets)
@@ -103,12 +95,8 @@ def by_enumeration(language: Language, n: int) -> int | None:
 
     Cost: one membership test for each word.
 
-    Args:
-        language: any language.
-        n: the length of the words in symbols, without markers, at least 0.
-
-    Returns:
-        The exact sensitivity, 0 .. n, or ``None`` where there are too many words.
+    ``n``: the length of the words in symbols, without markers, at least 0. Result: the exact sensitivity, 0 .. n, or
+    ``None`` where there are too many words.
     """
     if n > 16 or not few(language.alphabet, (None,) * n) or len(language.alphabet) ** n > MAX_WORDS:
         return None

@@ -39,12 +39,8 @@ def pair_up(codes: Sequence[int]) -> list[tuple[int, int]] | None:
 
     Why greedy is right: see the module.
 
-    Args:
-        codes: the pattern as codes (:mod:`restrict.languages.dyck`): 0 for free, ``t`` and ``-t`` for an opener and a
-            closer of type ``t``.
-
-    Returns:
-        Pairs (opener's position, closer's position) that cover all positions, or ``None``.
+    ``codes``: the pattern as codes (:mod:`restrict.languages.dyck`): 0 for free, ``t`` and ``-t`` for an opener and a
+    closer of type ``t``. Result: pairs (opener's position, closer's position) that cover all positions, or ``None``.
     """
     if len(codes) % 2:
         return None

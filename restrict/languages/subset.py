@@ -66,12 +66,8 @@ def _image_of(relation: Sequence[Sequence[int]]) -> Callable[[int], int]:
 def images(dfa: Dfa, backward: bool) -> list[Callable[[int], int]]:
     """For each letter, the image of a set of states (or its preimage).
 
-    Args:
-        dfa: the automaton.
-        backward: whether preimages are wanted.
-
-    Returns:
-        One function for each letter, from a set of states (bit ``q`` for state ``q``) to another.
+    ``backward``: whether preimages are wanted. Result: one function for each letter, from a set of states (bit ``q``
+    for state ``q``) to another.
     """
     out = []
     for a in range(len(dfa.alphabet)):
@@ -86,11 +82,7 @@ def images(dfa: Dfa, backward: bool) -> list[Callable[[int], int]]:
 def bits(flags: npt.NDArray[np.bool_]) -> int:
     """A set of states as an integer.
 
-    Args:
-        flags: a bool array of shape ``(states,)``.
-
-    Returns:
-        The integer with bit ``q`` iff ``flags[q]``.
+    ``flags``: a bool array of shape ``(states,)``. Result: the integer with bit ``q`` iff ``flags[q]``.
     """
     return sum(1 << int(q) for q in np.flatnonzero(flags))
 
@@ -139,15 +131,10 @@ def explore(dfa: Dfa, member: bool, backward: bool, limit: int, prune: bool = Fa
 
     Cost: O(k) operations on sets of ``S`` bits for each set, for ``k`` symbols and ``S`` states.
 
-    Args:
-        dfa: the automaton.
-        member: whether to force membership (true) or non-membership (false).
-        backward: whether words are read from right to left (see the module).
-        limit: the most sets, at least 1, without the dead node.
-        prune: whether to drop sets that cannot succeed; the other sets and all costs stay the same.
-
-    Returns:
-        The graph, or ``None``; with ``prune`` also ``None`` where ``backward`` is set or pruning costs too much.
+    ``member``: whether to force membership (true) or non-membership (false). ``backward``: whether words are read from
+    right to left (see the module). ``limit``: the most sets, at least 1, without the dead node. ``prune``: whether to
+    drop sets that cannot succeed; the other sets and all costs stay the same. Result: the graph, or ``None``; with
+    ``prune`` also ``None`` where ``backward`` is set or pruning costs too much.
     """
     target = dfa.target(member)
     mates = _pairs(dfa, target) if prune and not backward else None
@@ -196,13 +183,8 @@ def subset_graph(dfa: Dfa, member: bool, limit: int = MAX_SUBSETS) -> SubsetGrap
 
     The last four answers are kept.
 
-    Args:
-        dfa: the automaton.
-        member: whether to force membership (true) or non-membership (false).
-        limit: the most sets, at least 1.
-
-    Returns:
-        The first graph found within 2000 sets, then within ``limit``; forward before backward.
+    ``member``: whether to force membership (true) or non-membership (false). ``limit``: the most sets, at least 1.
+    Result: the first graph found within 2000 sets, then within ``limit``; forward before backward.
     """
     small = min(limit, 2000)
     for size in (small, limit):
@@ -288,15 +270,8 @@ def shortest(graph: SubsetGraph, cells: Sequence[int | None]) -> list[int | None
     ``None`` where nothing forces. Cost: O(n N k) gathers at most, N the nodes; runs of free cells usually become
     periodic soon.
 
-    Args:
-        graph: the subset graph of an automaton.
-        cells: one entry for each position from left to right: a letter number, or ``None`` where it is free.
-
-    Returns:
-        As many entries, of which the fewest possible are fixed, or ``None``.
-
-    Raises:
-        ResourceLimit: too many nodes times positions, and no period.
+    ``cells``: one entry for each position from left to right: a letter number, or ``None`` where it is free. Result: as
+    many entries, of which the fewest possible are fixed, or ``None``.
     """
     order = list(cells) if graph.backward else list(reversed(cells))
     costs = np.where(graph.goal, np.int32(0), INF).astype(np.int32)
@@ -357,17 +332,10 @@ def _walk(graph: SubsetGraph, runs: list[tuple[int | None, int, _Run | None]]) -
 def antichains(dfa: Dfa, member: bool, cells: Sequence[int | None], limit: int = MAX_IMAGES) -> list[int | None] | None:
     """The same as :func:`shortest` without the graph: for cost 0, 1, 2, ..., the maximal sets at every position.
 
-    Args:
-        dfa: the automaton.
-        member: whether to force membership (true) or non-membership (false).
-        cells: one entry for each position from left to right: a letter number, or ``None`` where it is free.
-        limit: the most images of sets and comparisons (32 count as one).
-
-    Returns:
-        As many entries, of which the fewest possible are fixed; ``None`` is a proof that nothing forces.
-
-    Raises:
-        ResourceLimit: not found after ``limit`` images of sets.
+    ``member``: whether to force membership (true) or non-membership (false). ``cells``: one entry for each position
+    from left to right: a letter number, or ``None`` where it is free. ``limit``: the most images of sets and
+    comparisons (32 count as one). Result: as many entries, of which the fewest possible are fixed; ``None`` is a proof
+    that nothing forces.
     """
     letters = images(dfa, backward=True)
     cache: dict[tuple[int, int], int] = {}
@@ -447,16 +415,9 @@ def _read(last: _Set) -> list[int | None]:
 def cheapest(dfa: Dfa, member: bool, cells: Sequence[int | None]) -> tuple[list[int | None] | None, str]:
     """A cheapest forcing restriction (``None``: nothing forces), and by which method.
 
-    Args:
-        dfa: the automaton.
-        member: whether to force membership (true) or non-membership (false).
-        cells: one entry for each position from left to right: a letter number, or ``None`` where it is free.
-
-    Returns:
-        The entries, of which the fewest possible are fixed, or ``None``; and the name of the method.
-
-    Raises:
-        ResourceLimit: an alphabet that is too large, or neither method is within its limits.
+    ``member``: whether to force membership (true) or non-membership (false). ``cells``: one entry for each position
+    from left to right: a letter number, or ``None`` where it is free. Result: the entries, of which the fewest possible
+    are fixed, or ``None``; and the name of the method.
     """
     if len(dfa.alphabet) > MAX_LETTERS:
         raise ResourceLimit(f"an alphabet of {len(dfa.alphabet)} symbols is over the limit of {MAX_LETTERS}")

@@ -29,12 +29,8 @@ class Piece:
 def numeric(pieces: Sequence[Piece]) -> list[Piece]:
     """The pieces, with those words told apart that are numbers or belong to numbers.
 
-    Args:
-        pieces: all pieces of a text, the end included.
-
-    Returns:
-        As many pieces. A word is a number, ``position`` or ``length`` beside an operator between numbers, and ``mod``
-        is one after a number or a count.
+    Result: as many pieces. A word is a number, ``position`` or ``length`` beside an operator between numbers, and
+    ``mod`` is one after a number or a count.
     """
     out: list[Piece] = []
     for at, piece in enumerate(pieces):
@@ -80,15 +76,7 @@ def _is_mod(piece: Piece) -> bool:
 def constant(piece: Piece, builder: Builder) -> Sum:
     """A number, the position or the length.
 
-    Args:
-        piece: its ``op`` is one of ``NUMBERS``.
-        builder: gets the formula ``true`` where it is counted.
-
-    Returns:
-        The sum.
-
-    Raises:
-        UsageError: a number beyond 10^9.
+    ``piece``: its ``op`` is one of ``NUMBERS``. ``builder``: gets the formula ``true`` where it is counted.
     """
     if piece.op == "number":
         if len(piece.text) > 10 or int(piece.text) > LARGEST:
@@ -101,16 +89,7 @@ def constant(piece: Piece, builder: Builder) -> Sum:
 def combined(piece: Piece, args: Sequence[Value], builder: Builder) -> Value:
     """What an operator between numbers, or the name of a count or predicate, makes of its operands.
 
-    Args:
-        piece: the operator.
-        args: one or two operands.
-        builder: gets the nodes that are made.
-
-    Returns:
-        The index of a formula, or a number.
-
-    Raises:
-        UsageError: operands of another kind, a product of two counts, or a number beyond 10^9.
+    ``args``: one or two operands. Result: the index of a formula, or a number.
     """
     if piece.op in COUNTS:
         if not isinstance(args[0], int):

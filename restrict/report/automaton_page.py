@@ -24,16 +24,8 @@ LISTED = 200
 def automaton_page(root: Node, path: Path) -> Page:
     """The report of an automaton.
 
-    Args:
-        root: the JSON of a ``restrict-dfa/1`` file.
-        path: its file, for the title.
-
-    Returns:
-        The page: facts, the drawing up to ``DRAWN`` states, transitions, shortest words.
-
-    Raises:
-        ModelError: it is malformed, with the place.
-        ResourceLimit: it has too many states.
+    ``root``: the JSON of a ``restrict-dfa/1`` file. Result: the page: facts, the drawing up to ``DRAWN`` states,
+    transitions, shortest words.
     """
     found = read_dfa(root, f"dfa:{path}")
     return Page(found.name, "Automaton", _sentence(found), dfa_sections(found))
@@ -50,11 +42,7 @@ def _sentence(found: Regular) -> str:
 def dfa_sections(found: Regular) -> list[Section]:
     """What a page says of a regular language.
 
-    Args:
-        found: the language.
-
-    Returns:
-        Facts with shortest words, the drawing, and the transitions.
+    Result: facts with shortest words, the drawing, and the transitions.
     """
     dfa, words = found.dfa, shortest(found.dfa)
     facts = [("alphabet", " ".join(dfa.alphabet)[:300]), ("states", str(dfa.states))]
@@ -83,14 +71,7 @@ def _word(word: tuple[str, ...]) -> str:
 
 
 def shortest(dfa: Dfa) -> dict[bool, tuple[str, ...]]:
-    """A shortest member and a shortest non-member, as far as there are any.
-
-    Args:
-        dfa: the automaton.
-
-    Returns:
-        Words, first in the order of the alphabet, by membership. Linear in the transitions.
-    """
+    """A shortest member and a shortest non-member, as far as there are any."""
     words: dict[int, tuple[str, ...]] = {0: ()}
     out: dict[bool, tuple[str, ...]] = {}
     queue = [0]
@@ -106,11 +87,7 @@ def shortest(dfa: Dfa) -> dict[bool, tuple[str, ...]]:
 def draw_dfa(dfa: Dfa) -> Drawing:
     """An automaton on a circle.
 
-    Args:
-        dfa: the automaton, of at most a few dozen states.
-
-    Returns:
-        The drawing: the same for the same automaton.
+    ``dfa``: the automaton, of at most a few dozen states.
     """
     states = dfa.states
     radius = max(100.0, states * 24 / math.pi) if states > 1 else 0.0
@@ -197,15 +174,7 @@ SAYS = {
 def proof_page(root: Node, path: Path) -> Page:
     """The report of a proof for all lengths: its claim, and the automata after each layer.
 
-    Args:
-        root: the JSON of a ``restrict-automaton/1`` file.
-        path: its file, for the commands.
-
-    Returns:
-        The page. What the file claims is shown, not checked.
-
-    Raises:
-        ModelError: it is malformed, with the place.
+    ``root``: the JSON of a ``restrict-automaton/1`` file. Result: the page. What the file claims is shown, not checked.
     """
     fields = root.fields(("format", "model", "n", "threshold", "period", "layers", "claim"), ("provenance",))
     model = fields["model"].fields(("name", "sha256"))

@@ -22,14 +22,7 @@ HEIGHT = 16.0
 def bound_page(bound: LowerBound, path: Path, model: Model | None = None, checked: str | None = None) -> Page:
     """The report of a lower bound.
 
-    Args:
-        bound: the bound.
-        path: its file, for the command.
-        model: that it is for, where it is known.
-        checked: the trusted checker's line, where it was run.
-
-    Returns:
-        The page. Linear in the boxes that are drawn.
+    ``model``: that it is for, where it is known. ``checked``: the trusted checker's line, where it was run.
     """
     least = bound.at_least(model) if model is not None else min([*bound.labels.values(), bound.others or 0], default=0)
     where = "the output" if bound.target == "last" else f"the output at {bound.target}"
@@ -66,14 +59,7 @@ def _told(box: Box) -> list[str]:
 
 
 def draw_boxes(bound: LowerBound) -> Drawing:
-    """The boxes over the positions, one row each.
-
-    Args:
-        bound: the bound.
-
-    Returns:
-        The drawing: the first boxes, cells of many positions at large n.
-    """
+    """The boxes over the positions, one row each."""
     axis = Axis(bound.n)
     dx = max(4.0, min(30.0, 900.0 / axis.cells))
     shown = bound.boxes[:DRAWN]

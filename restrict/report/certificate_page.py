@@ -51,15 +51,8 @@ class Loaded:
 def certificate_page(loaded: Loaded, checked: str | None = None) -> Page:
     """The report of a certificate, or of a refutation.
 
-    Args:
-        loaded: what was read.
-        checked: the trusted checker's line, where it was run.
-
-    Returns:
-        The page. Cost: that of drawing the nodes, where they are few enough.
-
-    Raises:
-        ResourceLimit: the file names more positions than can be held one by one.
+    ``checked``: the trusted checker's line, where it was run. Result: the page. Cost: that of drawing the nodes, where
+    they are few enough.
     """
     outline, refutation = loaded.outline, loaded.refutation
     picture, reason, found = _picture(loaded)

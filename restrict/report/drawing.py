@@ -113,26 +113,14 @@ class Drawing:
     def group(self, role: str = "", step: int = 0) -> Group:
         """A new group, drawn above those before it.
 
-        Args:
-            role: what it shows.
-            step: the layer or stage that it belongs to.
-
-        Returns:
-            The group, empty.
+        ``step``: the layer or stage that it belongs to.
         """
         self.groups.append(Group(role, step))
         return self.groups[-1]
 
 
 def number(x: float) -> str:
-    """A coordinate: one digit behind the point, none where that is 0.
-
-    Args:
-        x: a number of points.
-
-    Returns:
-        Its decimal digits.
-    """
+    """A coordinate: one digit behind the point, none where that is 0."""
     return f"{x:.1f}".removesuffix(".0").replace("-0", "0", 1) if -0.05 < x < 0 else f"{x:.1f}".removesuffix(".0")
 
 
@@ -155,15 +143,7 @@ def _element(shape: Shape) -> str:
 
 
 def style(name: str, variable: bool) -> str:
-    """The style rule of a look.
-
-    Args:
-        name: a name of :data:`LOOKS`.
-        variable: colours as CSS variables, which a page sets, in place of the light ones.
-
-    Returns:
-        One CSS rule.
-    """
+    """The style rule of a look."""
     look = LOOKS[name]
 
     def colour(of: str) -> str:
@@ -180,12 +160,7 @@ def style(name: str, variable: bool) -> str:
 def svg(drawing: Drawing, alone: bool = True) -> str:
     """A drawing as SVG text.
 
-    Args:
-        drawing: what is drawn.
-        alone: with the light colours inside, for a file; otherwise for a page, which has the style.
-
-    Returns:
-        The same text for the same drawing. Linear.
+    ``alone``: with the light colours inside, for a file; otherwise for a page, which has the style.
     """
     w, h = number(drawing.width), number(drawing.height)
     size = f'width="{w}" height="{h}" ' if not alone else ""
@@ -209,12 +184,7 @@ def svg(drawing: Drawing, alone: bool = True) -> str:
 def save(drawing: Drawing, path: str | Path) -> None:
     """Write a drawing as SVG or PDF, by the name's ending; the same bytes for the same drawing.
 
-    Args:
-        drawing: what is drawn.
-        path: a file that ends in ``.svg`` or ``.pdf``; it is overwritten.
-
-    Raises:
-        UsageError: another ending, matplotlib is missing (PDF), or the file cannot be written.
+    ``path``: a file that ends in ``.svg`` or ``.pdf``; it is overwritten.
     """
     path = Path(path)
     check_ending(path)
@@ -223,14 +193,7 @@ def save(drawing: Drawing, path: str | Path) -> None:
 
 
 def check_ending(path: Path) -> None:
-    """Refuse a figure of another kind, and a PDF where matplotlib is missing, before the work starts.
-
-    Args:
-        path: the file's name.
-
-    Raises:
-        UsageError: it ends neither in ``.svg`` nor in ``.pdf``, or matplotlib is missing for a PDF.
-    """
+    """Refuse a figure of another kind, and a PDF where matplotlib is missing, before the work starts."""
     if path.suffix.lower() not in (".svg", ".pdf"):
         raise UsageError(f"{path}: a figure is an .svg or a .pdf file; change the ending")
     if path.suffix.lower() == ".pdf":

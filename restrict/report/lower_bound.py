@@ -32,14 +32,8 @@ def best_lower(
 ) -> tuple[int, str]:
     """The greatest lower bound that is known for forcing the output, and its kind.
 
-    Args:
-        model: the program.
-        bounds: from :func:`restrict.optimum.lower_bound.lower_bound`.
-        certificate: what was found at the same length and target; enumeration leaves the optimum in its provenance.
-        exact: the result of the exact search for ``c = 0``.
-
-    Returns:
-        The bound and where it comes from; of equal ones a certified one first.
+    ``bounds``: from :func:`restrict.optimum.lower_bound.lower_bound`. ``exact``: the result of the exact search for ``c
+    = 0``. Result: the bound and where it comes from; of equal ones a certified one first.
     """
     bound = bounds.bound
     known = [(bounds.at_least, f"certified by {counted(len(bound.boxes), 'box')}")]

@@ -102,14 +102,7 @@ class Page:
         return next((section.drawing for section in self.sections if section.drawing is not None), None)
 
     def html(self) -> str:
-        """The page.
-
-        Returns:
-            The text of an HTML file; the same for the same page.
-
-        Raises:
-            UsageError: Jinja2 is missing.
-        """
+        """The page."""
         environment = _environment()
         return str(environment.get_template("page.html.j2").render(page=self, colours=COLOURS, sheet=_sheet()))
 
@@ -134,23 +127,12 @@ class Page:
         return "\n".join(out)
 
     def save(self, path: str | Path) -> None:
-        """Write the HTML file.
-
-        Args:
-            path: the file; it is overwritten.
-
-        Raises:
-            UsageError: Jinja2 is missing, or the file cannot be written.
-        """
+        """Write the HTML file."""
         write_bytes(Path(path), self.html().encode())
 
 
 def need_jinja() -> None:
-    """Refuse where Jinja2 is missing, before the work starts.
-
-    Raises:
-        UsageError: it is.
-    """
+    """Refuse where Jinja2 is missing, before the work starts."""
     try:
         import jinja2  # noqa: F401
     except ImportError:
@@ -173,11 +155,7 @@ def _environment() -> Any:
 def script(value: Any) -> Any:
     """JSON that may stand inside a script element.
 
-    Args:
-        value: what JSON can say.
-
-    Returns:
-        Its text, in which no ``<`` can begin a tag; marked as safe for the template.
+    Result: its text, in which no ``<`` can begin a tag; marked as safe for the template.
     """
     from markupsafe import Markup
 
@@ -193,12 +171,7 @@ def _sheet() -> str:
 def interactive(section: Section, picture: Picture) -> Section:
     """Give a section the data of its drawing: what each spot says, and where its lines go.
 
-    Args:
-        section: with the drawing of the picture.
-        picture: its facts.
-
-    Returns:
-        The same section.
+    ``section``: with the drawing of the picture.
     """
     table: dict[Links, int] = {(): 0}
     held, most = 0, _lines_kept(picture)
@@ -234,11 +207,7 @@ def packed(links: Links) -> list[int]:
     """Links to one row in few numbers: the row, then for each run its distance from the end of the one before it, and
     where it has several cells, their number with a minus sign.
 
-    Args:
-        links: runs of cells of one row.
-
-    Returns:
-        The numbers; none where there are no links.
+    Result: the numbers; none where there are no links.
     """
     out: list[int] = []
     end = 0
@@ -255,12 +224,7 @@ def packed(links: Links) -> list[int]:
 def word_copy(name: str, word: Sequence[str]) -> Copy:
     """A word to copy.
 
-    Args:
-        name: what it is called.
-        word: its symbols.
-
-    Returns:
-        Its runs, and how it begins; a word of too many runs is shown only in part and cannot be copied.
+    Result: its runs, and how it begins; a word of too many runs is shown only in part and cannot be copied.
     """
     joiner = "" if all(len(symbol) == 1 for symbol in set(word)) else " "
     out: list[list[Any]] = []

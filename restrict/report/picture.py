@@ -87,33 +87,21 @@ class Axis:
     def cell(self, position: int) -> int:
         """The cell of a position.
 
-        Args:
-            position: 0 .. n-1.
-
-        Returns:
-            0 .. cells-1.
+        ``position``: 0 .. n-1. Result: 0 .. cells-1.
         """
         return position * self.cells // self.n
 
     def span(self, cell: int) -> tuple[int, int]:
         """The positions of a cell.
 
-        Args:
-            cell: 0 .. cells-1.
-
-        Returns:
-            The first one, and the one after the last.
+        ``cell``: 0 .. cells-1.
         """
         return -(-cell * self.n // self.cells), -(-(cell + 1) * self.n // self.cells)
 
     def runs(self, positions: I64) -> list[list[int]]:
         """The cells of positions as runs.
 
-        Args:
-            positions: int64, in any order.
-
-        Returns:
-            ``[first cell, count]`` pairs, in order.
+        ``positions``: int64, in any order. Result: ``[first cell, count]`` pairs, in order.
         """
         return runs(int(x) for x in np.unique(np.asarray(positions, dtype=np.int64) * self.cells // self.n))
 
@@ -138,12 +126,8 @@ class Picture:
 def fixed_counts(spans: Iterable[Sequence[Any]], axis: Axis) -> I64:
     """How many of each cell's positions runs cover.
 
-    Args:
-        spans: runs that begin with (start, count), in order and disjoint.
-        axis: the cells.
-
-    Returns:
-        int64, shape (cells,). Linear in the runs and cells.
+    ``spans``: runs that begin with (start, count), in order and disjoint. Result: int64, shape (cells,). Linear in the
+    runs and cells.
     """
     pairs = [(run[0], run[1]) for run in spans]
     edges = np.array([axis.span(cell)[0] for cell in range(axis.cells)] + [axis.n], dtype=np.int64)
@@ -158,15 +142,7 @@ def fixed_counts(spans: Iterable[Sequence[Any]], axis: Axis) -> I64:
 
 
 def inputs_track(outline: Outline, pinned: Iterable[int]) -> Track:
-    """The row of inputs: fixed, free, held by a marker, or what the output depends on.
-
-    Args:
-        outline: the certificate.
-        pinned: the positions of markers.
-
-    Returns:
-        The row. Linear in the runs and cells.
-    """
+    """The row of inputs: fixed, free, held by a marker, or what the output depends on."""
     axis, markers = Axis(outline.n), set(pinned)
     fixed, needed = fixed_counts(outline.fixed, axis), fixed_counts(outline.claim.dependencies or (), axis)
     first: dict[int, list[tuple[int, int, str]]] = {}
@@ -197,12 +173,7 @@ def inputs_track(outline: Outline, pinned: Iterable[int]) -> Track:
 def too_many(outline: Outline, variables: int) -> str | None:
     """Why the nodes are not examined for a drawing, if they are not.
 
-    Args:
-        outline: the certificate.
-        variables: how many maps and heads the model has.
-
-    Returns:
-        The reason, or ``None``.
+    Result: the reason, or ``None``.
     """
     nodes = outline.n * variables if outline.cone == "all" else sum(c for p in outline.cone.values() for _, c in p)
     if nodes > MOST_NODES or nodes * outline.n > MOST_SCORES:
@@ -213,13 +184,7 @@ def too_many(outline: Outline, variables: int) -> str | None:
 def candidates(run: AbstractRun, head: Head, i: int) -> dict[int, tuple[I64, I64]]:
     """The key pairs at or above the floor, by query value, as the finished run has them (rule 4).
 
-    Args:
-        run: an abstract run.
-        head: a head of the model.
-        i: its position.
-
-    Returns:
-        By query value (0 where the score reads none) positions and key values. Cost: one row for each query value.
+    Result: by query value (0 where the score reads none) positions and key values. Cost: one row for each query value.
     """
     instance = run.instance
     first, stop = instance.visible(head, i)
@@ -234,17 +199,8 @@ def candidates(run: AbstractRun, head: Head, i: int) -> dict[int, tuple[I64, I64
 def draw_nodes(instance: Instance, outline: Outline, found: Certificate, cone: Cone | None = None) -> Picture:
     """The inputs and every examined node.
 
-    Args:
-        instance: the model at the certificate's length.
-        outline: the certificate as it is written.
-        found: the same, read.
-        cone: the nodes to examine; by default those of the certificate.
-
-    Returns:
-        The drawing as data. Cost: two abstract runs over the cone, and their rows once more.
-
-    Raises:
-        ResourceLimit: a row has too many pairs.
+    ``cone``: the nodes to examine; by default those of the certificate. Result: the drawing as data. Cost: two abstract
+    runs over the cone, and their rows once more.
     """
     cone = found.cone if cone is None else cone
     rho = Restriction.of(instance, found.restriction.fixed)

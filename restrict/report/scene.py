@@ -52,11 +52,7 @@ class Layout:
 def layout_of(picture: Picture) -> Layout:
     """A layout for a drawing.
 
-    Args:
-        picture: what is drawn.
-
-    Returns:
-        Wide cells where they are few, a row's height by the number of rows.
+    Result: wide cells where they are few, a row's height by the number of rows.
     """
     cells, rows = picture.axis.cells, len(picture.tracks)
     dx = max(5.0, min(40.0, 900.0 / cells))
@@ -66,15 +62,9 @@ def layout_of(picture: Picture) -> Layout:
 def scene(picture: Picture, title: str, after: bool = True, before: bool = True) -> Drawing:
     """Draw a certificate.
 
-    Args:
-        picture: its facts.
-        title: for screen readers.
-        after: draw what heads can attend to under the restriction.
-        before: draw what they could attend to with nothing fixed.
-
-    Returns:
-        The drawing. Its groups have the roles ``row``, ``before``, ``after`` and ``reads``, and the layer as step; the
-        key of a spot is its number in the order of rows and spots. Linear in what is drawn.
+    ``before``: draw what they could attend to with nothing fixed. Result: the drawing. Its groups have the roles
+    ``row``, ``before``, ``after`` and ``reads``, and the layer as step; the key of a spot is its number in the order of
+    rows and spots. Linear in what is drawn.
     """
     at = layout_of(picture)
     drawing = Drawing(at.width, at.height, title)

@@ -26,18 +26,7 @@ CURVES = (("layerwise", "firstline", "(b) layer by layer, certified bound"),
 
 
 def soft_page(root: Node, path: Path) -> Page:
-    """The report of a ``restrict-soft-certificate/1`` file.
-
-    Args:
-        root: its JSON value.
-        path: the file, for the command that checks it.
-
-    Returns:
-        The page.
-
-    Raises:
-        ModelError: it is malformed.
-    """
+    """The report of a ``restrict-soft-certificate/1`` file."""
     found = SoftCertificate.from_json(root)
     free = found.n - len(found.fixed)
     spans = tuple((int(start), int(count), str(a)) for start, count, a in Restriction(found.n, found.fixed).to_json())
@@ -63,18 +52,7 @@ def soft_page(root: Node, path: Path) -> Page:
 
 
 def influence_page(content: bytes, path: Path) -> Page:
-    """The report of an influence table.
-
-    Args:
-        content: what `restrict soft influence --json` printed.
-        path: its file, for messages.
-
-    Returns:
-        The page: the table and its curves.
-
-    Raises:
-        ModelError: it is not such a table.
-    """
+    """The report of an influence table."""
     try:
         document = json.loads(content)
         rows, name = [dict(row) for row in document["rows"]], str(document["model"])
@@ -98,11 +76,7 @@ def _number(x: Any) -> str:
 def draw_influence(rows: Iterable[Mapping[str, Any]]) -> Drawing:
     """Bounds and measured values against the length, both logarithmic.
 
-    Args:
-        rows: of the table; values that are not positive numbers are left out.
-
-    Returns:
-        The drawing.
+    ``rows``: of the table; values that are not positive numbers are left out.
     """
     drawing = Drawing(640, 380, "influence of one input against the length")
     rows = list(rows)

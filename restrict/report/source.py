@@ -38,22 +38,9 @@ Checked = Callable[[Model, Any], str | None]
 def page_of(path: Path, model: str | None = None, check: Checked | None = None, stages: bool = False) -> Page:
     """The report of a file.
 
-    Args:
-        path: a certificate, a refutation, a lower bound, an automaton, a proof for all lengths, a soft certificate, the
-            rows of a sweep, the output of `restrict soft influence --json`, or a folder with the certificates of a
-            front.
-        model: the model, as on the command line; by default the built-in model or generator that the file names.
-        check: runs the trusted checker.
-        stages: run the Depth Reduction Lemma and show its stages (certificates of every position).
-
-    Returns:
-        The page.
-
-    Raises:
-        ModelError: the file is malformed, or for another model.
-        UsageError: it cannot be read, or is none of these.
-        ResourceLimit: it is too large, or names too many positions to hold them one by one.
-        NotEstablished: the lemma does not succeed (``stages``).
+    ``path``: a certificate, a refutation, a lower bound, an automaton, a proof for all lengths, a soft certificate, the
+    rows of a sweep, the output of `restrict soft influence --json`, or a folder with the certificates of a front.
+    ``model``: the model, as on the command line; by default the built-in model or generator that the file names.
     """
     if path.is_dir():
         return front_page(path)
@@ -65,15 +52,7 @@ def page_of(path: Path, model: str | None = None, check: Checked | None = None, 
 def table_page(content: bytes, path: Path) -> Page | None:
     """The report of a file that is no proof: the rows of a sweep, or an influence table.
 
-    Args:
-        content: its bytes.
-        path: the file, for titles and messages.
-
-    Returns:
-        The page, or ``None`` where the file is none of these; then no more than its first line was parsed.
-
-    Raises:
-        ModelError: the file is malformed.
+    Result: the page, or ``None`` where the file is none of these; then no more than its first line was parsed.
     """
     if is_sweep(content):
         return sweep_page(content, path)
@@ -83,24 +62,7 @@ def table_page(content: bytes, path: Path) -> Page | None:
 def document_page(
     root: Node, path: Path, model: str | None = None, check: Checked | None = None, stages: bool = False
 ) -> Page:
-    """The report of a proof that has been parsed.
-
-    Args:
-        root: the file's JSON value.
-        path: the file, for titles and messages.
-        model: as in :func:`page_of`, like the rest.
-        check: runs the trusted checker.
-        stages: run the Depth Reduction Lemma and show its stages.
-
-    Returns:
-        The page.
-
-    Raises:
-        ModelError: the file is malformed, or for another model.
-        UsageError: it is of another format.
-        ResourceLimit: it names too many positions to hold them one by one, or has too many states.
-        NotEstablished: the lemma does not succeed (``stages``).
-    """
+    """The report of a proof that has been parsed."""
     kind = root.value.get("format") if isinstance(root.value, dict) else None
     given = None if model is None else load(model)
     with naming(path):

@@ -33,16 +33,7 @@ LEGEND = [
 def stages_section(model: Model, outline: Outline) -> Section:
     """Run the lemma at the certificate's length and free share, and draw its stages.
 
-    Args:
-        model: the certificate's model.
-        outline: the certificate, for every position.
-
-    Returns:
-        A section with one strip for each stage. Cost: that of ``certify --target all --method lemma``.
-
-    Raises:
-        UsageError: the certificate is not for every position.
-        NotEstablished: the lemma does not succeed at this length.
+    Result: a section with one strip for each stage. Cost: that of ``certify --target all --method lemma``.
     """
     if outline.target != "all":
         raise UsageError("the stages of Lemma 4 are for certificates of every position (certify --target all)")
@@ -58,13 +49,8 @@ def stages_section(model: Model, outline: Outline) -> Section:
 def asked(model: Model, outline: Outline) -> tuple[Fraction, int]:
     """What the search that made a certificate was asked for.
 
-    Args:
-        model: the certificate's model.
-        outline: the certificate.
-
-    Returns:
-        The fraction to leave free and the seed, as its provenance says; where it does not say so, the fraction that the
-        certificate leaves free (a search may fix less than it is allowed to), and 0.
+    Result: the fraction to leave free and the seed, as its provenance says; where it does not say so, the fraction that
+    the certificate leaves free (a search may fix less than it is allowed to), and 0.
     """
     said, seed = outline.provenance.get("share"), outline.provenance.get("seed")
     share = Fraction(outline.claim.free, max(1, outline.n - len(model.markers)))
@@ -74,16 +60,7 @@ def asked(model: Model, outline: Outline) -> tuple[Fraction, int]:
 
 
 def draw_stages(stages: Sequence[Reduction], n: int, words: Sequence[str] = ()) -> Section:
-    """The stages of each layer: what each fixed, with the measured numbers beside the lemma's bounds.
-
-    Args:
-        stages: one reduction for each layer.
-        n: the length.
-        words: paragraphs before the drawing.
-
-    Returns:
-        The section; a page steps through its strips.
-    """
+    """The stages of each layer: what each fixed, with the measured numbers beside the lemma's bounds."""
     axis = Axis(n)
     parts = [part for layer, step in enumerate(stages, 1) for part in _parts(layer, step)]
     dx = max(4.0, min(30.0, 900.0 / axis.cells))

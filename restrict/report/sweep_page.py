@@ -27,11 +27,7 @@ LONGEST = 1 << 20
 def is_sweep(content: bytes) -> bool:
     """Whether a file looks like the rows of a sweep.
 
-    Args:
-        content: its bytes.
-
-    Returns:
-        Whether its first line is an object with an identity and a task. Linear in that line.
+    Result: whether its first line is an object with an identity and a task. Linear in that line.
     """
     line = content[: LONGEST + 1].partition(b"\n")[0]
     try:
@@ -42,18 +38,7 @@ def is_sweep(content: bytes) -> bool:
 
 
 def sweep_page(content: bytes, path: Path) -> Page:
-    """The report of a sweep.
-
-    Args:
-        content: its rows, one JSON object a line; a last line that was cut off by a kill is left out.
-        path: its file, for the title.
-
-    Returns:
-        The page. Linear in the rows.
-
-    Raises:
-        ModelError: a line is not a row of a sweep, with its number.
-    """
+    """The report of a sweep."""
     rows = _rows(content, path)
     good = [row for row in rows if row["ok"]]
     failed = Counter(str(row.get("error"))[:200] for row in rows if not row["ok"])
@@ -100,14 +85,7 @@ def _cell(value: Any) -> str:
 
 
 def draw_points(points: list[tuple[int, int]]) -> Drawing:
-    """Fixed inputs against the length, both logarithmic; 0 is drawn at the bottom.
-
-    Args:
-        points: lengths and counts.
-
-    Returns:
-        The drawing: the same for the same points.
-    """
+    """Fixed inputs against the length, both logarithmic; 0 is drawn at the bottom."""
     drawing = Drawing(640, 380, "fixed inputs against the length")
     group = drawing.group()
     lengths = sorted({n for n, _ in points})

@@ -25,13 +25,7 @@ SHADES = " .:-=+*#"
 
 
 def restriction_picture(fixed: Sequence[tuple[int, int, str]], n: int, pinned: Collection[int] = ()) -> str:
-    """Up to 640 positions: the text form with a ruler; beyond: how much is fixed in each of 64 equal parts.
-
-    Args:
-        fixed: runs (start, count, symbol), in order.
-        n: the length.
-        pinned: the positions of markers.
-    """
+    """Up to 640 positions: the text form with a ruler; beyond: how much is fixed in each of 64 equal parts."""
     if n <= 10 * WIDTH and all(len(symbol) == 1 for _, _, symbol in fixed):
         symbols = {i: a for start, count, a in fixed for i in range(start, start + count)}
         cells = Restriction(n, symbols, frozenset(pinned)).text()
@@ -120,10 +114,8 @@ def cases_line(certificate: Certificate) -> str:
 def certificate_picture(outline: Outline, model: Model | None = None, found: Certificate | None = None) -> str:
     """The restriction and the cone; with the model, what each examined node may be and depends on.
 
-    Args:
-        outline: the certificate, whose runs are not expanded.
-        model: that it is for.
-        found: the certificate itself, where its nodes are to be examined.
+    ``outline``: the certificate, whose runs are not expanded. ``found``: the certificate itself, where its nodes are to
+    be examined.
     """
     pinned = () if model is None else model.at(outline.n).pinned
     lines = [
@@ -179,12 +171,8 @@ def shown(word: tuple[str, ...]) -> str:
 def check_command(model_name: str, path: Path) -> str:
     """The command that checks a file.
 
-    Args:
-        model_name: the name in the file; only a built-in model or a generator is found by it.
-        path: the file.
-
-    Returns:
-        The line; ``MODEL`` stands where the reader has to name the model's file.
+    ``model_name``: the name in the file; only a built-in model or a generator is found by it. Result: the line;
+    ``MODEL`` stands where the reader has to name the model's file.
     """
     known = model_name.partition(":")[0] in GENERATORS
     return shlex.join(["restrict", "check", model_name if known else "MODEL", path.name])

@@ -55,11 +55,7 @@ class Classes:
     def at(self, n: int) -> I64:
         """The class of every position.
 
-        Args:
-            n: a length at which classes were collected.
-
-        Returns:
-            int64, shape (n,).
+        Result: int64, shape (n,).
         """
         return np.array([self._index[key] for key in atom_values(self.atoms, n)], dtype=np.int64)
 
@@ -67,12 +63,8 @@ class Classes:
 def atoms_of(expr: Expr, side: str) -> tuple[Expr, ...]:
     """The atoms of one side, each once.
 
-    Args:
-        expr: over ``n i j`` and other names; no free ``position``.
-        side: ``i`` or ``j``. What reads ``n`` alone belongs to ``i``.
-
-    Returns:
-        Expressions over ``i`` and ``n``: on the side ``j`` that name is replaced.
+    ``expr``: over ``n i j`` and other names; no free ``position``. ``side``: ``i`` or ``j``. What reads ``n`` alone
+    belongs to ``i``. Result: expressions over ``i`` and ``n``: on the side ``j`` that name is replaced.
     """
     found: dict[Expr, None] = {}
     _collect(expr, side, found)
@@ -93,28 +85,14 @@ def _collect(expr: Expr, side: str, found: dict[Expr, None]) -> None:
 
 
 def bind_name(expr: Expr, old: str, new: str) -> Expr:
-    """The expression with one name replaced by another.
-
-    Args:
-        expr: an expression.
-        old: the name that is replaced.
-        new: the name in its place.
-
-    Returns:
-        The new tree.
-    """
+    """The expression with one name replaced by another."""
     return substitute(expr, {old: name(new)})
 
 
 def atom_values(atoms: Sequence[Expr], n: int) -> list[tuple[int, ...]]:
     """The values of all atoms at every position.
 
-    Args:
-        atoms: over ``i`` and ``n``.
-        n: the length.
-
-    Returns:
-        ``n`` tuples.
+    ``atoms``: over ``i`` and ``n``. Result: ``n`` tuples.
     """
     places = np.arange(n, dtype=np.int64)
     columns = [evaluate(bind(atom, n=n), {"i": places}, n).tolist() for atom in atoms]
@@ -124,13 +102,8 @@ def atom_values(atoms: Sequence[Expr], n: int) -> list[tuple[int, ...]]:
 def classes_of(atoms: tuple[Expr, ...], n: int, lengths: Iterable[int]) -> Classes:
     """The classes that some atoms tell apart.
 
-    Args:
-        atoms: over ``i`` and ``n``.
-        n: the length that matters.
-        lengths: others at which classes are collected, too, where the atoms are finite at all lengths.
-
-    Returns:
-        The classes, by first appearance.
+    ``atoms``: over ``i`` and ``n``. ``lengths``: others at which classes are collected, too, where the atoms are finite
+    at all lengths.
     """
     finite = reach(atoms) is not None
     keys: dict[tuple[int, ...], None] = {}
@@ -152,11 +125,8 @@ def reach(atoms: Sequence[Expr]) -> int | None:
     classes at ``n`` and ``n + p`` from ``n = 2 (t + p)`` on; classes that hold one position there hold one at all
     greater lengths, and all others hold two or more. So lengths up to ``2 (t + p) + p`` show everything.
 
-    Args:
-        atoms: over ``i`` and ``n``.
-
-    Returns:
-        The length, or ``None`` where an atom grows, is not understood, or would need more than 200 lengths.
+    ``atoms``: over ``i`` and ``n``. Result: the length, or ``None`` where an atom grows, is not understood, or would
+    need more than 200 lengths.
     """
     threshold, period = 1, 1
     for atom in atoms:
@@ -208,12 +178,8 @@ def _right(texts: tuple[str, ...], atoms: tuple[Expr, ...], keys: list[tuple[int
 def term_text(expr: Expr) -> str | None:
     """An expression of programs as a term of ``restrict-soft/1``.
 
-    Args:
-        expr: over ``i`` and ``n``.
-
-    Returns:
-        The text, or ``None`` where the language of terms cannot express it (hashes, integer roots, tables), or where it
-        is too long.
+    ``expr``: over ``i`` and ``n``. Result: the text, or ``None`` where the language of terms cannot express it (hashes,
+    integer roots, tables), or where it is too long.
     """
     if expr.op == "const":
         return str(expr.value) if expr.value >= 0 else f"({expr.value})"

@@ -47,13 +47,7 @@ class Measured:
 def affordable(samples: int, n: int, heads: int) -> int:
     """How many samples are run: each costs ``n^2`` scores for each head.
 
-    Args:
-        samples: how many are asked for.
-        n: the length.
-        heads: how many heads there are.
-
-    Returns:
-        At most ``samples``, and 0 where a single word would be too much.
+    Result: at most ``samples``, and 0 where a single word would be too much.
     """
     cost = n * n * max(heads, 1)
     return min(samples, max(WORK // cost, int(cost <= ONE_WORD)))
@@ -62,13 +56,8 @@ def affordable(samples: int, n: int, heads: int) -> int:
 def words_of(compiled: Compiled, samples: int = 200, seed: int = 0) -> tuple[I64, bool]:
     """Words to try: all of them where there are few, else random ones, some of them nearly constant.
 
-    Args:
-        compiled: the model.
-        samples: how many, where they are drawn; fewer, down to none, where the length makes them costly.
-        seed: of the samples.
-
-    Returns:
-        Symbol indices (words, symbols), and whether these are all words.
+    ``samples``: how many, where they are drawn; fewer, down to none, where the length makes them costly. Result: symbol
+    indices (words, symbols), and whether these are all words.
     """
     symbols, length = len(compiled.program.alphabet), len(compiled.program.at(compiled.n).unpinned)
     if length == 0 or symbols**length <= EXHAUSTIVE:
@@ -89,18 +78,9 @@ def measure(
 ) -> Measured:
     """Run both models on some words.
 
-    Args:
-        compiled: the model and its program.
-        words: symbol indices (words, symbols), without markers.
-        exhaustive: whether these are all words, for the record.
-        dtype: ``np.float64`` or ``np.float32``.
-        soft: another softmax model with the same blocks, such as one that is less sharp.
-
-    Returns:
-        The largest deviations, and how many words get a wrong label somewhere.
-
-    Raises:
-        ModelError: the evaluation overflows.
+    ``words``: symbol indices (words, symbols), without markers. ``exhaustive``: whether these are all words, for the
+    record. ``dtype``: ``np.float64`` or ``np.float32``. ``soft``: another softmax model with the same blocks, such as
+    one that is less sharp. Result: the largest deviations, and how many words get a wrong label somewhere.
     """
     model = compiled.soft if soft is None else soft
     instance = compiled.program.at(compiled.n)
@@ -142,12 +122,7 @@ def _wrong(compiled: Compiled, model: SoftModel, hard: Batch, x: Real) -> int:
 def sharpened(model: SoftModel, factor: float) -> SoftModel:
     """The same model with every inverse temperature multiplied.
 
-    Args:
-        model: any softmax model.
-        factor: positive.
-
-    Returns:
-        The model.
+    ``factor``: positive.
     """
     layers = []
     for layer in model.layers:
@@ -159,14 +134,8 @@ def sharpened(model: SoftModel, factor: float) -> SoftModel:
 def smallest_factor(compiled: Compiled, words: I64, exhaustive: bool, steps: int = 20) -> float:
     """The least factor on all inverse temperatures at which every read stays within ``epsilon`` on some words.
 
-    Args:
-        compiled: the model; at factor 1 it is within ``epsilon``.
-        words: symbol indices (words, symbols).
-        exhaustive: whether these are all words.
-        steps: of the bisection.
-
-    Returns:
-        The factor, in (0, 1], up to ``2^-steps``: exact (up to rounding) on all words, else an estimate from below.
+    ``compiled``: the model; at factor 1 it is within ``epsilon``. ``exhaustive``: whether these are all words. Result:
+    the factor, in (0, 1], up to ``2^-steps``: exact (up to rounding) on all words, else an estimate from below.
     """
     low, high = 0.0, 1.0
     for _ in range(steps):

@@ -34,12 +34,7 @@ class Bounds:
     def plus(self, other: Bounds, unit: float) -> Bounds:
         """The rounded sum.
 
-        Args:
-            other: of the same length.
-            unit: unit roundoff.
-
-        Returns:
-            Its bounds.
+        ``unit``: unit roundoff.
         """
         size, error = self.size + other.size, self.error + other.error
         return Bounds(size * SLACK, (error + 2 * unit * (size + error)) * SLACK)
@@ -51,15 +46,7 @@ and a bound on such a product. Rounding of the average is not in it."""
 
 
 def refuse(model: SoftModel, what: str) -> None:
-    """Refuse what is not analysed.
-
-    Args:
-        model: a softmax model.
-        what: the analysis, for the message.
-
-    Raises:
-        NotEstablished: LayerNorm, GELU or additive scores.
-    """
+    """Refuse what is not analysed."""
     if model.final_norm is not None or any(layer.norm != "none" for layer in model.layers):
         raise NotEstablished(f"{what}: LayerNorm is not analysed")
     if any(head.score != "dot" for layer in model.layers for head in layer.heads):
@@ -71,14 +58,7 @@ def refuse(model: SoftModel, what: str) -> None:
 def logits_error(model: SoftModel, n: int, unit: float, distance: Distance) -> float:
     """How far any logit can be from the exact one, on any word and at any position.
 
-    Args:
-        model: what :func:`refuse` lets through.
-        n: the length.
-        unit: unit roundoff.
-        distance: how far a head's weights move.
-
-    Returns:
-        A certified bound, infinite where an activation may overflow.
+    ``unit``: unit roundoff. Result: a certified bound, infinite where an activation may overflow.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         x = embedded(model, n, unit)
@@ -91,13 +71,8 @@ def logits_error(model: SoftModel, n: int, unit: float, distance: Distance) -> f
 def embedded(model: SoftModel, n: int, unit: float) -> Bounds:
     """The embeddings of all tokens at all positions.
 
-    Args:
-        model: the model.
-        n: the length.
-        unit: unit roundoff. Position terms are computed in float64 first.
-
-    Returns:
-        Bounds; without errors for ``unit`` 0.
+    ``unit``: unit roundoff. Position terms are computed in float64 first. Result: bounds; without errors for ``unit``
+    0.
     """
     token, positions = np.abs(model.embed).max(axis=0), model.positions
     found = Bounds(token, 2 * unit * token)
@@ -119,12 +94,7 @@ def embedded(model: SoftModel, n: int, unit: float) -> Bounds:
 def gamma(k: int, unit: float) -> float:
     """A sum of rounded products, with the rounding of the weights to the type and a few operations more.
 
-    Args:
-        k: how many products.
-        unit: unit roundoff.
-
-    Returns:
-        The relative error.
+    ``unit``: unit roundoff.
     """
     share = (k + 8) * unit
     return share / (1 - share) if share < 1 else math.inf
@@ -133,14 +103,8 @@ def gamma(k: int, unit: float) -> float:
 def linear(matrix: Floats, bias: Floats, x: Bounds, unit: float) -> Bounds:
     """``matrix x + bias``: only products that are not 0 are rounded.
 
-    Args:
-        matrix: shape (rows, d).
-        bias: shape (rows,).
-        x: of ``d`` entries.
-        unit: unit roundoff.
-
-    Returns:
-        Bounds on the rows.
+    ``matrix``: shape (rows, d). ``bias``: shape (rows,). ``x``: of ``d`` entries. ``unit``: unit roundoff. Result:
+    bounds on the rows.
     """
     weights = np.abs(matrix)
     terms = int((matrix != 0).sum(axis=1).max(initial=0)) + 1
@@ -154,15 +118,7 @@ def attended(head: SoftHead, x: Bounds, n: int, unit: float, distance: Distance)
     It errs by ``sum (w' - w) v + sum w' (v' - v)`` with the weights ``w`` and values ``v`` of the exact run and ``w'``,
     ``v'`` of the other one, where the ``w'`` add up to 1; and then by the rounding of that average.
 
-    Args:
-        head: the head.
-        x: its input.
-        n: the length.
-        unit: unit roundoff.
-        distance: how far its weights move.
-
-    Returns:
-        Bounds on what is read.
+    ``unit``: unit roundoff. Result: bounds on what is read.
     """
     q, k = linear(head.query, head.query_bias, x, unit), linear(head.key, head.key_bias, x, unit)
     v = linear(head.value, head.value_bias, x, unit)
@@ -177,14 +133,7 @@ def attended(head: SoftHead, x: Bounds, n: int, unit: float, distance: Distance)
 def through(layer: SoftLayer, x: Bounds, unit: float, read: Callable[[SoftHead, Bounds], Bounds]) -> Bounds:
     """One layer.
 
-    Args:
-        layer: heads, then a ReLU network.
-        x: its input.
-        unit: unit roundoff.
-        read: bounds on what a head reads.
-
-    Returns:
-        Bounds on its output.
+    ``unit``: unit roundoff. ``read``: bounds on what a head reads. Result: bounds on its output.
     """
     bias = np.abs(layer.attention_bias)
     moved = x.plus(Bounds(bias, 2 * unit * bias), unit) if bias.any() else x

@@ -29,11 +29,7 @@ class HeadReport:
     top: int
 
     def error(self, n: int) -> float:
-        """The certified bound on the weight off the winning keys at length ``n``, outward rounded.
-
-        Args:
-            n: the length.
-        """
+        """The certified bound on the weight off the winning keys at length ``n``, outward rounded."""
         low = max(self.scale.enclose(0, n).low, 0.0)
         return gap_error(n - 1, 1, low) if self.ties == "harmless" else tied_error(n, 1, low)
 

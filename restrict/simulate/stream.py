@@ -89,29 +89,14 @@ class Stream:
         self._layers: list[_Layer] = []
 
     def block(self, size: int, time: int) -> Block:
-        """New dimensions.
-
-        Args:
-            size: how many.
-            time: when they will be final.
-
-        Returns:
-            The block.
-        """
+        """New dimensions."""
         self.width += size
         return Block(self.width - size, size, time)
 
     def term(self, text: str) -> int:
         """The dimension that holds a term of ``i`` and ``n``, there from the start; equal texts share one.
 
-        Args:
-            text: a term of ``restrict-soft/1``.
-
-        Returns:
-            The dimension.
-
-        Raises:
-            ModelError: the text is not a term.
+        ``text``: a term of ``restrict-soft/1``.
         """
         if text not in self._terms:
             Term(text).check()
@@ -121,11 +106,7 @@ class Stream:
     def guard(self, text: str) -> None:
         """A term that is evaluated but never used: it refuses lengths at which it has no value.
 
-        Args:
-            text: a term such as ``0/(n == 8)``.
-
-        Raises:
-            ModelError: the text is not a term.
+        ``text``: a term such as ``0/(n == 8)``.
         """
         self.term(text)
 
@@ -137,39 +118,17 @@ class Stream:
         return self._layers[time]
 
     def head(self, time: int, head: HeadRows) -> None:
-        """Put a head into a layer.
-
-        Args:
-            time: the layer.
-            head: its rows.
-
-        Raises:
-            ResourceLimit: more than 256 layers.
-        """
+        """Put a head into a layer."""
         self._layer(time).heads.append(head)
 
     def unit(self, time: int, unit: Unit) -> None:
-        """Put a ReLU unit into a layer.
-
-        Args:
-            time: the layer.
-            unit: the unit.
-
-        Raises:
-            ResourceLimit: more than 256 layers.
-        """
+        """Put a ReLU unit into a layer."""
         self._layer(time).units.append(unit)
 
     def constant(self, time: int, dimension: int, value: float) -> None:
         """Add a number to a dimension at every position, after the units of a layer.
 
-        Args:
-            time: the layer.
-            dimension: where.
-            value: what.
-
-        Raises:
-            ResourceLimit: more than 256 layers.
+        ``dimension``: where.
         """
         constants = self._layer(time).constant
         constants[dimension] = constants.get(dimension, 0.0) + value
@@ -177,17 +136,7 @@ class Stream:
     def build(self, name: str, output: SoftOutput, description: str = "") -> SoftModel:
         """The model.
 
-        Args:
-            name: for people.
-            output: the read-out; its ``unembed`` has ``width`` columns.
-            description: for people.
-
-        Returns:
-            The softmax model.
-
-        Raises:
-            ModelError: shapes that do not fit.
-            ResourceLimit: a matrix of more than 2^26 entries.
+        ``output``: the read-out; its ``unembed`` has ``width`` columns.
         """
         embed = np.zeros((self.token.size, self.width))
         embed[:, self.token.start : self.token.start + self.token.size] = np.eye(self.token.size)

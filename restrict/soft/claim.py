@@ -119,11 +119,7 @@ def _text(x: Fraction) -> str:
 
 
 def read_epsilon(text: str) -> Fraction:
-    """A positive rational such as ``0.01``, ``1e-6`` or ``1/100``, by the checker's grammar.
-
-    Raises:
-        UsageError: not a positive number of moderate size.
-    """
+    """A positive rational such as ``0.01``, ``1e-6`` or ``1/100``, by the checker's grammar."""
     try:
         value = quotient(text, Place("epsilon"))
     except Reject:

@@ -77,22 +77,8 @@ def cross_entropy(
 ) -> CrossEntropy:
     """The numbers at one length.
 
-    Args:
-        model: two labels: membership in PARITY; as many labels as symbols plus one: the next symbol, the last label
-            being the end of the string.
-        n: length, markers counted.
-        language: ``parity`` or ``2dyck``.
-        p: the parameter of the source.
-        samples: prefixes to draw where there are more than 16384.
-        seed: of the samples.
-
-    Returns:
-        Optimum, chance, certified floor and measured value.
-
-    Raises:
-        UsageError: where the model's alphabet or labels do not fit the language, or no symbol can be exchanged.
-        ModelError: where the model is not defined at ``n``.
-        ResourceLimit: where no bound can be computed in doubles, or ``n`` is too large for the source.
+    ``n``: length, markers counted. ``language``: ``parity`` or ``2dyck``. ``samples``: prefixes to draw where there are
+    more than 16384. Result: optimum, chance, certified floor and measured value.
     """
     task = _task(model, language)
     m = n - len(model.pinned(model.check_length(n)))

@@ -40,13 +40,8 @@ def feed_difference(ffn: FeedForward, y: Enclosure, change: Enclosure) -> Enclos
 def norm_difference(norm: LayerNorm, values: tuple[Enclosure, ...], change: Enclosure) -> Enclosure:
     """LayerNorm of differences (r, d).
 
-    Args:
-        norm: the LayerNorm.
-        values: one set (r, d) that holds both runs' values, or the sets of the two runs.
-        change: their differences.
-
-    Returns:
-        The smaller of a propagated set and, with two sets, the difference of their images.
+    ``values``: one set (r, d) that holds both runs' values, or the sets of the two runs. Result: the smaller of a
+    propagated set and, with two sets, the difference of their images.
     """
     found = _norm_difference(norm, merge(values), change)
     if len(values) == 1:

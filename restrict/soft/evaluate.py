@@ -29,19 +29,10 @@ def activations(
 ) -> Real:
     """The residual stream after the last layer (and the final LayerNorm).
 
-    Args:
-        model: the model.
-        words: (batch, n) indices into ``model.symbols``, markers included (see :meth:`SoftModel.encode`).
-        at: positions to read, ascending; all of them by default.
-        dtype: ``np.float64`` or ``np.float32``, used for all arithmetic.
-
-    Returns:
-        Shape (batch, positions read, d). Cost: ``n^2 (dk + dv) + n d^2`` operations per layer and input, the last
-        layer only for the positions read.
-
-    Raises:
-        UsageError: for indices outside the symbols.
-        ModelError: where the model is not defined at this length.
+    ``words``: (batch, n) indices into ``model.symbols``, markers included (see :meth:`SoftModel.encode`). ``at``:
+    positions to read, ascending; all of them by default. ``dtype``: ``np.float64`` or ``np.float32``, used for all
+    arithmetic. Result: shape (batch, positions read, d). Cost: ``n^2 (dk + dv) + n d^2`` operations per layer and
+    input, the last layer only for the positions read.
     """
     words = _checked(model, words)
     n = words.shape[1]
@@ -65,16 +56,8 @@ def logits(
 ) -> Real:
     """The read-out before softmax or sign.
 
-    Args:
-        model, words, dtype: as in :func:`activations`.
-        at: positions to read; by default those of the model's output (``first``, ``last`` or all).
-
-    Returns:
-        Shape (batch, positions read, rows of ``unembed``).
-
-    Raises:
-        UsageError: as :func:`activations`.
-        ModelError: as :func:`activations`.
+    ``at``: positions to read; by default those of the model's output (``first``, ``last`` or all). Result: shape
+    (batch, positions read, rows of ``unembed``).
     """
     n = words.shape[1]
     if at is None:
@@ -93,11 +76,7 @@ def probabilities(model: SoftModel, found: Real) -> Real:
 
 
 def labels(model: SoftModel, found: Real) -> npt.NDArray[np.int64]:
-    """The index of the label: the first greatest logit, or 1 where a sign output is positive.
-
-    Raises:
-        UsageError: the read-out is a set of labels (:func:`label_sets`).
-    """
+    """The index of the label: the first greatest logit, or 1 where a sign output is positive."""
     if model.output.kind == "signs":
         raise UsageError(f"{model.name} answers with a set of labels, not with one")
     if model.output.kind == "sign":

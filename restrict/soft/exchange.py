@@ -74,20 +74,10 @@ def run_exchange(
 ) -> Exchange:
     """Propagate the differences through the model.
 
-    Args:
-        parts: the model at a length.
-        tokens: (n, K) allowed tokens of the other positions.
-        positions: the set ``I``, ascending; the result holds for each of them.
-        at: positions to read, all by default.
-        symbols: pairs of symbols to exchange, all by default.
-
-    Returns:
-        The sets of differences. Cost: that of :func:`restrict.soft.values.run_values`, plus about four products of an
-        (n, n) matrix with an (n, dv) matrix per head and pair.
-
-    Raises:
-        UsageError: where ``positions`` is empty or not free.
-        ResourceLimit: a score beyond what doubles can bound, or a LayerNorm that may divide by zero.
+    ``tokens``: (n, K) allowed tokens of the other positions. ``positions``: the set ``I``, ascending; the result holds
+    for each of them. ``at``: positions to read, all by default. ``symbols``: pairs of symbols to exchange, all by
+    default. Result: the sets of differences. Cost: that of :func:`restrict.soft.values.run_values`, plus about four
+    products of an (n, n) matrix with an (n, dv) matrix per head and pair.
     """
     n, rows = parts.n, np.arange(parts.n)
     if len(positions) == 0 or set(positions.tolist()) & set(parts.model.pinned(n)):

@@ -40,13 +40,7 @@ def _pyplot() -> Any:
 def influence_figure(rows: Sequence[Influence], title: str, path: str) -> None:
     """Draw the bounds and the measured influence, both axes logarithmic, with a line of slope -1.
 
-    Args:
-        rows: one entry per length.
-        title: the model's name.
-        path: the file to write (SVG, PDF or PNG by its ending).
-
-    Raises:
-        UsageError: without matplotlib.
+    ``path``: the file to write (SVG, PDF or PNG by its ending).
     """
     plot = _pyplot()
     figure, axes = plot.subplots(figsize=(6, 4))

@@ -51,26 +51,13 @@ ACTIVATIONS: tuple[Activation, ...] = ("relu", "gelu", "gelu_tanh")
 def load(path: str | Path) -> SoftModel:
     """Read a ``restrict-soft/1`` file.
 
-    Args:
-        path: the file.
-
-    Returns:
-        The model, every tensor as float64 (exactly).
-
-    Raises:
-        UsageError: where the file cannot be read.
-        ModelError: (file: place: reason) where it breaks a rule.
-        ResourceLimit: where the file is over the size limit of the package.
+    Result: the model, every tensor as float64 (exactly).
     """
     return loads(read_bytes(Path(path)), str(path), Path(path))
 
 
 def loads(content: bytes, source: str = "model", path: Path | None = None) -> SoftModel:
-    """A model from the bytes of a file; ``source`` names it in messages.
-
-    Raises:
-        ModelError: the bytes break a rule of the format.
-    """
+    """A model from the bytes of a file; ``source`` names it in messages."""
     try:
         return _model(Tensors(content), config_of(content), path)
     except ModelError as error:
@@ -79,11 +66,7 @@ def loads(content: bytes, source: str = "model", path: Path | None = None) -> So
 
 
 def config_of(content: bytes) -> Node:
-    """The JSON object in the metadata entry ``restrict``.
-
-    Raises:
-        ModelError: no description in the metadata.
-    """
+    """The JSON object in the metadata entry ``restrict``."""
     header = header_of(content)
     metadata = header.get("__metadata__", {}) if isinstance(header, dict) else {}
     if not isinstance(metadata, dict) or not isinstance(metadata.get("restrict"), str):
@@ -92,11 +75,7 @@ def config_of(content: bytes) -> Node:
 
 
 def header_of(content: bytes) -> Any:
-    """The JSON header of a safetensors file.
-
-    Raises:
-        ModelError: not a safetensors file.
-    """
+    """The JSON header of a safetensors file."""
     length = int.from_bytes(content[:8], "little")
     if len(content) < 8 or length > len(content) - 8:
         raise ModelError("not a safetensors file: the header does not fit in the file")
@@ -134,11 +113,7 @@ class Tensors:
         return name in self.found
 
     def take(self, name: str) -> Floats:
-        """The tensor of this name.
-
-        Raises:
-            ModelError: it is missing.
-        """
+        """The tensor of this name."""
         if name not in self.found:
             raise ModelError(f"the tensor {name!r} is missing")
         self.unused.discard(name)
@@ -151,11 +126,7 @@ class Tensors:
         return self.take(name) if self.has(name) else np.zeros(size)
 
     def check_all_used(self) -> None:
-        """A tensor that the layout does not know could change what the model computes.
-
-        Raises:
-            ModelError: a tensor that is not part of the layout.
-        """
+        """A tensor that the layout does not know could change what the model computes."""
         if self.unused:
             raise ModelError(
                 f"tensor {quote(min(self.unused))} is not part of the layout (docs/soft-format.md), "

@@ -75,21 +75,10 @@ def influence(
 ) -> Influence:
     """All four numbers at one length.
 
-    Args:
-        model: a softmax model.
-        n: length, markers counted.
-        progress: called with what is being done.
-        samples: exchanges to try where there are more than 65536 of them.
-        seed: of the samples.
-        positions: which positions may be exchanged; all free ones other than the output's own by default.
-
-    Returns:
-        The bounds, valid for all inputs, all of these positions and all exchanges of two symbols.
-
-    Raises:
-        UsageError: where no position can be exchanged, or the alphabet has one symbol.
-        ModelError: where the model is not defined at ``n``.
-        ResourceLimit: where a score is beyond what doubles can bound, or a LayerNorm may divide by zero.
+    ``n``: length, markers counted. ``progress``: called with what is being done. ``samples``: exchanges to try where
+    there are more than 65536 of them. ``positions``: which positions may be exchanged; all free ones other than the
+    output's own by default. Result: the bounds, valid for all inputs, all of these positions and all exchanges of two
+    symbols.
     """
     parts = prepare(model, n)
     tokens = allowed_tokens(parts)
@@ -124,17 +113,8 @@ def sharp_bound(parts: Parts, tokens: Rows, positions: Rows) -> tuple[float, flo
 def influence_matrix(model: SoftModel, n: int) -> Floats:
     """The propagated bound for every pair (position changed, position read), as activation norms.
 
-    Args:
-        model: a softmax model.
-        n: length, markers counted.
-
-    Returns:
-        Shape (n, n), rows the changed position; the diagonal holds the bound at the changed position itself, rows of
-        markers are 0. Cost: ``n`` runs of :func:`restrict.soft.exchange.run_exchange`.
-
-    Raises:
-        ModelError: where the model is not defined at ``n``.
-        ResourceLimit: where a score is beyond what doubles can bound, or a LayerNorm may divide by zero.
+    ``n``: length, markers counted. Result: shape (n, n), rows the changed position; the diagonal holds the bound at the
+    changed position itself, rows of markers are 0. Cost: ``n`` runs of :func:`restrict.soft.exchange.run_exchange`.
     """
     parts = prepare(model, n)
     tokens = allowed_tokens(parts)

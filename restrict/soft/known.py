@@ -100,12 +100,11 @@ def first(log: int = 0) -> SoftModel:
     """The transformer for FIRST (the first symbol is 1) of Chiang & Cholak (2022, section 5).
 
     Dimensions: 0, 1, 2 the symbols; 3 is ``[i = 1]``. Layer 1 has no heads; its network computes ``[i = 1 and the
-    symbol is 1]`` (dimension 4). In layer 2 CLS attends to position 1, by a score 1 against 0, and reads
-    ``[symbol 1] - 1/2``. With ``log=1`` scores are multiplied by ``log n``, their remedy: the weight at position 1 then
-    stays constant instead of falling as ``1/n``.
+    symbol is 1]`` (dimension 4). In layer 2 CLS attends to position 1, by a score 1 against 0, and reads ``[symbol 1] -
+    1/2``. With ``log=1`` scores are multiplied by ``log n``, their remedy: the weight at position 1 then stays constant
+    instead of falling as ``1/n``.
 
-    Args:
-        log: 0 or 1.
+    ``log``: 0 or 1.
     """
     layer1 = SoftLayer(
         heads=(),
@@ -155,19 +154,10 @@ def random(
 ) -> SoftModel:
     """A random softmax transformer: independent Gaussian weights with bounded sinusoidal positions.
 
-    Args:
-        layers, heads, width, hidden: sizes; each head has ``max(1, width // heads)`` dimensions.
-        symbols, labels: of the alphabet and of the output.
-        seed: same seed, same weights.
-        percent: a matrix with ``m`` columns has entries of standard deviation ``percent / 100 / sqrt(m)``;
-            embeddings have standard deviation 1.
-        causal: 1 for heads that see only the past.
-        norm: 1 for LayerNorm after each half (as in 2017), 2 before (as in GPT-2).
-        gelu: 1 for GELU in place of ReLU.
-        additive: 1 for additive scores.
-
-    Raises:
-        UsageError: a value out of range.
+    ``layers``, ``heads``, ``width``, ``hidden``: sizes; each head has ``max(1, width // heads)`` dimensions.
+    ``percent``: a matrix with ``m`` columns has entries of standard deviation ``percent / 100 / sqrt(m)``; embeddings
+    have standard deviation 1. ``causal``: 1 for heads that see only the past. ``norm``: 1 for LayerNorm after each half
+    (as in 2017), 2 before (as in GPT-2). ``gelu``: 1 for GELU in place of ReLU. ``additive``: 1 for additive scores.
     """
     if norm > 2:
         raise UsageError(f"norm={norm} must be 0 (none), 1 (post) or 2 (pre)")

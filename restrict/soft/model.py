@@ -108,11 +108,7 @@ class Positions:
     table: Floats | None = None
 
     def at(self, n: int) -> Floats | None:
-        """The embeddings of all positions at length ``n``, shape (n, p), or ``None`` without any.
-
-        Raises:
-            ModelError: a length beyond the position table.
-        """
+        """The embeddings of all positions at length ``n``, shape (n, p), or ``None`` without any."""
         if self.table is None:
             return None
         if self.kind == "table":
@@ -209,12 +205,7 @@ class SoftModel:
         return found
 
     def check_length(self, n: int) -> int:
-        """``n`` itself where the model has an instance of this length.
-
-        Raises:
-            UsageError: a length out of range.
-            ModelError: a length beyond the position table.
-        """
+        """``n`` itself where the model has an instance of this length."""
         if not isinstance(n, int | np.integer) or isinstance(n, bool) or not 1 <= n <= MAX_N:
             raise UsageError(f"the length {n!r} must be an integer in 1 .. {MAX_N}")
         if n < len(self.pinned(n)) or (self.start_marker is not None and self.end_marker is not None and n < 2):
@@ -228,12 +219,8 @@ class SoftModel:
     def encode(self, words: Sequence[Sequence[str]] | npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
         """Words without markers as rows of symbol indices with markers, shape (batch, n).
 
-        Args:
-            words: sequences of symbols of one length, or an integer array (batch, n - markers) of indices below the
-                alphabet's size.
-
-        Raises:
-            UsageError: for a symbol that is unknown or words of different lengths.
+        ``words``: sequences of symbols of one length, or an integer array (batch, n - markers) of indices below the
+        alphabet's size.
         """
         if isinstance(words, np.ndarray):
             inner = words.astype(np.int64)
@@ -260,22 +247,14 @@ class SoftModel:
         return np.array([[index[s] for s in word] for word in words], dtype=np.int64).reshape(len(words), length)
 
     def at(self, n: int) -> NoReturn:
-        """A hard-attention model has an instance here; a softmax model is refused, so no theorem on those sees it.
-
-        Raises:
-            UsageError: always: Theorem 1 is about hard attention.
-        """
+        """A hard-attention model has an instance here; a softmax model is refused, so no theorem on those sees it."""
         raise UsageError(f"{self.name} is a softmax model: {OUTSIDE_THEOREM_1}")
 
     def beyond(self, n: int, kind: str) -> int | None:
         """The certified length that ``n`` is beyond, or ``None``.
 
-        Args:
-            n: the length, markers counted.
-            kind: ``exact``, ``float64`` or ``float32``; a bound on exact arithmetic is one on the others, too.
-
-        Returns:
-            The smallest such length: at ``n`` the labels may be wrong.
+        ``n``: the length, markers counted. ``kind``: ``exact``, ``float64`` or ``float32``; a bound on exact arithmetic
+        is one on the others, too. Result: the smallest such length: at ``n`` the labels may be wrong.
         """
         lengths = [self.certified[k] for k in ("exact", kind) if k in self.certified]
         return min(lengths) if lengths and n > min(lengths) else None

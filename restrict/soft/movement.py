@@ -19,11 +19,7 @@ from restrict.soft.values import allowed_tokens, run_values
 
 
 def movement(parts: Parts, y: Enclosure, quantity: Quantity) -> float:
-    """How far apart the outputs of two vectors of a set (d,) can be, rounded up.
-
-    Raises:
-        UsageError: the read-out is a set of labels.
-    """
+    """How far apart the outputs of two vectors of a set (d,) can be, rounded up."""
     if parts.model.output.kind == "signs":
         raise UsageError(
             f"{parts.model.name} answers with a set of labels; a restriction is about one label's probability"
@@ -62,20 +58,9 @@ def certified_movement(
 ) -> float:
     """A certified bound on how far the free tokens together can move the output.
 
-    Args:
-        model: a softmax model.
-        n: length, markers counted.
-        fixed: symbols at fixed positions.
-        quantity: ``probability``, the largest change of a label's probability; ``margin``, of a difference of logits.
-        position: where the output is read; the model's own place by default.
-
-    Returns:
-        The bound, rounded up.
-
-    Raises:
-        UsageError: a symbol outside the alphabet, or a position that the model has no output at.
-        ModelError: where the model is not defined at ``n``.
-        ResourceLimit: where a score is beyond what doubles can bound, or a LayerNorm may divide by zero.
+    ``n``: length, markers counted. ``quantity``: ``probability``, the largest change of a label's probability;
+    ``margin``, of a difference of logits. ``position``: where the output is read; the model's own place by default.
+    Result: the bound, rounded up.
     """
     parts = prepare(model, n)
     return bounded_movement(parts, symbol_indices(model, fixed), quantity, read_position(model, n, position))
@@ -88,11 +73,7 @@ def bounded_movement(parts: Parts, fixed: dict[int, int], quantity: Quantity, po
 
 
 def symbol_indices(model: SoftModel, fixed: dict[int, str]) -> dict[int, int]:
-    """Symbols as indices into the alphabet.
-
-    Raises:
-        UsageError: a symbol that is not in it.
-    """
+    """Symbols as indices into the alphabet."""
     unknown = next((s for s in fixed.values() if s not in model.alphabet), None)
     if unknown is not None:
         raise UsageError(f"{quote(unknown)} is not in the alphabet ({' '.join(model.alphabet)})")
@@ -100,11 +81,7 @@ def symbol_indices(model: SoftModel, fixed: dict[int, str]) -> dict[int, int]:
 
 
 def read_position(model: SoftModel, n: int, position: int | None) -> int:
-    """The position that the output is read at: the one given, or the model's own.
-
-    Raises:
-        UsageError: a position that the model has no output at.
-    """
+    """The position that the output is read at: the one given, or the model's own."""
     if position is None:
         return model.output_position(n)
     if model.output.place != "every" and position != model.output_position(n):

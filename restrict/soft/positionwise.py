@@ -120,11 +120,7 @@ def centred(x: Enclosure) -> tuple[Enclosure, Floats]:
 
 
 def scale_bounds(norm: LayerNorm, u: Enclosure, size: Floats) -> tuple[Floats, Floats]:
-    """Bounds on ``1 / sqrt(|u|^2 / d + eps)``.
-
-    Raises:
-        ResourceLimit: a LayerNorm may divide by zero.
-    """
+    """Bounds on ``1 / sqrt(|u|^2 / d + eps)``."""
     d = u.centre.shape[-1]
     eps_low, eps_high = eps_range(norm)
     lowest = np.maximum(size * (1 - 4 * gamma(d)) - u.ball - 4 * TINY, 0.0)

@@ -88,29 +88,11 @@ def certify_soft(
 ) -> SoftCertificate:
     """A restriction with few fixed tokens under which the output moves by at most epsilon, with its certificate.
 
-    Args:
-        model: a softmax model (ReLU networks and dot-product scores, so that the re-check can follow).
-        n: length, markers counted.
-        epsilon: a positive rational, or its text.
-        quantity: see :func:`restrict.soft.movement.certified_movement`.
-        position: where the output is read; the model's own place by default.
-        fixed: certify this restriction instead of searching.
-        seed: of the words that are followed.
-        progress: told what is being done.
-        seconds: when to stop improving; the re-check comes on top. The best restriction found is returned; also at
-            Ctrl-C.
-        tries: words to follow.
-        check: run the re-check; without it the result's ``verified`` is ``None``.
-
-    Returns:
-        The certificate. Fixing everything always suffices, so there is one; how many positions it leaves free is the
-        measure of success. ``verified`` is the line of the re-check, ``None`` also where Ctrl-C stopped it.
-
-    Raises:
-        NotEstablished: where ``fixed`` is given and its bound exceeds epsilon, or epsilon is too small for doubles.
-        ResourceLimit: the re-check does not cover the model.
-        UsageError: for bad arguments.
-        ModelError: where the model is not defined at ``n``.
+    ``model``: a softmax model (ReLU networks and dot-product scores, so that the re-check can follow). ``n``: length,
+    markers counted. ``epsilon``: a positive rational, or its text. ``position``: where the output is read; the model's
+    own place by default. ``check``: run the re-check; without it the result's ``verified`` is ``None``. Result: the
+    certificate. Fixing everything always suffices, so there is one; how many positions it leaves free is the measure of
+    success. ``verified`` is the line of the re-check, ``None`` also where Ctrl-C stopped it.
     """
     limit = read_epsilon(epsilon) if isinstance(epsilon, str) else epsilon
     parts = prepare(model, n)
@@ -171,11 +153,7 @@ def _searched(
 
 
 def check_covered(model: SoftModel) -> None:
-    """The re-check covers dot-product scores and ReLU networks.
-
-    Raises:
-        ResourceLimit: a model outside that.
-    """
+    """The re-check covers dot-product scores and ReLU networks."""
     for number, layer in enumerate(model.layers):
         if any(head.score != "dot" for head in layer.heads):
             raise ResourceLimit(f"layer {number}: additive scores are outside the re-check; see --no-recheck")
@@ -186,19 +164,8 @@ def check_covered(model: SoftModel) -> None:
 def rechecked(certificate: SoftCertificate, model: SoftModel, progress: Progress | None = None) -> SoftCertificate:
     """The certificate with the line of the independent re-check; without it where Ctrl-C stops that.
 
-    Args:
-        certificate: a claim about the model.
-        model: the model.
-        progress: told that the re-check runs.
-
-    Returns:
-        The certificate, ``verified`` set. Cost: exact integer arithmetic, ``n^2`` scores per layer and head: seconds at
-        n = 50, d = 16 and two layers.
-
-    Raises:
-        NotEstablished: the re-check finds a larger bound.
-        ResourceLimit: the model is outside what it covers, or the checker's limit of steps is reached.
-        ModelError: the model's file is not one that the checker reads.
+    Result: the certificate, ``verified`` set. Cost: exact integer arithmetic, ``n^2`` scores per layer and head:
+    seconds at n = 50, d = 16 and two layers.
     """
     if progress is not None:
         progress(f"{len(certificate.fixed)} fixed; re-checking in exact arithmetic")

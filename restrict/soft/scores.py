@@ -136,17 +136,8 @@ class Scores:
 def score_blocks(head: Head, keys: Keys, rows: Rows) -> Iterator[Scores]:
     """The scores of the queries at ``rows``, block by block.
 
-    Args:
-        head: the head.
-        keys: what it knows of all positions.
-        rows: positions of the queries.
-
-    Yields:
-        Blocks in the order of ``rows``; short runs keep the cases of the keys apart. Cost: ``K^2 n`` products of ``dk``
-        entries for each query, twice.
-
-    Raises:
-        ResourceLimit: a score beyond what doubles can bound.
+    Yields blocks in the order of ``rows``; short runs keep the cases of the keys apart. Cost: ``K^2 n`` products of
+    ``dk`` entries for each query, twice.
     """
     n, cases = keys.k.centre.shape[:2]
     inner = 1 if head.additive is None else head.key.matrix.shape[0] * cases

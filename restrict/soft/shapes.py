@@ -22,11 +22,7 @@ MAX_WIDTH = 65_536
 
 
 def check_model(model: SoftModel) -> None:
-    """Raise :class:`ModelError` at the first tensor or setting that does not fit.
-
-    Raises:
-        ModelError: tensors or terms that do not fit together.
-    """
+    """Raise :class:`ModelError` at the first tensor or setting that does not fit."""
     _symbols(model)
     for name, array, shape in _tensors(model):
         check_tensor(name, array, shape)
@@ -43,11 +39,7 @@ def check_model(model: SoftModel) -> None:
 
 
 def check_tensor(name: str, array: Floats, shape: Expected) -> None:
-    """A tensor of this shape with finite entries.
-
-    Raises:
-        ModelError: another shape or type, or an entry that is not finite.
-    """
+    """A tensor of this shape with finite entries."""
     array = np.asarray(array)
     fits = array.ndim == len(shape) and all(
         want is None or have == want for have, want in zip(array.shape, shape, strict=True)

@@ -17,19 +17,7 @@ GENERATORS: dict[str, Callable[..., SoftModel]] = {"parity": parity, "first": fi
 
 
 def load(source: str | Path) -> SoftModel:
-    """The softmax model in a file, or made by a generator: ``NAME`` or ``NAME:option=integer,...``.
-
-    Args:
-        source: a path or a specification.
-
-    Returns:
-        The model.
-
-    Raises:
-        UsageError: where there is neither such a file nor such a generator.
-        ModelError: for a malformed file, or one with another kind of model.
-        ResourceLimit: for a file over the size limit of the package.
-    """
+    """The softmax model in a file, or made by a generator: ``NAME`` or ``NAME:option=integer,...``."""
     text = str(source)
     if isinstance(source, Path) or is_there(text):
         content = read_bytes(Path(source))

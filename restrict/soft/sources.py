@@ -133,22 +133,14 @@ class Dyck2(Source):
     name = "2dyck"
 
     def next(self, word: tuple[int, ...]) -> tuple[Fraction, ...]:
-        """The distribution of what follows a prefix: ``( ) [ ]``, end.
-
-        Raises:
-            UsageError: where no string begins with this prefix.
-        """
+        """The distribution of what follows a prefix: ``( ) [ ]``, end."""
         stack = self.pending(word)
         found = [self.p / 2, Fraction(0), self.p / 2, Fraction(0), Fraction(0)]
         found[stack[-1] + 1 if stack else 4] = 1 - self.p
         return tuple(found)
 
     def pending(self, word: tuple[int, ...]) -> list[int]:
-        """The open brackets, innermost last.
-
-        Raises:
-            UsageError: no prefix of a word of the language.
-        """
+        """The open brackets, innermost last."""
         stack: list[int] = []
         for symbol in word:
             if symbol % 2 == 0:
@@ -167,20 +159,13 @@ class Dyck2(Source):
         """The law of the height at length ``m`` given survival, and its part where the last symbol closes.
 
         Fractions for ``m`` up to :data:`MAX_EXACT`, else doubles. Cost: ``m^2``.
-
-        Raises:
-            ResourceLimit: a length that is too large.
         """
         if not 0 <= m <= MAX_LENGTH:
             raise ResourceLimit(f"2DYCK: the length {m} is above {MAX_LENGTH}")
         return _exact_heights(self.p, m) if m <= MAX_EXACT else _double_heights(float(self.p), m)
 
     def survival(self, m: int) -> Fraction:
-        """The probability that a string has at least ``m`` symbols (``m`` up to :data:`MAX_EXACT`).
-
-        Raises:
-            ResourceLimit: a length that is too large for exact numbers.
-        """
+        """The probability that a string has at least ``m`` symbols (``m`` up to :data:`MAX_EXACT`)."""
         if m > MAX_EXACT:
             raise ResourceLimit(f"2DYCK: exact survival is computed up to length {MAX_EXACT}")
         law = [Fraction(1)]
@@ -194,11 +179,7 @@ class Dyck2(Source):
         return sum(closed[1:], Fraction(0)) if isinstance(closed, list) else float(closed[1:].sum())
 
     def p0_limit(self, even: bool) -> Fraction:
-        """The limit of ``P0`` along even or odd lengths, for ``p < 1/2``.
-
-        Raises:
-            UsageError: ``p`` is not below 1/2.
-        """
+        """The limit of ``P0`` along even or odd lengths, for ``p < 1/2``."""
         if self.p >= Fraction(1, 2):
             raise UsageError("P0 has this limit for p below 1/2 only")
         r = self.p / (1 - self.p)
@@ -225,11 +206,7 @@ class Dyck2(Source):
             yield from self._grow((*word, stack[-1] + 1), stack[:-1], m)
 
     def sample(self, m: int, count: int, rng: np.random.Generator) -> Words:
-        """Prefixes of length ``m``, given survival, (count, m). Cost: ``m^2 + count * m``.
-
-        Raises:
-            ResourceLimit: a length that is too large.
-        """
+        """Prefixes of length ``m``, given survival, (count, m). Cost: ``m^2 + count * m``."""
         if m > 5000:
             raise ResourceLimit("2DYCK: prefixes are sampled up to length 5000")
         live = _living(float(self.p), m)
@@ -302,11 +279,7 @@ def _living(p: float, m: int) -> list[Floats]:
 
 
 def source(name: str, p: Fraction) -> Parity | Dyck2:
-    """The source of a name: ``parity`` or ``2dyck`` (also ``dyck:2``).
-
-    Raises:
-        UsageError: no such source.
-    """
+    """The source of a name: ``parity`` or ``2dyck`` (also ``dyck:2``)."""
     if name == "parity":
         return Parity(p)
     if name in ("2dyck", "dyck:2"):

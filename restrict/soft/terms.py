@@ -76,27 +76,14 @@ class Term:
     def enclose(self, i: int, n: int) -> Span:
         """Two doubles around the exact value; equal where the value is a double.
 
-        Args:
-            i: position, ``0 .. n-1``.
-            n: length, at least 1.
-
-        Returns:
-            The enclosure.
-
-        Raises:
-            ModelError: where the term has no value there (a division by zero, a root of a negative number).
+        ``i``: position, ``0 .. n-1``. ``n``: length, at least 1.
         """
         return _enclosed(self._exact(i, n), self.text)
 
     def exact(self, i: int, n: int) -> Fraction | None:
         """The exact value, or ``None`` where only an enclosure is known (a root, a logarithm).
 
-        Args:
-            i: position, ``0 .. n-1``.
-            n: length, at least 1.
-
-        Raises:
-            ModelError: where the term has no value there.
+        ``i``: position, ``0 .. n-1``. ``n``: length, at least 1.
         """
         found = self._exact(i, n)
         return found if isinstance(found, Fraction) else None
@@ -108,14 +95,8 @@ class Term:
     def column(self, n: int) -> npt.NDArray[np.float64]:
         """The values at every position.
 
-        Args:
-            n: length, at least 1.
-
-        Returns:
-            Shape (n,), float64. Cost: one exact evaluation per position (about 2 microseconds per operation).
-
-        Raises:
-            ModelError: where the term has no value at a position.
+        ``n``: length, at least 1. Result: shape (n,), float64. Cost: one exact evaluation per position (about 2
+        microseconds per operation).
         """
         return _columns(self, n)[0]
 

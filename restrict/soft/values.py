@@ -34,12 +34,7 @@ CASES = 6
 def allowed_tokens(parts: Parts, fixed: dict[int, int] | None = None) -> Rows:
     """The tokens of every position, (n, K): the whole alphabet at free positions, one token repeated elsewhere.
 
-    Args:
-        parts: the model at a length.
-        fixed: positions with their symbols' indices; markers are added.
-
-    Raises:
-        UsageError: a position or symbol out of range.
+    ``fixed``: positions with their symbols' indices; markers are added.
     """
     size = len(parts.model.alphabet)
     tokens = np.tile(np.arange(size), (parts.n, 1))
@@ -79,17 +74,9 @@ def start(parts: Parts, tokens: Rows) -> State:
 def run_values(parts: Parts, tokens: Rows, *, at: Sequence[int] | None = None) -> Enclosure:
     """The sets of the residual stream after the last layer and the final LayerNorm, one per position read: (r, d).
 
-    Args:
-        parts: the model at a length.
-        tokens: (n, K) allowed tokens (:func:`allowed_tokens`).
-        at: positions to read, all by default.
-
-    Returns:
-        Sets of shape (r, d), the cases of a position merged. Cost: per layer and head ``K^2 n^2`` scores of ``dk``
-        products, three times; the last layer only for the positions read.
-
-    Raises:
-        ResourceLimit: a score beyond what doubles can bound, or a LayerNorm that may divide by zero.
+    ``tokens``: (n, K) allowed tokens (:func:`allowed_tokens`). ``at``: positions to read, all by default. Result: sets
+    of shape (r, d), the cases of a position merged. Cost: per layer and head ``K^2 n^2`` scores of ``dk`` products,
+    three times; the last layer only for the positions read.
     """
     state = start(parts, tokens)
     rows = np.arange(parts.n)

@@ -16,11 +16,7 @@ FORMAT = "restrict-soft/1"
 
 
 def dumps(model: SoftModel) -> bytes:
-    """The bytes of the model's file; the same model gives the same bytes.
-
-    Raises:
-        UsageError: the model cannot be written.
-    """
+    """The bytes of the model's file; the same model gives the same bytes."""
     from safetensors.numpy import save
 
     text = json.dumps(document_of(model), ensure_ascii=False, separators=(", ", ": "))

@@ -39,18 +39,8 @@ def cluster_map(
 ) -> Generator[tuple[int, Found | Lost], None, None]:
     """Do the items on a cluster, results as they come.
 
-    Args:
-        work: a function of a module that the workers can import.
-        items: what it is applied to.
-        address: of the scheduler, or ``local`` for a cluster of processes on this machine.
-        jobs: processes of the local cluster.
-        warm: called on one worker before the others start.
-
-    Yields:
-        The number of an item, and its result, or :class:`Lost`. Every item comes once.
-
-    Raises:
-        UsageError: Dask is not installed, no cluster answers there, or its workers do not have this package.
+    ``address``: of the scheduler, or ``local`` for a cluster of processes on this machine. Yields the number of an
+    item, and its result, or :class:`Lost`. Every item comes once.
     """
     if items:
         with Cluster(address, max(1, jobs), warm) as cluster:
@@ -63,10 +53,7 @@ class Cluster:
     def __init__(self, address: str, jobs: int, warm: Callable[[], object] | None = None) -> None:
         """Nothing is connected before the context is entered.
 
-        Args:
-            address: of the scheduler, or ``local`` for a cluster of processes on this machine.
-            jobs: processes of the local cluster.
-            warm: called on one worker before the others start.
+        ``address``: of the scheduler, or ``local`` for a cluster of processes on this machine.
         """
         self.address, self.jobs, self.warm = address, jobs, warm
         self._open = ExitStack()
@@ -91,13 +78,8 @@ class Cluster:
     ) -> Generator[tuple[int, Any], None, None]:
         """Do the items, results as they come.
 
-        Args:
-            work: a function of a module that the workers can import, of ``common`` and an item.
-            items: what it is applied to.
-            common: its first arguments; they are sent to the cluster once.
-
-        Returns:
-            As :func:`cluster_map`. Items not yet done when it is closed are dropped.
+        ``work``: a function of a module that the workers can import, of ``common`` and an item. Result: as
+        :func:`cluster_map`. Items not yet done when it is closed are dropped.
         """
         return _Round(self.client, self.width, work, items, common).run()
 
@@ -162,42 +144,18 @@ def _warmed(client: Any, warm: Callable[[], object] | None) -> None:
 
 
 def on_worker(work: Callable[..., Any], *given: Any) -> Any:
-    """What a worker does: one thread for each item, unless the user says otherwise.
-
-    Args:
-        work: what is done.
-        *given: its arguments.
-
-    Returns:
-        Its result.
-    """
+    """What a worker does: one thread for each item, unless the user says otherwise."""
     os.environ.setdefault("RESTRICT_THREADS", "1")
     return work(*given)
 
 
 def same(*given: Any) -> tuple[Any, ...]:
-    """What all items share, as a task of its own: where its worker is lost Dask makes it again.
-
-    Args:
-        *given: it.
-
-    Returns:
-        It.
-    """
+    """What all items share, as a task of its own: where its worker is lost Dask makes it again."""
     return given
 
 
 def with_common(work: Callable[..., Any], common: tuple[Any, ...], item: Any) -> Any:
-    """``work`` with its first arguments from one tuple.
-
-    Args:
-        work: what is done.
-        common: its first arguments.
-        item: its last one.
-
-    Returns:
-        Its result.
-    """
+    """``work`` with its first arguments from one tuple."""
     return on_worker(work, *common, item)
 
 

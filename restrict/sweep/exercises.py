@@ -16,17 +16,7 @@ EVERYWHERE = "random:layers=1,heads=2,states=2,every=1"
 
 
 def warm(jobs: int) -> Iterator[str]:
-    """Compile every kernel, on several processes.
-
-    Args:
-        jobs: processes.
-
-    Yields:
-        The name of each exercise when it has ended; there are ``len(EXERCISES)``.
-
-    Raises:
-        RuntimeError: an exercise was lost.
-    """
+    """Compile every kernel, on several processes: the name of each exercise when it has ended."""
     names = list(EXERCISES)
     for number, lost in local_map(exercise, names, jobs):
         if lost is not None:
@@ -37,8 +27,7 @@ def warm(jobs: int) -> Iterator[str]:
 def exercise(name: str) -> None:
     """Do one exercise, all kernels compiled.
 
-    Args:
-        name: one of ``EXERCISES``.
+    ``name``: one of ``EXERCISES``.
     """
     with always_compiled():
         EXERCISES[name]()

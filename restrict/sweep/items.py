@@ -73,11 +73,7 @@ class Outcome:
 def work(item: Item) -> Outcome:
     """Do one item. Only Ctrl-C raises: an error of the engine becomes part of the row.
 
-    Args:
-        item: what is to be done.
-
-    Returns:
-        The row, ``ok`` true or false, and its files. Cost: that of ``certify`` or ``refute``, and a check.
+    Result: the row, ``ok`` true or false, and its files. Cost: that of ``certify`` or ``refute``, and a check.
     """
     start = time.perf_counter()
     try:

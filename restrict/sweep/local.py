@@ -50,14 +50,8 @@ def local_map(
 ) -> Generator[tuple[int, Found | Lost], None, None]:
     """Do the items on several processes, results as they come.
 
-    Args:
-        work: a function of a module, for the workers to import.
-        items: what it is applied to; they are pickled.
-        jobs: processes; 0: this process alone.
-        warm: called in one worker before the others start.
-
-    Yields:
-        The number of an item, and its result, or :class:`Lost`. Every item comes once.
+    ``jobs``: processes; 0: this process alone. Yields the number of an item, and its result, or :class:`Lost`. Every
+    item comes once.
     """
     if jobs == 0:
         for number, item in enumerate(items):
@@ -73,9 +67,7 @@ class Pool:
     def __init__(self, jobs: int, warm: Callable[[], object] | None = None) -> None:
         """Nothing starts before the context is entered.
 
-        Args:
-            jobs: processes, at least 1.
-            warm: called in one of them before the others start.
+        ``jobs``: processes, at least 1.
         """
         self.width, self.warm = jobs, warm
         self.abandoned = False
@@ -95,18 +87,7 @@ class Pool:
             self.executor.shutdown()
 
     def submit(self, work: Callable[..., Any], *given: Any) -> Future[Any]:
-        """Hand something to a process.
-
-        Args:
-            work: a function of a module.
-            *given: its arguments; they are pickled.
-
-        Returns:
-            The future.
-
-        Raises:
-            BrokenProcessPool: a process was killed.
-        """
+        """Hand something to a process."""
         with deaf():
             return self.executor.submit(work, *given)
 
@@ -121,13 +102,8 @@ class Pool:
     ) -> Generator[tuple[int, Any], None, None]:
         """Do the items, results as they come.
 
-        Args:
-            work: a function of a module, of ``common`` and an item.
-            items: what it is applied to.
-            common: its first arguments.
-
-        Returns:
-            As :func:`local_map`. Items not yet begun when it is closed are dropped.
+        ``work``: a function of a module, of ``common`` and an item. Result: as :func:`local_map`. Items not yet begun
+        when it is closed are dropped.
         """
         return _Round(self, work, items, common).run()
 

@@ -25,14 +25,7 @@ SYNC_SECONDS = 2.0
 def read_rows(path: Path) -> tuple[dict[str, Row], int]:
     """The rows of a file by their identity, and how many bytes of it are whole lines.
 
-    Args:
-        path: a file of rows, or one that is not there yet.
-
-    Returns:
-        Rows in the order of their first appearance, the last one for each identity; the length of all whole lines.
-
-    Raises:
-        UsageError: a line that is not a row, or a file that cannot be read.
+    ``path``: a file of rows, or one that is not there yet.
     """
     try:
         content = path.read_bytes() if path.exists() else b""
@@ -83,14 +76,8 @@ class Store:
 def opened(path: Path) -> Iterator[Store]:
     """Open a file of rows to go on with it.
 
-    Args:
-        path: the file; certificates go to the folder beside it with ``.certificates`` added to its name.
-
-    Yields:
-        The store, with the rows that are there.
-
-    Raises:
-        UsageError: it cannot be written, it is not a file of rows, or another sweep is writing to it.
+    ``path``: the file; certificates go to the folder beside it with ``.certificates`` added to its name. Yields the
+    store, with the rows that are there.
     """
     folder = path.with_name(path.name + ".certificates")
     try:

@@ -46,12 +46,7 @@ class Bound:
     def odds(self, n: int, unit: float) -> float:
         """The odds against the winner.
 
-        Args:
-            n: the length.
-            unit: unit roundoff, 0 for exact arithmetic.
-
-        Returns:
-            A certified bound; infinite where there is none.
+        ``unit``: unit roundoff, 0 for exact arithmetic. Result: a certified bound; infinite where there is none.
         """
         return self._odds(n, unit) if n > 1 else self._alone(unit)
 
@@ -64,22 +59,13 @@ class Bound:
         raise NotImplementedError
 
     def everywhere(self) -> float:
-        """The deviation in exact arithmetic.
-
-        Returns:
-            A certified bound for every length.
-        """
+        """The deviation in exact arithmetic."""
         raise NotImplementedError
 
     def deviation(self, n: int, unit: float = 0.0) -> float:
         """How far the head's result is from a truth value.
 
-        Args:
-            n: the length.
-            unit: unit roundoff, 0 for exact arithmetic.
-
-        Returns:
-            A certified bound, at most 1.
+        ``unit``: unit roundoff, 0 for exact arithmetic. Result: a certified bound, at most 1.
         """
         return deviation(self.odds(n, unit), n, unit, self.few)
 
@@ -87,11 +73,7 @@ class Bound:
 def fall(x: float) -> float:
     """``exp(-x)``, rounded up.
 
-    Args:
-        x: at least 0, up to rounding.
-
-    Returns:
-        The bound.
+    ``x``: at least 0, up to rounding.
     """
     return exp_above(min(0.0, -x * (1 - 2.0**-50)))
 
@@ -99,12 +81,7 @@ def fall(x: float) -> float:
 def steps(q: float, count: int) -> float:
     """``q + q^2 + ...``.
 
-    Args:
-        q: at least 0.
-        count: how many terms.
-
-    Returns:
-        The sum, rounded up.
+    ``q``: at least 0. Result: the sum, rounded up.
     """
     if q >= 1.0 or count <= 0:
         return float(count * q) if count > 0 else 0.0
@@ -131,8 +108,7 @@ class Exists(Bound):
     def everywhere(self) -> float:
         """See the base class.
 
-        Returns:
-            1/7.
+        Result: 1/7.
         """
         return share(SLACK / 6)
 
@@ -169,8 +145,7 @@ class Nearest(Bound):
     def everywhere(self) -> float:
         """See the base class.
 
-        Returns:
-            The share of ``1 / (e^2 - 1) + beyond``.
+        Result: the share of ``1 / (e^2 - 1) + beyond``.
         """
         q = fall(2.0)
         return share((q / (1 - q) + self.beyond) * SLACK)
@@ -212,8 +187,7 @@ class Neighbour(Bound):
     def everywhere(self) -> float:
         """See the base class.
 
-        Returns:
-            The largest deviation up to ``SHORT``, where it bounds all that follow.
+        Result: the largest deviation up to ``SHORT``, where it bounds all that follow.
         """
         return max(self.deviation(n) for n in range(1, SHORT + 1))
 
@@ -248,8 +222,7 @@ class Threshold(Bound):
     def everywhere(self) -> float:
         """See the base class.
 
-        Returns:
-            ``1 / (base + 1)``.
+        Result: ``1 / (base + 1)``.
         """
         return share(SLACK / self.base)
 
@@ -257,15 +230,10 @@ class Threshold(Bound):
 def lookup_falls(gap: float, n: int, unit: float, shift: float = 0.0) -> list[float] | None:
     """The weights of a table look-up at the distances 1, 2, ..., relative to the winner, on either side.
 
-    Args:
-        gap: scores are at most ``-gap d^2`` at distance ``d``.
-        n: the length.
-        unit: unit roundoff.
-        shift: how far the number that is looked up may be from the integer that is meant; this takes ``2 gap d shift``.
-
-    Returns:
-        Certified bounds, one for each distance up to 12; ``None`` where rounding may upset the order, and for gaps
-        below 1/2. See :class:`Lookup`.
+    ``gap``: scores are at most ``-gap d^2`` at distance ``d``. ``unit``: unit roundoff. ``shift``: how far the number
+    that is looked up may be from the integer that is meant; this takes ``2 gap d shift``. Result: certified bounds, one
+    for each distance up to 12; ``None`` where rounding may upset the order, and for gaps below 1/2. See
+    :class:`Lookup`.
     """
     v = _embedded(unit)
     common, bend = 16 * float(n) ** 2 * v, 32 * n * v + 2 * shift
@@ -277,11 +245,7 @@ def lookup_falls(gap: float, n: int, unit: float, shift: float = 0.0) -> list[fl
 def moved(falls: list[float]) -> float:
     """How far a look-up moves a number that changes by 1 for each position: ``A`` of :class:`Lookup`.
 
-    Args:
-        falls: what :func:`lookup_falls` gave.
-
-    Returns:
-        A certified bound, infinite where the weights fall too slowly.
+    Result: a certified bound, infinite where the weights fall too slowly.
     """
     # Beyond 12 the terms fall by more than e^-20 from one to the next, where the first ones fall fast enough.
     total = sum(d * fall for d, fall in enumerate(falls, 1)) + 2.0**-100
@@ -320,22 +284,13 @@ class Lookup(Bound):
         return moved(falls) if self.weight else (2 * sum(falls) + 2.0**-100) * SLACK
 
     def everywhere(self) -> float:
-        """See the base class.
-
-        Returns:
-            The deviation at unbounded length.
-        """
+        """See the base class."""
         return self.deviation(1000)
 
     def deviation(self, n: int, unit: float = 0.0) -> float:
         """See the base class; where a number is read, that of the weighted sum.
 
-        Args:
-            n: the length.
-            unit: unit roundoff, 0 for exact arithmetic.
-
-        Returns:
-            A certified bound, at most 1.
+        ``unit``: unit roundoff, 0 for exact arithmetic. Result: a certified bound, at most 1.
         """
         if not self.weight:
             return super().deviation(n, unit)

@@ -35,18 +35,7 @@ MASKS: dict[str, Mask] = {"past": "past", "future": "future", "all": "none"}
 def predicate(patterns: Patterns, record: Record, detail: Predicate, args: list[Value]) -> Value:
     """The truth of a numerical predicate at every position.
 
-    Args:
-        patterns: where heads are made.
-        record: notes each head.
-        detail: the predicate.
-        args: the formula that is counted, or nothing for a predicate on positions.
-
-    Returns:
-        A truth value.
-
-    Raises:
-        UsageError: a predicate that is too long for a term.
-        ResourceLimit: more layers or heads than a file may have.
+    ``args``: the formula that is counted, or nothing for a predicate on positions.
     """
     network = patterns.network
     if not detail.direction:
@@ -70,17 +59,7 @@ def _at_zero(patterns: Patterns, text: str) -> Value:
 
 
 def inequality(patterns: Patterns, record: Record, detail: Inequality, args: list[Value]) -> Value:
-    """The truth of a linear inequality of counts at every position.
-
-    Args:
-        patterns: where heads are made.
-        record: notes each head.
-        detail: the inequality.
-        args: the formulas that are counted.
-
-    Returns:
-        A truth value.
-    """
+    """The truth of a linear inequality of counts at every position."""
 
     def at_least(bound: int) -> Value:
         return _positive(patterns, record, detail, args, detail.constant - bound)

@@ -16,12 +16,7 @@ TRUE, FALSE = Value((), 1.0), Value((), 0.0)
 def rounded(network: Network, raw: Value) -> Value:
     """Lemma 9: 0 for what is at most 1/4 and 1 for what is at least 3/4.
 
-    Args:
-        network: gets the two units.
-        raw: an approximate Boolean.
-
-    Returns:
-        The exact Boolean.
+    ``network``: gets the two units.
     """
     return network.relus((raw * 2 - 0.5, 1.0), (raw * 2 - 1.5, -1.0))
 
@@ -29,12 +24,7 @@ def rounded(network: Network, raw: Value) -> Value:
 def conjunction(network: Network, *values: Value) -> Value:
     """Whether all are true.
 
-    Args:
-        network: gets a unit, unless the result is constant or one of the values.
-        *values: truth values.
-
-    Returns:
-        ``relu(sum - (count - 1))``.
+    ``network``: gets a unit, unless the result is constant or one of the values. Result: ``relu(sum - (count - 1))``.
     """
     if any(v == FALSE for v in map(_plain, values)):
         return FALSE
@@ -48,12 +38,7 @@ def conjunction(network: Network, *values: Value) -> Value:
 def disjunction(network: Network, *values: Value) -> Value:
     """Whether one is true.
 
-    Args:
-        network: gets a unit, unless the result is constant or one of the values.
-        *values: truth values.
-
-    Returns:
-        The negation of the conjunction of the negations.
+    ``network``: gets a unit, unless the result is constant or one of the values.
     """
     return ~conjunction(network, *(~v for v in values))
 
@@ -61,13 +46,7 @@ def disjunction(network: Network, *values: Value) -> Value:
 def different(network: Network, a: Value, b: Value) -> Value:
     """Exclusive or.
 
-    Args:
-        network: gets two units, unless one operand is constant.
-        a: a truth value.
-        b: a truth value.
-
-    Returns:
-        ``relu(a - b) + relu(b - a)``.
+    ``network``: gets two units, unless one operand is constant. Result: ``relu(a - b) + relu(b - a)``.
     """
     for one, other in ((a, b), (b, a)):
         if not one.weights:
@@ -78,13 +57,7 @@ def different(network: Network, a: Value, b: Value) -> Value:
 def operation(network: Network, op: str, args: list[Value]) -> Value:
     """A Boolean operator of the logic.
 
-    Args:
-        network: gets its units.
-        op: ``true``, ``false``, ``not``, ``and``, ``or``, ``implies``, ``xor`` or ``iff``.
-        args: its operands.
-
-    Returns:
-        The truth value.
+    ``network``: gets its units. ``op``: ``true``, ``false``, ``not``, ``and``, ``or``, ``implies``, ``xor`` or ``iff``.
     """
     match op:
         case "true" | "false":

@@ -96,22 +96,14 @@ class Network:
     def symbol(self, symbol: str) -> Value:
         """The coordinate that is 1 where the input has this symbol.
 
-        Args:
-            symbol: a symbol of the alphabet.
-
-        Returns:
-            The value, ready at time 0.
+        Result: the value, ready at time 0.
         """
         return Value(((self.alphabet.index(symbol), 1.0),))
 
     def term(self, text: str) -> Value:
         """A position embedding.
 
-        Args:
-            text: a term in ``i`` and ``n`` (docs/soft-format.md).
-
-        Returns:
-            Its coordinate, ready at time 0.
+        ``text``: a term in ``i`` and ``n`` (docs/soft-format.md). Result: its coordinate, ready at time 0.
         """
         if text not in self.terms:
             self.terms[text] = self._coordinate()
@@ -120,14 +112,7 @@ class Network:
     def attend(self, head: Attention) -> Value:
         """A head's result, in a coordinate of its own.
 
-        Args:
-            head: what it attends to and reads.
-
-        Returns:
-            The coordinate; the place of the head is in ``places``.
-
-        Raises:
-            ResourceLimit: more layers or heads than a file may have.
+        Result: the coordinate; the place of the head is in ``places``.
         """
         if head not in self._made:
             number = (head.time + 1) // 2
@@ -142,14 +127,7 @@ class Network:
     def relus(self, *units: tuple[Value, float]) -> Value:
         """A weighted sum of ReLUs, in a coordinate of its own.
 
-        Args:
-            *units: the argument of a ReLU, and its weight in the sum.
-
-        Returns:
-            The coordinate, or a constant where all arguments are constant.
-
-        Raises:
-            ResourceLimit: more layers than a file may have.
+        Result: the coordinate, or a constant where all arguments are constant.
         """
         if not any(value.weights for value, _ in units):
             return Value((), sum(weight * max(value.constant, 0.0) for value, weight in units))
@@ -174,14 +152,7 @@ class Network:
     def model(self, name: str, description: str, output: Value, place: soft.Place) -> soft.SoftModel:
         """The weights.
 
-        Args:
-            name: the model's name.
-            description: what it is.
-            output: a truth value.
-            place: where it is read.
-
-        Returns:
-            A model whose sign output is ``2 output - 1``. Cost linear in the size of the weights.
+        Result: a model whose sign output is ``2 output - 1``. Cost linear in the size of the weights.
         """
         embed = np.zeros((len(self.alphabet), self.width))
         embed[:, : len(self.alphabet)] = np.eye(len(self.alphabet))

@@ -14,15 +14,7 @@ _LOGICAL = ("and", "or", "not")
 def predicate_term(text: str, argument: str) -> str:
     """A predicate as a position embedding with the values 0 and 1.
 
-    Args:
-        text: an expression in ``x`` and ``n``.
-        argument: the term that ``x`` stands for.
-
-    Returns:
-        The text of a term.
-
-    Raises:
-        UsageError: it is longer than a term may be.
+    ``text``: an expression in ``x`` and ``n``. ``argument``: the term that ``x`` stands for.
     """
     tree = parsed(text)
     term = _truth(tree, argument)

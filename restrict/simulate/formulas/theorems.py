@@ -30,16 +30,8 @@ _CASES = {"temperature": "(a)", "positions": "(b)"}
 def theorem(formula: Formula, how: How, decoder: bool) -> str:
     """The theorem that says that a formula can be compiled in some way.
 
-    Args:
-        formula: the formula.
-        how: ``"temperature"`` or ``"positions"``.
-        decoder: whether the model may look left only, and use ``n`` in its temperature only.
-
-    Returns:
-        Its name, such as ``"Corollary 17 (a)"``.
-
-    Raises:
-        UsageError: there is none; the message names the operator and what would be needed.
+    ``how``: ``"temperature"`` or ``"positions"``. ``decoder``: whether the model may look left only, and use ``n`` in
+    its temperature only. Result: its name, such as ``"Corollary 17 (a)"``.
     """
     if how not in HOWS:
         raise UsageError(f"how={quote(how)} is neither 'temperature' nor 'positions'")

@@ -30,14 +30,9 @@ class Measured:
 def measure(compiled: Compiled, words: I64, kind: str = "float64") -> Measured:
     """Run the model.
 
-    Args:
-        compiled: a compiled formula.
-        words: int64, shape (count, n): symbol indices.
-        kind: ``"float64"`` or ``"float32"``.
-
-    Returns:
-        Which words have a wrong value of the formula at some position (shape (count,)), and the largest distance of
-        any head's Boolean from 0 or 1 before it is rounded (measured).
+    ``words``: int64, shape (count, n): symbol indices. ``kind``: ``"float64"`` or ``"float32"``. Result: which words
+    have a wrong value of the formula at some position (shape (count,)), and the largest distance of any head's Boolean
+    from 0 or 1 before it is rounded (measured).
     """
     model = compiled.model
     x = evaluate.activations(model, words, dtype=DTYPES[kind])
@@ -54,12 +49,7 @@ def measure(compiled: Compiled, words: I64, kind: str = "float64") -> Measured:
 def read(value: Value, x: npt.NDArray[np.floating]) -> npt.NDArray[np.float64]:
     """A value of the network in the residual stream.
 
-    Args:
-        value: constant plus weighted coordinates.
-        x: activations after the last layer, shape (count, n, d).
-
-    Returns:
-        float64, shape (count, n).
+    ``x``: activations after the last layer, shape (count, n, d). Result: float64, shape (count, n).
     """
     found = np.full(x.shape[:2], value.constant)
     for at, weight in value.weights:
@@ -70,16 +60,9 @@ def read(value: Value, x: npt.NDArray[np.floating]) -> npt.NDArray[np.float64]:
 def counterexample(compiled: Compiled, length: int) -> tuple[list[str] | None, int]:
     """A shortest word on which a compiled model and its formula differ at some position, in float64 or float32.
 
-    Args:
-        compiled: a compiled formula.
-        length: all words of 1 to ``length`` symbols are compared.
-
-    Returns:
-        The word's symbols, or ``None``, and how many words were compared (exact). Lengths beyond those that are
-        certified for a type are left out. Cost: two runs of the model for each word.
-
-    Raises:
-        ResourceLimit: more than 2^20 words of ``length`` symbols.
+    ``length``: all words of 1 to ``length`` symbols are compared. Result: the word's symbols, or ``None``, and how many
+    words were compared (exact). Lengths beyond those that are certified for a type are left out. Cost: two runs of the
+    model for each word.
     """
     symbols = len(compiled.model.alphabet)
     if (length if symbols == 1 else symbols ** min(length, 40)) > MAX_WORDS:

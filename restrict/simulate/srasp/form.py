@@ -47,25 +47,13 @@ class Form:
 
 
 def number(value: int) -> Form:
-    """A constant form.
-
-    Args:
-        value: the number.
-
-    Returns:
-        The form.
-    """
+    """A constant form."""
     return Form((), float(value), 0, (0, value), (0, value))
 
 
 def below(one: Line, two: Line) -> bool:
     """Whether one line is nowhere above another.
 
-    Args:
-        one: a line.
-        two: a line.
-
-    Returns:
-        The answer, for all ``i >= 0``.
+    Result: the answer, for all ``i >= 0``.
     """
     return one[0] <= two[0] and one[1] <= two[1]

@@ -21,15 +21,7 @@ _OPS: dict[str, Callable[..., Any]] = {
 def run(program: Program, word: Sequence[str]) -> dict[str, I64]:
     """Every vector on one word.
 
-    Args:
-        program: the program.
-        word: symbols of its alphabet, any number of them.
-
-    Returns:
-        For each name an int64 array, shape (len(word),): truth values as 0 and 1. Cost O(n^2) for each attention.
-
-    Raises:
-        UsageError: a symbol that is not in the alphabet.
+    Result: for each name an int64 array, shape (len(word),): truth values as 0 and 1. Cost O(n^2) for each attention.
     """
     wrong = next((s for s in word if s not in program.alphabet), None)
     if wrong is not None:
@@ -46,18 +38,7 @@ def run(program: Program, word: Sequence[str]) -> dict[str, I64]:
 
 
 def accepts(program: Program, word: Sequence[str]) -> bool:
-    """Whether the output is true at the last position; ``False`` on the empty word.
-
-    Args:
-        program: the program.
-        word: symbols of its alphabet.
-
-    Returns:
-        The answer.
-
-    Raises:
-        UsageError: a symbol that is not in the alphabet.
-    """
+    """Whether the output is true at the last position; ``False`` on the empty word."""
     return bool(len(word)) and bool(run(program, word)[program.output][-1])
 
 

@@ -20,20 +20,9 @@ def measure(
 ) -> Measured:
     """The largest deviation of any truth value or integer before it is rounded, at all positions of the word.
 
-    Args:
-        program: the program.
-        soft: its softmax transformer.
-        raw: the dimensions that hold truth values and integers before rounding (``Budget.raw``).
-        n: the length, the start marker counted.
-        samples: how many words are drawn where there are more than 4096.
-        seed: of the samples.
-
-    Returns:
-        The deviation, and how many words get a wrong label somewhere: exact on all words, else an estimate from below.
-
-    Raises:
-        UsageError: a length that leaves no room for a word.
-        ModelError: the evaluation overflows.
+    ``raw``: the dimensions that hold truth values and integers before rounding (``Budget.raw``). ``samples``: how many
+    words are drawn where there are more than 4096. Result: the deviation, and how many words get a wrong label
+    somewhere: exact on all words, else an estimate from below.
     """
     symbols, length = len(program.alphabet), n - 1
     if length < 1:
@@ -59,15 +48,9 @@ def deviation(
 ) -> tuple[float, Real]:
     """How far what is rounded is from integers, and the logits.
 
-    Args:
-        soft: a softmax transformer of an S-RASP program.
-        raw: the dimensions that hold truth values and integers before rounding.
-        words: int64, shape (words, n - 1): symbol indices, without the marker.
-        before: a deviation that was found already.
-        dtype: ``np.float64`` or ``np.float32``.
-
-    Returns:
-        The larger of the two deviations (measured), and the logits at the positions of the word, shape (words, n - 1).
+    ``words``: int64, shape (words, n - 1): symbol indices, without the marker. ``dtype``: ``np.float64`` or
+    ``np.float32``. Result: the larger of the two deviations (measured), and the logits at the positions of the word,
+    shape (words, n - 1).
     """
     x = activations(soft, soft.encode(words), dtype=dtype)[:, 1:]
     out: Real = soft.output.unembed.T.astype(dtype)

@@ -15,14 +15,7 @@ def dyck(k: int = 1) -> str:
     nearest bracket before it with the same depth. A prefix without an error is right so far; it is in Dyck-k if the
     counts agree, too.
 
-    Args:
-        k: 1 to 4.
-
-    Returns:
-        The program's text.
-
-    Raises:
-        UsageError: another ``k``.
+    ``k``: 1 to 4.
     """
     if not 1 <= k <= len(BRACKETS):
         raise UsageError(f"k = {k} must be 1 .. {len(BRACKETS)}")
@@ -45,16 +38,7 @@ def induction(hops: int = 1, letters: str = "ab", ask: str = "a") -> str:
 
     One hop from position ``p`` goes to the nearest position after an earlier occurrence of the symbol at ``p``.
 
-    Args:
-        hops: at least 1.
-        letters: the alphabet.
-        ask: the symbol asked for.
-
-    Returns:
-        The program's text.
-
-    Raises:
-        UsageError: no hops, or a symbol that is not there.
+    ``hops``: at least 1.
     """
     if hops < 1 or ask not in letters:
         raise UsageError("at least one hop, and a symbol of the alphabet, are needed")
@@ -68,9 +52,5 @@ def induction(hops: int = 1, letters: str = "ab", ask: str = "a") -> str:
 
 
 def flip_flop() -> str:
-    """The bit of the last write: ``w0`` and ``w1`` write, ``x`` does nothing.
-
-    Returns:
-        The program's text.
-    """
+    """The bit of the last write: ``w0`` and ``w1`` write, ``x`` does nothing."""
     return "alphabet: w0 w1 x\nbit(i) = rightmost [j <= i, Q_w0(j) or Q_w1(j)] Q_w1(j) : 0\noutput: bit\n"

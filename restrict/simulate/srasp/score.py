@@ -9,14 +9,7 @@ from restrict.simulate.srasp.syntax import Node
 def split(score: Node) -> tuple[Node | None, Node | None]:
     """The integer equality between ``i`` and ``j`` of a conjunction, and the rest.
 
-    Args:
-        score: a truth value over both sides.
-
-    Returns:
-        The equality or ``None``, and the other conjuncts or ``None`` where there are none.
-
-    Raises:
-        NotEstablished: two of them, or one that is not a conjunct.
+    Result: the equality or ``None``, and the other conjuncts or ``None`` where there are none.
     """
     parts = list(score.args) if score.op == "and" else [score]
     equalities = [p for p in parts if _is_equality(p)]
@@ -50,12 +43,7 @@ def _no_comparison(node: Node) -> None:
 def leaves(node: Node, side: str) -> list[Node]:
     """The greatest parts of a score that read one side only, each once.
 
-    Args:
-        node: a Boolean combination of such parts.
-        side: ``i`` or ``j``.
-
-    Returns:
-        The parts; those that read neither side are left out.
+    ``side``: ``i`` or ``j``.
     """
     if len(node.sides) <= 1:
         return [node] if side in node.sides else []
@@ -63,15 +51,7 @@ def leaves(node: Node, side: str) -> list[Node]:
 
 
 def holds(node: Node, known: dict[Node, bool]) -> bool:
-    """The value of a Boolean combination.
-
-    Args:
-        node: the combination.
-        known: the values of its parts on one side.
-
-    Returns:
-        The value.
-    """
+    """The value of a Boolean combination."""
     if node in known:
         return known[node]
     if node.op == "const":

@@ -15,30 +15,14 @@ BUILT_IN |= {f"induction-{hops}": induction(hops) for hops in (1, 2, 3)}
 
 
 def is_srasp(text: str) -> bool:
-    """Whether the text names an S-RASP program.
-
-    Args:
-        text: what was typed.
-
-    Returns:
-        The answer.
-    """
+    """Whether the text names an S-RASP program."""
     return text.startswith("srasp:") or text.endswith(".srasp")
 
 
 def load(text: str) -> Program:
     """The program of a file or a built-in one.
 
-    Args:
-        text: ``FILE.srasp`` or ``srasp:NAME``.
-
-    Returns:
-        The program.
-
-    Raises:
-        UsageError: no such file or name.
-        ModelError: a malformed program, with line and column.
-        ResourceLimit: the file is over the size limit of the package.
+    ``text``: ``FILE.srasp`` or ``srasp:NAME``.
     """
     if not text.startswith("srasp:"):
         return parse(read_bytes(Path(text)).decode("utf-8", errors="replace"), text)

@@ -34,15 +34,8 @@ PLACES: tuple[Place, ...] = ("last", "first", "every")
 def heads_of(qkv: Floats, bias: Floats, out: Floats, heads: int, mask: Mask, scale: Term) -> tuple[SoftHead, ...]:
     """Heads from stacked projections.
 
-    Args:
-        qkv: query, key and value one below the other, (3d, d), the heads of each one below the other.
-        bias: (3d,).
-        out: (d, d).
-        heads: how many.
-        mask, scale: of each head.
-
-    Returns:
-        The heads.
+    ``qkv``: query, key and value one below the other, (3d, d), the heads of each one below the other. ``bias``: (3d,).
+    ``out``: (d, d).
     """
     d = qkv.shape[1]
     size = d // heads
@@ -56,14 +49,7 @@ def heads_of(qkv: Floats, bias: Floats, out: Floats, heads: int, mask: Mask, sca
 
 
 def network(inner: Floats, inner_bias: Floats, outer: Floats, outer_bias: Floats, kind: Activation) -> SoftFeedForward:
-    """A network from matrices (outputs, inputs).
-
-    Args:
-        inner, inner_bias, outer, outer_bias, kind: as in :class:`SoftFeedForward`.
-
-    Returns:
-        The network, its arrays in C order.
-    """
+    """A network from matrices (outputs, inputs)."""
     return SoftFeedForward(np.ascontiguousarray(inner), inner_bias, np.ascontiguousarray(outer), outer_bias, kind)
 
 
@@ -79,19 +65,7 @@ def usual(name: str) -> Names:
 def mlp(
     tensors: Named, inner: Names, outer: Names, d: int, kind: Activation, turned: bool = False
 ) -> SoftFeedForward:  # fmt: skip
-    """The network of a layer.
-
-    Args:
-        tensors: the weights.
-        inner: the names of the first matrix and of its bias.
-        outer: those of the second.
-        d: the width.
-        kind: the activation.
-        turned: matrices are stored as (inputs, outputs); here they are (outputs, inputs).
-
-    Returns:
-        The network.
-    """
+    """The network of a layer."""
     first = tensors.take(inner[0], (d, None) if turned else (None, d))
     width = first.shape[1 if turned else 0]
     second = tensors.take(outer[0], (width, d) if turned else (d, width))
@@ -102,16 +76,7 @@ def mlp(
 def layers_named(tensors: Named, name: re.Pattern[str], missing: str) -> tuple[re.Match[str], int]:
     """Which layers there are.
 
-    Args:
-        tensors: the weights.
-        name: the name of one tensor of every layer, with a group ``layer``.
-        missing: what is said where there is none.
-
-    Returns:
-        The first name, and the number of layers.
-
-    Raises:
-        ModelError: there is none.
+    ``name``: the name of one tensor of every layer, with a group ``layer``.
     """
     matches = [m for m in map(name.fullmatch, sorted(tensors.arrays)) if m]
     if not matches:
@@ -122,14 +87,7 @@ def layers_named(tensors: Named, name: re.Pattern[str], missing: str) -> tuple[r
 def norm_of(tensors: Named, name: str, d: int, eps: str) -> LayerNorm:
     """The LayerNorm of this name.
 
-    Args:
-        tensors: the weights.
-        name: without ``.weight``.
-        d: the width.
-        eps: the constant.
-
-    Returns:
-        The norm.
+    ``name``: without ``.weight``.
     """
     return LayerNorm(tensors.take(f"{name}.weight", (d,)), tensors.bias(f"{name}.bias", d), Term(eps))
 
@@ -137,12 +95,7 @@ def norm_of(tensors: Named, name: str, d: int, eps: str) -> LayerNorm:
 def final_norm(tensors: Named, choices: Choices, name: str, d: int, eps: str) -> LayerNorm | None:
     """The LayerNorm before the read-out, where there is one.
 
-    Args:
-        tensors, name, d, eps: as in :func:`norm_of`.
-        choices: where the decision is noted.
-
-    Returns:
-        The norm, or ``None``.
+    Result: the norm, or ``None``.
     """
     there = f"{name}.weight" in tensors.arrays
     choices.note("final LayerNorm", name if there else "none", "weights")
@@ -152,17 +105,7 @@ def final_norm(tensors: Named, choices: Choices, name: str, d: int, eps: str) ->
 def learned(tensors: Named, choices: Choices, name: str, d: int) -> Floats | None:
     """The position table of a layout that has one, or nothing where somebody says that the model has none.
 
-    Args:
-        tensors: the weights.
-        choices: what is given and configured.
-        name: of the tensor.
-        d: the width.
-
-    Returns:
-        The table (positions, d), or ``None``.
-
-    Raises:
-        ModelError: it is missing, and nobody says so.
+    Result: the table (positions, d), or ``None``.
     """
     if name in tensors.arrays:
         return tensors.take(name, (None, d))
@@ -174,16 +117,7 @@ def learned(tensors: Named, choices: Choices, name: str, d: int) -> Floats | Non
 def position_table(choices: Choices, table: Floats | None) -> Positions:
     """Learned positions, or none; noted, and compared with the configuration.
 
-    Args:
-        choices: what is given and configured.
-        table: (positions, d), or nothing.
-
-    Returns:
-        The position embeddings.
-
-    Raises:
-        ModelError: the configuration says something else, or a kind of positions that is not read.
-        UsageError: an offset beyond the table.
+    ``table``: (positions, d), or nothing.
     """
     key, kind = choices.key("position_embeddings", "positional_embedding_type", "position_embedding_type")
     known = {"learned": True, "standard": True, "absolute": True, "none": False}
@@ -217,18 +151,8 @@ def position_table(choices: Choices, table: Floats | None) -> Positions:
 def read_out(choices: Choices, words: Vocabulary, unembed: Floats, bias: Floats, place: Place) -> SoftOutput:
     """The read-out: where it is read, its labels, and what they mean together.
 
-    Args:
-        choices: what is given and configured.
-        words: the roles of tokens.
-        unembed, bias: the read-out's matrix (rows, d) and bias.
-        place: where it is read, if nobody says it.
-
-    Returns:
-        The read-out. A set of next symbols has no row for the start marker and for tokens such as PAD.
-
-    Raises:
-        UsageError: labels or a place that do not fit.
-        ModelError: a configuration that does not fit.
+    ``unembed``, ``bias``: the read-out's matrix (rows, d) and bias. ``place``: where it is read, if nobody says it.
+    Result: the read-out. A set of next symbols has no row for the start marker and for tokens such as PAD.
     """
     options = choices.options
     where = choices.pick("read at", options.place, ("place",), place, "")
@@ -273,21 +197,7 @@ class Parts(NamedTuple):
 
 
 def assembled(tensors: Named, choices: Choices, name: str, parts: Parts) -> SoftModel:
-    """The model of all its parts; every tensor has been taken by now.
-
-    Args:
-        tensors: the weights.
-        choices: what is given and configured; decisions are noted there.
-        name: for people.
-        parts: what the layout has found.
-
-    Returns:
-        The model.
-
-    Raises:
-        ModelError: a tensor is left over, or a symbol, a label or a position does not fit.
-        UsageError: arguments that do not fit, or too few.
-    """
+    """The model of all its parts; every tensor has been taken by now."""
     words = vocabulary(choices, len(parts.embed))
     tensors.finish()
     return SoftModel(
@@ -304,12 +214,5 @@ def assembled(tensors: Named, choices: Choices, name: str, parts: Parts) -> Soft
 
 
 def short(names: Sequence[str]) -> str:
-    """The first few of many names.
-
-    Args:
-        names: to be shown.
-
-    Returns:
-        Up to eight of them, separated by spaces.
-    """
+    """The first few of many names."""
     return " ".join(names[:8]) + (" ..." if len(names) > 8 else "")

@@ -15,45 +15,21 @@ SUFFIX = ".safetensors"
 def beside(path: Path) -> Path | None:
     """The configuration beside a file of weights.
 
-    Args:
-        path: the weights.
-
-    Returns:
-        ``NAME.config.json``, else ``config.json``, else nothing.
+    Result: ``NAME.config.json``, else ``config.json``, else nothing.
     """
     own = path.with_name(f"{path.name.removesuffix(SUFFIX)}.config.json")
     return next((found for found in (own, path.with_name("config.json")) if found.is_file()), None)
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """A configuration, its decimals kept as the texts that stand there.
-
-    Args:
-        path: the file.
-
-    Returns:
-        The top-level object.
-
-    Raises:
-        UsageError: the file cannot be read.
-        ModelError: it is not JSON, has a key twice, or is no object.
-    """
+    """A configuration, its decimals kept as the texts that stand there."""
     return read_object(read_bytes(path), str(path), decimals=True)
 
 
 def read_object(content: bytes, source: str, *, decimals: bool) -> dict[str, Any]:
     """A JSON object.
 
-    Args:
-        content: UTF-8 text.
-        source: its name, for messages.
-        decimals: whether numbers that are not integers stay texts.
-
-    Returns:
-        The object.
-
-    Raises:
-        ModelError: not JSON, a number that is not finite, a key twice, or no object.
+    ``content``: UTF-8 text. ``decimals``: whether numbers that are not integers stay texts.
     """
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -79,16 +55,8 @@ def read_object(content: bytes, source: str, *, decimals: bool) -> dict[str, Any
 def token_names(path: Path | None, config: dict[str, Any]) -> tuple[Any, str]:
     """The names of tokens that stand beside weights: the configuration's ``vocab``, or the file ``vocab.json``.
 
-    Args:
-        path: the weights, if they are a file.
-        config: the configuration.
-
-    Returns:
-        A list, or an object with the number of each token, and where it stands; ``(None, "")`` without any.
-
-    Raises:
-        UsageError: the file cannot be read.
-        ModelError: it is malformed.
+    ``path``: the weights, if they are a file. Result: a list, or an object with the number of each token, and where it
+    stands; ``(None, "")`` without any.
     """
     if config.get("vocab") is not None:
         return config["vocab"], "vocab"

@@ -30,20 +30,7 @@ INNER = ("n_inner", "intermediate_size")
 
 
 def gpt2(tensors: Named, choices: Choices, name: str) -> SoftModel:
-    """The model of weights with GPT-2's names.
-
-    Args:
-        tensors: the weights.
-        choices: what is given and configured; decisions are noted there.
-        name: for people.
-
-    Returns:
-        The model.
-
-    Raises:
-        ModelError: a tensor that is missing, has another shape or is not understood, or a configuration that says
-            something else than the weights.
-    """
+    """The model of weights with GPT-2's names."""
     first, count = layers_named(tensors, NAME, "no tensor 'h.0.attn.c_attn.weight': not a GPT-2 model")
     stem = first["prefix"]
     embed = tensors.take(f"{stem}wte.weight", (None, None))

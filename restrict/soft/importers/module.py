@@ -14,14 +14,7 @@ CONFIGS = ("config", "cfg")
 def facts_of(module: Any) -> dict[str, Any]:
     """The configuration of a module: its own, and what the encoder layers in it have as attributes.
 
-    Args:
-        module: an object with ``state_dict()``.
-
-    Returns:
-        Values by the keys of a configuration file; decimals as texts.
-
-    Raises:
-        ModelError: layers that differ from each other, or an activation without a known name.
+    ``module``: an object with ``state_dict()``.
     """
     found: dict[str, Any] = {}
     for key in CONFIGS:

@@ -32,15 +32,7 @@ class Named:
     def take(self, name: str, shape: tuple[int | None, ...]) -> Floats:
         """An array of this shape.
 
-        Args:
-            name: the tensor.
-            shape: its shape; ``None`` where any size fits.
-
-        Returns:
-            The array, in float64.
-
-        Raises:
-            ModelError: it is missing, or has another shape.
+        ``shape``: its shape; ``None`` where any size fits. Result: the array, in float64.
         """
         if name not in self.arrays:
             raise ModelError(f"{self.source}: the tensor {name!r} is missing")
@@ -55,34 +47,20 @@ class Named:
     def maybe(self, name: str, size: int) -> Floats:
         """A vector, zero where there is none.
 
-        Args:
-            name: the tensor.
-            size: its length.
-
-        Returns:
-            The vector, in float64.
+        Result: the vector, in float64.
         """
         return self.take(name, (size,)) if name in self.arrays else np.zeros(size)
 
     def bias(self, name: str, size: int) -> Floats:
         """A bias of a layer; a file has all of them or none (``bias=False``).
 
-        Args:
-            name: the tensor.
-            size: its length.
-
-        Returns:
-            The vector, in float64; zero where there is none.
+        Result: the vector, in float64; zero where there is none.
         """
         self.biases[name] = name in self.arrays
         return self.maybe(name, size)
 
     def finish(self) -> None:
-        """The end of reading.
-
-        Raises:
-            ModelError: something was not understood, or only some biases are there.
-        """
+        """The end of reading."""
         if self.unused:
             raise ModelError(f"{self.source}: tensor {quote(min(self.unused))} is not part of this kind of model")
         missing = [name for name, there in self.biases.items() if not there]
@@ -93,16 +71,7 @@ class Named:
 def as_array(name: str, a: Any, source: str) -> Floats:
     """A tensor as float64.
 
-    Args:
-        name: of the tensor, for messages.
-        a: an array, or a tensor of torch.
-        source: where it comes from, for messages.
-
-    Returns:
-        The numbers that the tensor's floats denote.
-
-    Raises:
-        ModelError: no array of finite numbers.
+    ``a``: an array, or a tensor of torch. ``source``: where it comes from, for messages.
     """
     for step in ("detach", "cpu"):
         a = getattr(a, step)() if hasattr(a, step) else a
@@ -118,17 +87,7 @@ def as_array(name: str, a: Any, source: str) -> Floats:
 def read_arrays(path: str | Path, skip: re.Pattern[str] | None = None) -> dict[str, Floats]:
     """The tensors of a safetensors file.
 
-    Args:
-        path: the file.
-        skip: a compiled pattern; tensors whose whole names match it (buffers of masks) are not read.
-
-    Returns:
-        The arrays by name.
-
-    Raises:
-        UsageError: the file cannot be read.
-        ModelError: not a safetensors file, or a pickle file.
-        ResourceLimit: the file is over the size limit of the package.
+    ``skip``: a compiled pattern; tensors whose whole names match it (buffers of masks) are not read.
     """
     content = read_bytes(Path(path))
     if content[:2] == b"PK" or content[:1] == b"\x80":

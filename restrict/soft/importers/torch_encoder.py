@@ -27,20 +27,7 @@ ROLES = {
 
 
 def torch_encoder(tensors: Named, choices: Choices, name: str) -> SoftModel:
-    """The model around an ``nn.TransformerEncoder``.
-
-    Args:
-        tensors: the state dict.
-        choices: what is given and configured; decisions are noted there.
-        name: for people.
-
-    Returns:
-        The model.
-
-    Raises:
-        ModelError: a tensor that is missing, has another shape or is not understood.
-        UsageError: arguments that do not fit, or too few.
-    """
+    """The model around an ``nn.TransformerEncoder``."""
     stem, d, count = _encoder(tensors)
     choices.demand(d_model=d, num_layers=count, n_layer=count)
     heads = choices.heads(d, "nhead", "num_heads", "n_head")

@@ -74,21 +74,7 @@ class _Reader:
 
 
 def transformer_lens(tensors: Named, choices: Choices, name: str) -> SoftModel:
-    """The model of weights with TransformerLens' names.
-
-    Args:
-        tensors: the weights.
-        choices: what is given and configured; decisions are noted there.
-        name: for people.
-
-    Returns:
-        The model.
-
-    Raises:
-        ModelError: a tensor that is missing, has another shape or is not understood, or a configuration that says
-            something else than the weights.
-        UsageError: arguments that do not fit, or too few.
-    """
+    """The model of weights with TransformerLens' names."""
     first, count = layers_named(tensors, NAME, "no tensor 'blocks.0.attn.W_Q': not weights of TransformerLens")
     stem = first["prefix"]
     embed = tensors.take(f"{stem}embed.W_E", (None, None))

@@ -47,14 +47,7 @@ class Vocabulary:
 
 
 def bare(token: str) -> str:
-    """The word in a token's name that looks like a special one's, such as ``pad`` in ``[PAD]`` or ``<|pad|>``.
-
-    Args:
-        token: its name.
-
-    Returns:
-        The word in small letters; empty for an ordinary name.
-    """
+    """The word in a token's name that looks like a special one's, such as ``pad`` in ``[PAD]`` or ``<|pad|>``."""
     if token in ("<s>", "</s>"):
         return "bos" if token == "<s>" else "eos"
     inner = token.strip("<>[]|")
@@ -63,19 +56,7 @@ def bare(token: str) -> str:
 
 
 def vocabulary(choices: Choices, rows: int) -> Vocabulary:
-    """The roles of the rows of an embedding, each decision noted.
-
-    Args:
-        choices: what is given and configured.
-        rows: rows of the embedding.
-
-    Returns:
-        The roles.
-
-    Raises:
-        UsageError: what the caller gives does not fit the rows.
-        ModelError: what the configuration says does not.
-    """
+    """The roles of the rows of an embedding, each decision noted."""
     tokens = choices.tokens = _tokens(choices, rows)
     start = _start(choices, tokens)
     end = choices.options.end_marker or None

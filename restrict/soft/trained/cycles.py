@@ -13,10 +13,10 @@ import numpy.typing as npt
 from restrict.arrays import I64
 from restrict.checker.verdict_every import closed
 from restrict.kernels.verdict import greatest_of_block
-from restrict.soft.trained.forms import Form
+from restrict.soft.trained.forms import Cell
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Array, Trained
-from restrict.soft.trained.verdict import Key, Search
+from restrict.soft.trained.verdict import Case, Key, Open, Search
 
 ALL = -1
 """The end of the block of all lengths."""
@@ -24,22 +24,26 @@ HALVINGS = 60
 """Of the interval that holds a bound; the certificate has 24 bits behind the point."""
 
 
-def cases(graph: Graph, block: int = 1) -> list[Key]:
+def cases(graph: Graph, block: int = 1, first: int = 1, last: int = ALL) -> list[Key]:
     """The cases of a block of lengths: its number (0: the empty prefix), a symbol (-1: the start token), a state.
 
     Args:
         graph: the words and what is wanted behind them.
         block: the number.
+        first: the least length of the block.
+        last: the greatest.
 
     Returns:
         The cases in the order of the certificate.
     """
-    reached, living = states(graph)
+    before, living = states(graph)
     if not block:
         return [(0, -1, 0)] if 0 in living else []
+    if last != ALL:
+        before = set().union(*graph.reached(last)[first - 1 : last])
     found: list[Key] = []
     for a in range(len(graph.delta[0])):
-        found += [(block, a, q) for q in sorted({graph.delta[p][a] for p in reached} & living)]
+        found += [(block, a, q) for q in sorted({graph.delta[p][a] for p in before} & living)]
     return found
 
 
@@ -161,7 +165,7 @@ class EverySearch(Search):
             values: shape ``(directions, 2, symbols)``, the start token's in column 0 of row 0.
 
         Returns:
-            One number for each direction; -inf where there is no word.
+            One number for each direction.
         """
         e, (_, a, q) = self.weights[h], key
         if self.block[1] != ALL:
@@ -181,7 +185,18 @@ class EverySearch(Search):
         """
         super().weigh(min(i, 1), a)
 
-    def form(self, key: Key, low: Array, high: Array) -> Form:
+    def case(self, key: Key) -> Case | Open:
+        """Decide a case of the block that is set, in the coordinates of all values.
+
+        Args:
+            key: the block's number, symbol, state.
+
+        Returns:
+            The hints for the checker, or why it is open.
+        """
+        return self.attempt(key)
+
+    def kept(self, key: Key, low: Array, high: Array) -> tuple[Cell, I64]:
         """As at position 1.
 
         Args:
@@ -190,9 +205,9 @@ class EverySearch(Search):
             high: upper ends.
 
         Returns:
-            A form with a generator for each coordinate.
+            A cell in its widest coordinates, and which these are.
         """
-        return super().form((min(key[0], 1), key[1], key[2]), low, high)
+        return super().kept((min(key[0], 1), key[1], key[2]), low, high)
 
     def box(self, key: Key) -> tuple[Array, Array]:
         """The range of every coordinate over the words of a case.
@@ -209,7 +224,6 @@ class EverySearch(Search):
         tops, lows = [np.zeros(0)], [np.zeros(0)]
         for h, basis in enumerate(self.atoms.bases):
             found = self.greatest(key, h, np.concatenate([basis.at, -basis.at]))
-            found[np.isinf(found)] = 0.0  # no word of the block: every bound holds
             tops.append(found[: len(basis.rows)])
             lows.append(-found[len(basis.rows) :])
         return np.concatenate(tops), np.concatenate(lows)

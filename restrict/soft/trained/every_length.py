@@ -240,7 +240,7 @@ class _Run:
         """Decide all cases of a block, or none; a single length is attacked where it is open."""
         self.tell(f"lengths {first} .. {last} of {self.most()}")
         self.search.block, number, found = (first, last), len(self.blocks) + 1, []
-        for key in cases(self.graph, number):
+        for key in cases(self.graph, number, first, last):
             case = self.search.case(key)
             if isinstance(case, Open):
                 self.wrong = (self.word(self.graph, case, first) if first == last else None) or self.wrong
@@ -333,7 +333,7 @@ def _finished(run: _Run, language: str, begin: float) -> EveryLength:
     if run.blocks or run.wrong is not None:
         proof = elaborated(run.model, head(run.model, run.graph, basis, run.blocks), kept)
     upto = run.blocks[-1][1] if run.blocks else 0 if kept else -1
-    right = proof is not None and upto == ALL
+    right = proof is not None and bool(run.blocks) and upto == ALL
     return EveryLength(
         model=run.model,
         graph=run.graph,

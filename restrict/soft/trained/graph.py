@@ -16,7 +16,7 @@ import numpy as np
 from restrict.arrays import I64
 from restrict.errors import ModelError, UsageError, quote
 from restrict.languages.dfa import Dfa, minimal
-from restrict.soft.trained.model import Trained
+from restrict.soft.trained.model import Trained, forward
 
 MOST_STATES = 4096
 READ_OUTS = ("next-set", "membership")
@@ -141,13 +141,44 @@ def task_language(model: Trained) -> Dfa:
         rows, accept, start = given["delta"], given["accepting"], given.get("start", 0)
         dead, symbols = len(rows), len(model.symbols)
         delta = [[dead if t is None else t for t in row] for row in rows] + [[dead] * symbols]
-        proper = all(len(row) == symbols and all(type(t) is int and 0 <= t <= dead for t in row) for row in delta)
+        whole = all(t is None or (type(t) is int and 0 <= t < dead) for row in rows for t in row)
+        proper = whole and all(len(row) == symbols for row in delta)
         proper = proper and len(accept) == dead and type(start) is int and 0 <= start < dead
     except (TypeError, KeyError, AttributeError):
         proper = False
     if not proper:
         raise ModelError(f"the configuration of {model.name}: task.dfa is no automaton over {' '.join(model.symbols)}")
     return minimal(model.symbols, delta, start, [q for q, yes in enumerate(accept) if yes])
+
+
+def empty_left_out(model: Trained, graph: Graph) -> Graph:
+    """The graph with a start of its own, behind which is wanted what the model says: nothing is asked of it there.
+
+    Args:
+        model: the checkpoint.
+        graph: a graph without a memory.
+
+    Returns:
+        A graph of the same words.
+    """
+    said = forward(model, model.rows([]))[-1]
+    want = frozenset(k for k in graph.labels if said[k] > 0)
+    delta = [tuple(t + 1 if t >= 0 else -1 for t in row) for row in graph.delta]
+    accept = frozenset(q + 1 for q in graph.accept) | ({0} if 0 in graph.accept else set())
+    count = len(delta) + 1
+    return Graph((delta[0], *delta), accept, graph.labels, (want, *graph.want), tuple(range(count)))
+
+
+def all_words(model: Trained) -> Dfa:
+    """The automaton of all words over the model's symbols.
+
+    Args:
+        model: the checkpoint.
+
+    Returns:
+        One accepting state.
+    """
+    return minimal(model.symbols, [[0] * len(model.symbols)], 0, [0])
 
 
 def dfa_of(language: Any, model: Trained) -> Dfa:

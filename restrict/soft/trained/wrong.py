@@ -18,8 +18,9 @@ from restrict.soft.trained.model import ACTIVATE, Array, Trained, forward, norme
 
 SHORT = 2000
 """Words that are tried for one length, if there are no more."""
-RANDOM = 256
-"""Random words of the greatest length."""
+RANDOM, WORK = 256, 1 << 25
+"""Random words of the greatest length, and scores of all words of a hunt: at 2000 symbols eight random ones are
+left."""
 BATCH = 1 << 22
 """Numbers in the scores of one batch."""
 
@@ -132,16 +133,17 @@ class Hunt:
         self.signs = signs
 
     def short(self) -> tuple[Wrong | None, int]:
-        """All prefixes, length by length, while there are at most ``SHORT``.
+        """All prefixes, length by length, while there are at most ``SHORT`` and their scores at most ``WORK``.
 
         Returns:
             A shortest wrong prefix or ``None``, and the greatest length of which all prefixes were tried.
         """
         words: list[tuple[int, ...]] = [()]
-        states, length = [0], 0
+        states, length, work = [0], 0, 0
         while True:
             found = self.first(words, states, length)
-            if found is not None or length == self.n:
+            work += len(words) * (length + 1) ** 2
+            if found is not None or length == self.n or work > WORK:
                 return found, length
             longer, ends = [], []
             for word, q in zip(words, states, strict=True):
@@ -168,9 +170,10 @@ class Hunt:
 
     def walks(self) -> Iterator[tuple[I64, I64]]:
         """Batches of random words of length ``n`` with their states; steady, lazy and restless ones."""
-        size = max(1, min(RANDOM, BATCH // (self.n + 1) ** 2))
+        count = max(1, min(RANDOM, WORK // (self.n + 1) ** 2))
+        size = max(1, min(count, BATCH // (self.n + 1) ** 2))
         delta = np.array(self.graph.delta, dtype=np.int64)
-        for _ in range(0, RANDOM, size):
+        for _ in range(0, count, size):
             words = np.zeros((size, self.n), dtype=np.int64)
             states = np.zeros((size, self.n + 1), dtype=np.int64)
             bias = self.rng.gamma(0.5, size=(size, delta.shape[1])) + 1e-3

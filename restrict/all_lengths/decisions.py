@@ -1,0 +1,78 @@
+"""What a program decides, as a language: a model file, a built-in model, or a formula of temporal logic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from restrict.all_lengths.verify import language_of_model
+from restrict.errors import ModelError, UsageError, quote
+from restrict.languages.regular import Regular
+from restrict.model.program import Model
+from restrict.model.source import is_there, load
+
+
+def program_of(text: str, alphabet: Sequence[str]) -> Model:
+    """The hard-attention program of a text.
+
+    Args:
+        text: a model file, a built-in model, or a formula that is true at the last position of what it accepts.
+        alphabet: the symbols of a formula.
+
+    Returns:
+        The model; a formula is compiled.
+
+    Raises:
+        UsageError: none of the three.
+        ModelError: a malformed file.
+    """
+    from restrict.logic import compile_formula, parse
+
+    if is_there(text) or text.endswith(".json"):
+        return load(text)
+    try:
+        return load(text)
+    except UsageError:
+        pass
+    try:
+        return compile_formula(parse(text, alphabet), alphabet)
+    except UsageError as error:
+        raise UsageError(f"{quote(text)} is neither a model nor a formula over {' '.join(alphabet)}: {error}") from None
+
+
+def decides_empty(program: Model) -> bool:
+    """Whether a program is defined on the empty word: not without markers, as there is no last position.
+
+    Args:
+        program: the model.
+
+    Returns:
+        Whether it says anything there.
+    """
+    try:
+        program.run(())
+    except (ModelError, UsageError):
+        return False
+    return True
+
+
+def decisions_of(program: Model, alphabet: Sequence[str]) -> Regular:
+    """What a program accepts, at every length.
+
+    Args:
+        program: an order-only model with ``accept`` at the last position.
+        alphabet: the symbols that it must have.
+
+    Returns:
+        The language; words at which the program is not defined are not in it.
+
+    Raises:
+        UsageError: other symbols, or no ``accept``.
+        NotEstablished: the program is not order-only.
+        ModelError: it is not defined at any length.
+        ResourceLimit: its automaton is too large.
+    """
+    if set(program.alphabet) != set(alphabet):
+        raise UsageError(
+            f"{program.name} is over {quote(' '.join(program.alphabet))}, not over {quote(' '.join(alphabet))}"
+        )
+    return language_of_model(program)

@@ -1,0 +1,82 @@
+"""The options of the goal-directed search: name, value, range, meaning, and the value that switches each off.
+
+Work is counted in pairs walked, some millions a second, so that the same seed gives the same answer on any machine.
+``scripts/ablation.py`` switches each off, and doubles it, on a fixed set of models and prints what it gains.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple
+
+Passes = tuple[tuple[tuple[int, ...], float], ...]
+"""(alternatives tried by depth, noise) of successive passes."""
+HUGE = 2**62
+
+
+class Option(NamedTuple):
+    """One option: its range (``None``: given by its type), what it means, and its value where it is switched off."""
+
+    name: str
+    value: Any
+    least: float | None
+    most: float | None
+    off: Any
+    meaning: str
+
+
+def _option(value: Any, least: float | None, most: float | None, meaning: str, off: Any = None) -> Any:
+    """A field of the table."""
+    return field(default=value, metadata={"least": least, "most": most, "meaning": meaning, "off": off})
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """What a search goes by; each field is one :class:`Option` of :func:`table`."""
+
+    passes: Passes = (
+        ((1,), 0.0), ((4, 1), 0.0), ((4, 2, 1), 0.1), ((5, 2, 1), 0.4), ((5, 3, 1), 0.6), ((4, 2, 1), 0.8),
+        ((5, 4, 2), 1.0),
+    )  # fmt: skip
+    """Of a model that is not wide. ``wide_passes``: boxes are priced by value, so the first alternative near the tokens
+    is the cheapest."""
+    wide_passes: Passes = (
+        ((1,), 0.0), ((2, 2, 1), 0.0), ((2, 4, 2, 1), 0.1), ((2, 6, 2, 1), 0.2), ((3, 6, 3, 2), 0.4),
+    )  # fmt: skip
+    deep: int = _option(3, 1, HUGE, "from this depth on dives with priced boxes alternate with the others", HUGE)
+    priced_answer: int = _option(12, 0, HUGE, "they do while more positions than this are fixed", HUGE)
+    first_work: int = _option(100_000, 1, HUGE, "work of an attempt while nothing is known; 4 times in each next pass")
+    more_work: int = _option(200_000, 1, HUGE, "work of all later attempts together", 1)
+    work_per_token: int = _option(20_000, 0, HUGE, "and that much more for each token of the first answer", 0)
+    wide_work: int = _option(8_000_000, 1, HUGE, "work of an attempt with priced boxes: a node takes many walks")
+    first_limit: int = _option(32, 1, HUGE, "most tokens of the first dive")
+    last_limit: int = _option(1024, 1, HUGE, "most tokens of the second one")
+    wide_slack: int = _option(16, 0, HUGE, "wide: tokens of the first dive beyond twice those of the anchors", 0)
+    dives: int = _option(3, 0, HUGE, "wide: longest rows that a first dive may score for each anchor", 0)
+    scores: int = _option(2_400_000_000, 1, HUGE, "most scores of a search that has an answer")
+    wide_scores: int = _option(24_000_000_000, 1, HUGE, "the same for a wide model")
+    deep_scores: int = _option(12_000_000_000, 1, HUGE, "the same for a deep one")
+    row_charge: int = _option(500_000, 0, HUGE, "wide, deep: scores that ordering a row counts beside its own", 0)
+    few_nodes: int = _option(5_000, 0, HUGE, "with at most so many nodes the search starts with deletion", 0)
+    fallback_nodes: int = _option(40_000, 0, HUGE, "with so many, deletion follows dives that find nothing", 0)
+    noise: tuple[float, ...] = _option((0.2, 0.6, 1.2), 0, 9, "relative errors on prices in improvements", (0.0,))
+    wide_noise: tuple[float, ...] = _option((0.0, 0.03, 0.1), 0, 9, "the same, wide: prices are sums of many", (0.0,))
+    by_node: float = _option(0.9, 0, 1, "wide: share of improvements that meet one node's goal again", 0.0)
+    fewer: float = _option(0.85, 0, 1, "wide: share of these that must take fewer tokens", 0.0)
+    own_tokens: int = _option(4, 1, HUGE, "wide: fewest tokens of such a node")
+    node_work: int = _option(20_000, 1, HUGE, "wide: work of one of them")
+    node_noise: tuple[float, ...] = _option((0.03, 0.1, 0.3), 0, 9, "wide: noise of one of them", (0.0,))
+    followed: int = _option(3, 0, HUGE, "wide: random inputs whose runs are followed where no dive succeeds", 0)
+    guarded: int = _option(256, 0, HUGE, "with more positions fixed a guard is asked before deletion, too", HUGE)
+
+
+OPTIONS = SearchOptions()
+
+
+def table() -> tuple[Option, ...]:
+    """The numbers of the options, as they are by default."""
+    known = [one for one in fields(SearchOptions) if one.metadata]
+    return tuple(
+        Option(one.name, one.default, *(one.metadata[key] for key in ("least", "most", "off", "meaning")))
+        for one in known
+    )

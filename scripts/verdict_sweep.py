@@ -1,0 +1,117 @@
+"""Supports and enclosures of verdicts on random models, against all words and plain forward passes.
+
+    python scripts/verdict_sweep.py --supports 10000 --points 1000000 --seed 1
+
+Supports: for random models of a few dozen weights, random automata and random directions, the greatest value of a
+head's output over the words of a case by the search's longest paths, and over all words by a forward pass from the
+definition. Points: random cells of the stream behind attention; the checker's enclosure in integers, and its bound on
+every label in both signs, against a plain forward pass at random points and corners. Exit 1 if one is outside.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from restrict.checker.verdict_forms import Form, centred, signed
+from restrict.checker.verdict_numbers import ONE
+from restrict.kernels.verdict import greatest
+from restrict.soft.trained.model import Array
+from restrict.soft.trained.verdict import Search
+from tests import verdict_cases
+from tests.naive_gpt2 import Naive, prefixes
+
+LONGEST, DIRECTIONS, CELLS, EACH = 4, 3, 8, 400
+"""Words, directions of one case, cells of one model, points of one cell."""
+
+
+def supports(rng: np.random.Generator) -> Iterator[float]:
+    """The differences, relative to the size of the values, for all cases of one random model."""
+    model, naive = verdict_cases.random_checkpoint(rng)
+    graph = verdict_cases.random_graph(rng, model, naive)
+    words = prefixes(([list(row) for row in graph.delta], sorted(graph.accept)), LONGEST)
+    outs = {word: naive.attention(tuple(model.tokens[s] for s in word))[1] for word, _ in words}
+    search = Search(model, graph, LONGEST)
+    for key in graph.cases(LONGEST):
+        ends = [w for w, q in words if len(w) == key[0] and q == key[2] and (not w or w[-1] == key[1])]
+        search.weigh(key[0], key[1])
+        for h in range(model.heads):
+            for _ in range(DIRECTIONS):
+                c = rng.normal(size=model.d)
+                values = search.atoms.v[h] @ c
+                case = np.array(key, dtype=np.int64)
+                found = greatest(search.weights[h], values, *graph.edges, case, float(rng.normal()))
+                true = max(float(np.array(outs[word][h]) @ c) for word in ends)
+                yield abs(found - true) / (1 + float(np.abs(values).max()))
+
+
+def plain(naive: Naive, y: Array) -> tuple[Array, Array, Array]:
+    """Behind the network, the logits, and the last deviation, for rows of the stream behind attention."""
+    t, epsilon = naive.tensors, float(naive.config["layer_norm_epsilon"])
+
+    def normed(x: Array, name: str) -> Array:
+        gap = x - x.mean(1, keepdims=True)
+        return gap / np.sqrt((gap**2).mean(1, keepdims=True) + epsilon) * t[name + ".weight"] + t[name + ".bias"]
+
+    x = normed(y, "h.0.ln_2") @ np.array(t["h.0.mlp.c_fc.weight"]) + t["h.0.mlp.c_fc.bias"]
+    tanh = x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+    act = np.maximum(x, 0) if naive.config["activation_function"] == "relu" else tanh
+    z = y + act @ np.array(t["h.0.mlp.c_proj.weight"]) + t["h.0.mlp.c_proj.bias"]
+    logits = normed(z, "ln_f") @ np.array(t.get("lm_head.weight", t["wte.weight"])).T
+    return z, logits, np.sqrt(((z - z.mean(1, keepdims=True)) ** 2).mean(1) + epsilon)
+
+
+def points(rng: np.random.Generator) -> tuple[int, int]:
+    """Points of the cells of one random model, and how many are outside."""
+    model, naive = verdict_cases.random_checkpoint(rng)
+    check = verdict_cases.checked(model, verdict_cases.random_graph(rng, model, naive))
+    outside, d = 0, model.d
+    for _ in range(CELLS):
+        m = int(rng.integers(1, 6))
+        c, g = rng.normal(size=d) * 2, rng.normal(size=(m, d)) * float(rng.choice([1e-5, 1e-3, 0.05, 0.4]))
+        rest = np.abs(rng.normal(size=d)) * float(rng.choice([0.0, 1e-3, 0.05]))
+        units = [[int(v * ONE) for v in row] for row in (c, rest, *g)]
+        z, trail = check.tail(Form(units[0], units[2:], [r + m + 2 for r in units[1]]))
+        wide = centred(z)
+        eps = np.where(rng.random((EACH, 1)) < 0.5, rng.uniform(-1, 1, (EACH, m)), rng.choice([-1.0, 1.0], (EACH, m)))
+        out, logits, deviation = plain(naive, c + eps @ g + rest * rng.uniform(-1, 1, (EACH, d)).round(1))
+        *spans, last = np.array(z.spans, float) / ONE
+        gap = np.abs(out - np.array(z.centre, float) / ONE - eps @ np.array(spans))
+        bad = (gap > np.array(z.rest, float) / ONE + np.abs(last) + 1e-9).any(1)
+        for label, sign in check.signs.items():
+            for wanted in (True, False):
+                least, line = signed(sign, wanted, z, wide, check.model.last, trail)
+                value = logits[:, label] * deviation * (1 if wanted else -1)
+                bad |= value < (least + eps @ np.array(line, float)) / ONE - 1e-9
+        outside += int(bad.sum())
+    return CELLS * EACH, outside
+
+
+def main() -> int:
+    """Both sweeps."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--supports", type=int, default=1000)
+    parser.add_argument("--points", type=int, default=20_000)
+    parser.add_argument("--seed", type=int, default=0)
+    chosen = parser.parse_args()
+    rng, largest, seen = np.random.default_rng(chosen.seed), 0.0, 0
+    while seen < chosen.supports:
+        for gap in supports(rng):
+            largest, seen = max(largest, gap), seen + 1
+    print(f"{seen} supports, largest relative difference {largest:.1e}", flush=True)
+    tried = outside = 0
+    while tried < chosen.points:
+        more, bad = points(rng)
+        tried, outside = tried + more, outside + bad
+    print(f"{tried} points, {outside} outside")
+    return 1 if outside or largest > 1e-9 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

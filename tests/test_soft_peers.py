@@ -1,0 +1,40 @@
+"""The ways to bound attention of scripts/bench_soft_peers.py: each contains the next, and the last is exact."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from restrict.soft.trained.graph import graph_of, task_language
+from tests import verdict_cases
+from tests.marks import heavy_after
+from tests.naive_gpt2 import prefixes
+from tests.test_architecture import load_script
+
+peers = load_script("bench_soft_peers")
+
+
+@pytest.mark.parametrize("name", heavy_after(verdict_cases.NAMES[::-1], 1))
+def test_each_way_contains_the_next_one(name: str) -> None:
+    path, n = verdict_cases.FOLDER / f"{name}.safetensors", 6
+    graph, ways = peers.searches(path, n)
+    keys = [key for key in graph.cases(n + len(graph.delta)) if key[0] == n]
+    assert keys
+    for key in keys:
+        boxes = [search.box(key) for search in ways]
+        for (high, low), (inner_high, inner_low) in itertools.pairwise(boxes):
+            assert (inner_high <= high + 1e-9).all()
+            assert (inner_low >= low - 1e-9).all()
+
+
+def test_the_symbols_of_a_position_are_those_of_some_word() -> None:
+    model, _ = verdict_cases.kept("dyck1-depth2-1l1h16d-nope")
+    graph = graph_of(model, task_language(model))
+    words = prefixes(([list(row) for row in graph.delta], sorted(graph.accept)), 9, 6)
+    for key in [key for key in graph.cases(9) if key[0] == 6]:
+        ends = [w for w, q in words if len(w) == 6 and w[-1] == key[1] and q == key[2]]
+        found = peers.allowed(graph, key)
+        for j in range(6):
+            assert set(np.flatnonzero(found[j + 1])) == {w[j] for w in ends}
