@@ -68,9 +68,9 @@ def test_a_short_run_finds_nothing(name: str) -> None:
 def test_a_checker_that_believes_well_formed_files_is_found_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The judge is no rubber stamp: of the mutants that are rightly not established, it calls many false."""
 
-    def credulous(model: bytes, proof: bytes, **more: object) -> str:
+    def credulous(model: bytes, certificate: bytes, **more: object) -> str:
         try:
-            return checker.verify(model, proof, **more)  # type: ignore[arg-type]
+            return checker.verify(model, certificate, **more)  # type: ignore[arg-type]
         except Reject as reject:
             if reject.code == 3:
                 return "s VERIFIED"

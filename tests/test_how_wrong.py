@@ -14,9 +14,9 @@ import numpy as np
 
 from restrict.checker.account import Reject
 from restrict.checker.claims import CLAIMS
-from restrict.checker.main import verify
 from tests import soft_mutations
 from tests.fuzzing.kinds import sealed
+from tests.trusted import verify
 from tests.wrong_ways import (
     CONTAINS,
     ENDS_WITH_B,

@@ -9,13 +9,13 @@ import pytest
 
 from restrict.certificate.certificate import Certificate
 from restrict.checker.account import Reject
-from restrict.checker.main import verify
 from restrict.errors import ModelError, NotEstablished, ResourceLimit
 from restrict.model.fileformat import loads
 from restrict.model.source import document_bytes
 from restrict.strictjson import Node, parse
 from scripts import bench_files
 from tests.test_cli import Shell
+from tests.trusted import verify
 
 SIZE = 300_000
 """Bytes. Reading that is quadratic in them takes minutes (a set of 30 000 keys was made again for every key)."""

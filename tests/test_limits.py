@@ -261,8 +261,10 @@ def test_both_files_come_through_pipes(small: Path, tmp_path: Path) -> None:
     certificate = tmp_path / "c.json"
     assert CliRunner().invoke(cli, ["certify", str(small), "-n", "6", "-o", str(certificate)]).exit_code == 0
     folder = Path(restrict.checker.__file__).parent
-    for program in ("-m restrict check", f"-I {folder}"):
-        line = f'{sys.executable} {program} <(cat "{small}") <(cat "{certificate}")'
+    proof = tmp_path / "proof"
+    assert CliRunner().invoke(cli, ["elaborate", str(small), str(certificate), "-o", str(proof)]).exit_code == 0
+    for program, more in (("-m restrict check", ""), (f"-I {folder}", f'<(cat "{proof}")')):
+        line = f'{sys.executable} {program} <(cat "{small}") <(cat "{certificate}") {more}'
         done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout.startswith("s VERIFIED n=6")

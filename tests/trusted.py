@@ -119,7 +119,9 @@ def bind(tree: rules.Tree, known: dict[str, int], others: list[str]) -> Any:
         at = {name: register for register, name in enumerate(point)}
         code = emitted(tree, {name: (value, value) for name, value in point.items()}, Place("test")).code()
         code = code.given({at[name]: number for name, number in known.items()})
-        return +code.value({at[name]: point[name] for name in others})
+        found = code.value({at[name]: point[name] for name in others})
+        assert isinstance(found, int)
+        return +found  # a truth value is a number
 
     return value
 

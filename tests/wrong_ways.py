@@ -11,9 +11,9 @@ from restrict.all_lengths.proof import document
 from restrict.all_lengths.recognise import recognise
 from restrict.all_lengths.stages import build
 from restrict.checker.account import Reject
-from restrict.checker.main import verify
 from restrict.model.fileformat import dumps, loads
 from tests.fuzzing.kinds import Trial, sealed
+from tests.trusted import verify
 
 Document = dict[str, Any]
 

@@ -18,7 +18,7 @@ from math import prod
 from typing import NamedTuple
 
 from .account import Meter
-from .normal_form import BLOCK, Code, Head, Map, Program, Values
+from .normal_form import BLOCK, Code, Head, Map, Program, Values, visible
 from .tree import DEEPEST, Tree
 
 TOKEN, POSITION = 0, 1
@@ -118,7 +118,10 @@ class Kernel:
     def row(self, h: int, i: int, u: int, score: int, at: int, runs: int) -> bool:
         """The only loop over all positions: every pair that is not listed is below the bar."""
         head = self.head_of(h)
-        (low, high), keys = self.program.visible(head, i), 1 if head.key == POSITION else len(self.domain(head.key))
+        (low, high), keys = (
+            visible(head.mask, i, self.program.n),
+            1 if head.key == POSITION else len(self.domain(head.key)),
+        )
         listed = self.listed(runs, low, high)
         places = max(0, high - low) - size(listed)
         calls = places // BLOCK + len(listed) if places else 0
@@ -169,7 +172,7 @@ class Kernel:
     def head(self, c: int, v: int, i: int, values: Values, where: int, *words: int) -> bool:
         """What a head may show, from a row and a witness for each value of its query."""
         head, groups = self.head_of(v), list(zip(*[iter(words)] * 5, strict=True))
-        low, high = self.program.visible(head, i)
+        low, high = visible(head.mask, i, self.program.n)
         if low >= high:
             return head.default in values and not groups
         asked, depends = self.known(c, head.query, i) if head.query >= 0 else (range(1), NONE)
@@ -188,7 +191,7 @@ class Kernel:
     ) -> bool:
         """One value of the query: only listed pairs that are not below the witness's least one can win."""
         head, (*of, bar, bar_at, runs) = self.head_of(v), self.rows[row]
-        low, high = self.program.visible(head, i)
+        low, high = visible(head.mask, i, self.program.n)
         if of != [v, i, u] or not low <= witness < high or below(head.left, least, witness, bar, bar_at):
             return False
         code, own = head.code.given({0: i, 1: u}), (range(u, u + 1), NONE)

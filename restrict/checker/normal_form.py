@@ -286,10 +286,6 @@ class Program:
         last = self.variables[-1]
         require(isinstance(last, Map) and last.args == (self.output,), self.place, "the last line is no label map")
 
-    def visible(self, head: Head, i: int) -> tuple[int, int]:
-        """The visible positions of a head as start and stop."""
-        return visible(head.mask, i, self.n)
-
     def line(self, name: str, words: list[str]) -> None:
         """A tensor, a map or a head."""
         count = len(self.variables)

@@ -221,27 +221,12 @@ class Proof:
 
 def fixed_letters(program: Program) -> Letters:
     """The numbers that the letters of a form may stand for, as far as the program alone says so."""
-    n, every, markers = program.n, range(program.n), program.markers
-    heads = frozenset(v for v, variable in enumerate(program.variables) if isinstance(variable, Head))
-    places = {
-        "i": every,
-        "n": range(n + 1),
-        "e": range(n + 1),
-        "p": range(0 in markers, n - (len(markers) > (0 in markers))),
-    }
-    nodes = {
-        "v": range(2, len(program.variables)),
-        "h": heads,
-        "m": frozenset(range(2, len(program.variables))) - heads,
-    }
-    return {
-        **places,
-        **nodes,
-        "a": range(program.symbols),
-        "z": NUMBER,
-        "y": range(NUMBER[-1]),
-        "o": range(-1, NUMBER[-1]),
-    }
+    n, markers, nodes = program.n, program.markers, range(2, len(program.variables))
+    heads = frozenset(v for v in nodes if isinstance(program.variables[v], Head))
+    last = n - (len(markers) > (0 in markers))
+    places = {"i": range(n), "n": range(n + 1), "e": range(n + 1), "p": range(0 in markers, last)}
+    values = {"a": range(program.symbols), "z": NUMBER, "y": range(NUMBER[-1]), "o": range(-1, NUMBER[-1])}
+    return {**places, **values, "v": nodes, "h": heads, "m": frozenset(nodes) - heads}
 
 
 def well_formed(tree: Sequence[int], boxes: int) -> bool:

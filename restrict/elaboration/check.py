@@ -12,7 +12,7 @@ from pathlib import Path
 from restrict.arguments import the_model
 from restrict.certificate.claimed import Claimed
 from restrict.certificate.refutation import Refutation
-from restrict.checker.main import DEFAULT_LIMIT, uncollected, verify
+from restrict.checker.main import CERTIFICATE, DEFAULT_LIMIT, PROOFS, uncollected, verify
 from restrict.checker.one_length import Prover
 from restrict.elaboration.compiled import check_compiled
 from restrict.elaboration.make import Elaboration, instance_of, proof_of, translated
@@ -22,7 +22,7 @@ from restrict.model.program import Model
 
 FAST_LIMIT = 10**12
 """Steps of ``fast``: no limit that matters."""
-OTHER = (b'"restrict-automaton/1"', b'"restrict-soft-certificate/1"', b'"restrict-soft-verdict/1"')
+OTHER = tuple(f'"{name}"'.encode() for name, module in PROOFS.items() if module != PROOFS[CERTIFICATE])
 """Formats of proofs that the kernel does not know; the checker has modules of their own for them."""
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from restrict.checker.account import Meter, Place
 from restrict.checker.kernel import POSITION, below, size
-from restrict.checker.normal_form import Program
+from restrict.checker.normal_form import Program, visible
 from restrict.checker.one_length import line_of
 from restrict.checker.proof import Proof
 from restrict.elaboration.make import Elaboration, translated
@@ -35,7 +35,7 @@ class CompiledProof(Proof):
         """
         kernel, head = self.kernel, self.kernel.head_of(h)
         self.form(u in kernel.domain(head.query))
-        low, high = self.program.visible(head, i)
+        low, high = visible(head.mask, i, self.program.n)
         keys, ends = 1 if head.key == POSITION else len(kernel.domain(head.key)), kernel.listed(r, low, high)
         unlisted, most = max(0, high - low) - size(ends), size(ends) * keys + 1
         self.meter.charge(4 + (unlisted and (high - low) * keys // PAIRS_A_STEP + 2 * most))
