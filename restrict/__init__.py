@@ -127,6 +127,9 @@ _HOME = {
     "workers": "restrict.sweep.workers",
 }
 
+_ROOMS = ("report", "simulate", "soft")
+"""Rooms whose modules are public: reports of results, hard attention by softmax, softmax models."""
+
 __all__ = [
     "Automaton",
     "Bounds",
@@ -205,6 +208,8 @@ def __dir__() -> list[str]:
 def __getattr__(name: str) -> Any:
     if name == "check":
         return import_module("restrict.elaboration.check").check
+    if name in _ROOMS:
+        return import_module(f"restrict.{name}")
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
     raise AttributeError(f"module 'restrict' has no attribute {name!r}")

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 
-def facts_table(title: str, facts: Iterable[tuple[str, object]]) -> str:
+def facts_table(title: str, facts: Iterable[tuple[str, object]], drawing: str = "") -> str:
     """A table of names and values.
 
     Args:
         title: its caption.
         facts: names and values; both are escaped.
+        drawing: SVG that stands below them.
 
     Returns:
         HTML. Linear.
@@ -19,7 +20,8 @@ def facts_table(title: str, facts: Iterable[tuple[str, object]]) -> str:
     rows = "".join(
         f"<tr><th scope='row'>{escape(name)}</th><td>{escape(str(value))}</td></tr>" for name, value in facts
     )
-    return f"<table><caption>{escape(title)}</caption>{rows}</table>"
+    below = f"<tr><td colspan='2'>{drawing}</td></tr>" if drawing else ""
+    return f"<table><caption>{escape(title)}</caption>{rows}{below}</table>"
 
 
 def grid_table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]], most: int = 40) -> str:

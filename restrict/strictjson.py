@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn, Self, TypeVar
 
@@ -265,8 +266,22 @@ class Record:
         """
         return read_document(path, cls.from_json)
 
+    def figure(self) -> Any:
+        """The drawing of a report: tokens, heads, and what is captured; a notebook shows it.
+
+        Returns:
+            A :class:`restrict.report.figure.Figure`, whose ``save`` writes an SVG or PDF file. Cost: an abstract run
+            over the certificate's nodes, where the model is built in.
+
+        Raises:
+            UsageError: there is nothing to draw.
+        """
+        # What is shown stands above what is stored, so the room is named here, and loaded when something is shown.
+        return import_module("restrict.report.figure").figure_of(self)
+
     def _repr_html_(self) -> str:
-        return facts_table(*self.facts())
+        title, facts = self.facts()
+        return facts_table(title, facts, import_module("restrict.report.figure").small_drawing(self))
 
 
 def one_line_lists(value: Any, depth: int = 1, level: int = 0) -> str:

@@ -233,9 +233,9 @@ def test_warm_up_says_where_the_cache_is(tmp_path: Path) -> None:
 
 @pytest.mark.heavy
 def test_after_warming_up_nothing_is_compiled(tmp_path: Path) -> None:
-    words = ["verify", "instances/brasp-ab-star.json", "-L", "regex:(ab)*"]
+    words = ["verify", "contains-one", "-L", "regex:(0|1)*1(0|1)*"]
     done = run(["warm-up", "--json"], RESTRICT_CACHE=str(tmp_path))
     count = json.loads(done.stdout)["kernels"]
-    assert count >= 130
+    assert count >= 100
     assert run(words, RESTRICT_CACHE=str(tmp_path), **ALWAYS).returncode == 0
     assert json.loads(run(["warm-up", "--list", "--json"], RESTRICT_CACHE=str(tmp_path)).stdout)["kernels"] == count

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from restrict.force.goal import Goal, Manner, Solver
-from restrict.force.joint import _told_apart, few_tokens, meet_together, recurring
+from restrict.force.joint import _told_apart, few_tokens, meet_together, met_together, recurring
 from restrict.force.state import ForcingState
 from restrict.model.program import Head, Map, Model, Output
 
@@ -16,7 +16,7 @@ def solver_for(score: str, n: int, symbols: dict[int, int] | None = None) -> Sol
     variables = (Head("h", "token", score, key="token"), Map("out", ("h",), 2, "h"))
     at = Model("recurring", ("0", "1"), variables, Output("out", "every")).at(n)
     rng = np.random.default_rng(0)
-    return Solver(ForcingState(at), rng, Manner((4, 2), 0.0, 10**6, joint=True), symbols=symbols)
+    return Solver(ForcingState(at), rng, Manner((4, 2), 0.0, 10**6, joint=met_together), symbols=symbols)
 
 
 def test_goals_that_rest_on_the_same_tokens_share_them() -> None:

@@ -179,3 +179,39 @@ def test_json_of_a_front(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     said(capsys, "certify", "and-of-ors", "-n", 9, "--pareto", "-o", tmp_path / "f")
     _, out, _ = said(capsys, "report", tmp_path / "f", "-o", tmp_path / "f.html", "--json")
     assert json.loads(out)["kind"] == "Front"
+
+
+def test_a_notebook_shows_the_drawing_of_a_certificate(tmp_path: Path) -> None:
+    import xml.etree.ElementTree as ET
+
+    certificate = restrict.certify(restrict.load("and-of-ors"), 9)
+    shown = ET.fromstring(certificate._repr_html_())
+    assert shown.tag == "table"
+    assert shown.find(".//{http://www.w3.org/2000/svg}svg") is not None
+    figure = certificate.figure()
+    assert "and-of-ors" in repr(figure)
+    figure.save(tmp_path / "figure.svg")
+    assert (tmp_path / "figure.svg").read_text(encoding="utf-8") == figure._repr_svg_()
+    with pytest.raises(UsageError, match=r"an \.svg or a \.pdf file"):
+        figure.save(tmp_path / "figure.png")
+    page = restrict.report.report_of(certificate)
+    page.save(tmp_path / "page.html")
+    assert "and-of-ors" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    with pytest.raises(UsageError, match="no report of a dict"):
+        restrict.report.report_of({})
+
+
+def test_a_long_certificate_is_shown_without_a_drawing() -> None:
+    certificate = restrict.certify(restrict.load("contains-one"), 1000)
+    assert "<svg" not in certificate._repr_html_()
+
+
+def test_the_rooms_are_there_without_their_own_import() -> None:
+    script = (
+        "import restrict; print(restrict.soft.__name__, restrict.simulate.__name__, restrict.report.page_of.__name__)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=True,
+    )  # fmt: skip
+    assert done.stdout == "restrict.soft restrict.simulate page_of\n"

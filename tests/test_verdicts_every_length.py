@@ -183,6 +183,21 @@ def test_a_search_that_is_out_of_time_keeps_what_it_has() -> None:
     assert found.upto <= 0
 
 
+def test_an_interrupt_keeps_what_is_decided() -> None:
+    """The wrong word is known when lengths below it are decided; it is proved without them."""
+    model, graph = trained(verdict_cases.FOLDER / "contains-aba-1l1h16d-nope.safetensors")
+
+    def tell(what: str) -> None:
+        if what.startswith("lengths"):
+            raise KeyboardInterrupt
+
+    found = verify_every_length(model, graph, tell=tell)
+    assert (found.status, found.stopped, found.shortest) == ("wrong", "interrupted", False)
+    line = verify(model.content, found.to_bytes())
+    assert " wrong n>=0 at=3 " in line
+    assert "shortest" not in line
+
+
 # ---------------------------------------------------------------- certificates that are changed
 
 

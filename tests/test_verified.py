@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import VERIFIED
+from tests.kernel_judges import Verified, VerifiedPairs, accepted, pairs_program
 
 CORPUS = Path(__file__).resolve().parent / "corpus"
 
@@ -228,3 +229,16 @@ def test_the_corpus_gets_its_exit_codes() -> None:
             wrong[proof.name] = done.stderr
     assert cases()
     assert not wrong
+
+
+@pytest.mark.skipif(pairs_program() is None, reason="restrict-verified-pairs is not built")
+def test_many_pairs_from_one_process_get_the_same_verdicts() -> None:
+    found = cases()
+    one, many = Verified(VERIFIED), VerifiedPairs(pairs_program() or VERIFIED)
+    for program, proof, wanted in [*found, *found[::-1]]:
+        content = program.read_bytes(), proof.read_bytes()
+        said = one.verdict(*content)
+        assert many.verdict(*content) == said
+        assert said == wanted or accepted(said)
+    one.close()
+    many.close()

@@ -97,7 +97,7 @@ class Check:
         self.signs: dict[int, Sign] = {label: model.sign(label) for label in language.labels}
         self.basis: list[Basis] = []
         self.turned: list[list[Basis]] = []
-        self.back = tuple(list(map(list, zip(*f.rows, strict=True))) for f in (model.outer, model.inner))
+        self.back = [list(map(list, zip(*f.rows, strict=True))) for f in (model.outer, model.inner)]
         self.edges = sum(map(len, language.entering)) + 3 * len(model.rows)
         self.weights: list[list[list[Interval]]] = []
         self.price = 0

@@ -29,6 +29,7 @@ EVERY = {
     "language": thing,
     "memory": Maybe(anything),
     "basis": listing,
+    "turned": Maybe(listing),
     "scale": integer(0, FINEST),
     "blocks": listing,
     "cases": listing,
@@ -58,6 +59,7 @@ def verify(task: Task) -> str:
     require(model.positions is None, top.key("model"), "every length is for models without position embeddings")
     check = Everywhere(task, model, language, Atoms(model, 1, task.meter), fields["scale"])
     check.read_basis(fields["basis"], top.key("basis"))
+    check.read_turned(fields.get("turned", []), top.key("turned"))
     check.read_blocks(fields["blocks"], top.key("blocks"))
     check.phi, check.phi_place = fields["phi"], top.key("phi")
     wrong = record(fields["wrong"], WRONG, top.key("wrong")) if "wrong" in fields else None

@@ -40,7 +40,7 @@ class Trail(NamedTuple):
     neurons: Vector
     last: int
     inner: int
-    back: tuple[Matrix, Matrix]
+    back: list[Matrix]
 
 
 class Sign(NamedTuple):
@@ -141,7 +141,7 @@ def activated(kind: str, y: Form, slack: int) -> tuple[Form, Vector, Vector]:
 
 
 def network(
-    kind: str, norm: Norm, inner: Linear, outer: Linear, back: tuple[Matrix, Matrix], y: Form
+    kind: str, norm: Norm, inner: Linear, outer: Linear, back: list[Matrix], y: Form
 ) -> tuple[Form, Trail]:
     """``y`` plus the network behind its LayerNorm."""
     x = layer_norm(norm, y)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from restrict.cli.common import progress_on, say
-from restrict.cli.terminal import echo
+from restrict.cli.printer import Told, put
 
 if TYPE_CHECKING:
     from restrict.soft.trained.every_length import EveryLength
@@ -40,12 +37,8 @@ def verify_all_lengths(
             line = trusted_check(loaded.content, found.to_bytes(), None, str(output or "certificate"), None)
     if output is not None and found.proves:
         found.save(output)
-    if as_json:
-        click.echo(json.dumps(document(found, line)))
-    else:
-        echo(text(found, line))
-        if output is not None and found.proves:
-            echo(f"certificate in {output}")
+    files = {"certificate in": output if found.proves else None}
+    put(Told(lambda: text(found, line), lambda: document(found, line)), as_json, files)
     leave(found)
 
 

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from restrict.arrays import I64, offsets
 from restrict.kernels import cover_core as kernels
 from restrict.kernels.cover_state import Cubes, Literals
-
-if TYPE_CHECKING:
-    from restrict.cover.problem import CoverProblem
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,36 +60,38 @@ class Core:
         )
 
 
-def core_of(problem: CoverProblem) -> Core:
-    """The problem after the prior assignment is substituted. Cost linear in the literals."""
-    s, cubes = problem.symbols, len(problem.cube_ptr) - 1
-    prior = problem.fixed[problem.cube_input]
-    cube_of = np.repeat(np.arange(cubes), np.diff(problem.cube_ptr))
-    pair_of = np.repeat(np.arange(problem.pairs), np.diff(problem.pair_ptr))
-    dead = np.bincount(cube_of[(prior >= 0) & (prior != problem.cube_symbol)], minlength=cubes) > 0
-    pairs = np.flatnonzero(~problem.captured(problem.fixed))
-    rank = np.full(problem.pairs, -1)
+def core_of(inputs: int, s: int, arrays: tuple[I64, I64, I64, I64, I64], pairs: I64) -> Core:
+    """A problem after the prior assignment is substituted; ``pairs`` are those that this does not capture.
+
+    ``s``: symbols; ``arrays``: the five of :class:`restrict.cover.problem.CoverProblem`. Cost linear in the literals.
+    """
+    pair_ptr, all_ptr, cube_input, cube_symbol, fixed = arrays
+    cubes, prior = len(all_ptr) - 1, fixed[cube_input]
+    cube_of = np.repeat(np.arange(cubes), np.diff(all_ptr))
+    pair_of = np.repeat(np.arange(len(pair_ptr) - 1), np.diff(pair_ptr))
+    dead = np.bincount(cube_of[(prior >= 0) & (prior != cube_symbol)], minlength=cubes) > 0
+    rank = np.full(len(pair_ptr) - 1, -1)
     rank[pairs] = np.arange(len(pairs))
     alive = ~dead & (rank[pair_of] >= 0)
     entries = np.flatnonzero(alive[cube_of] & (prior < 0))
-    literal = problem.cube_input[entries] * s + problem.cube_symbol[entries]
+    literal = cube_input[entries] * s + cube_symbol[entries]
     owner = cube_of[entries]
-    if len(problem.cube_input) > cubes:  # the literals of a cube in order, whatever order they came in
+    if len(cube_input) > cubes:  # the literals of a cube in order, whatever order they came in
         order = np.lexsort((literal, owner))
         literal, owner = literal[order], owner[order]
     kept = np.flatnonzero(alive)
     cube_ptr = offsets(np.bincount(owner, minlength=cubes)[kept])
-    chosen = _distinct(rank[pair_of[kept]], cube_ptr, literal, problem.inputs * s)
+    chosen = _distinct(rank[pair_of[kept]], cube_ptr, literal, inputs * s)
     cube_pair = rank[pair_of[kept]][chosen]
     mask = np.zeros(len(kept), bool)
     mask[chosen] = True
     sizes = np.diff(cube_ptr)
     cube_lit, sizes = literal[np.repeat(mask, sizes)], sizes[mask]
     cube_ptr = offsets(sizes)
-    lit_ptr, order = offsets(np.bincount(cube_lit, minlength=problem.inputs * s)), np.empty(len(cube_lit), np.int64)
+    lit_ptr, order = offsets(np.bincount(cube_lit, minlength=inputs * s)), np.empty(len(cube_lit), np.int64)
     kernels.by_literal(cube_lit, lit_ptr.copy(), order)
     return Core(
-        problem.inputs, s, bool(np.all(sizes == 1)), pairs,
+        inputs, s, bool(np.all(sizes == 1)), pairs,
         offsets(np.bincount(cube_pair, minlength=len(pairs))), cube_ptr, cube_lit, cube_pair,
         lit_ptr, np.repeat(np.arange(len(sizes)), sizes)[order],
     )  # fmt: skip

@@ -95,7 +95,8 @@ class CoverProblem:
     @cached_property
     def core(self) -> Core:
         """The problem that is left once the prior assignment is substituted."""
-        return core_of(self)
+        arrays = self.pair_ptr, self.cube_ptr, self.cube_input, self.cube_symbol, self.fixed
+        return core_of(self.inputs, self.symbols, arrays, np.flatnonzero(~self.captured(self.fixed)))
 
     def captured(self, assignment: I64) -> NDArray[np.bool_]:
         """Which pairs the assignment (m,), -1 = free, captures; O(literals).

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,19 @@ from restrict.arrays import I64
 from restrict.cover.problem import CoverProblem
 from restrict.errors import NotEstablished
 
-if TYPE_CHECKING:
-    from restrict.cover.infeasible import InfeasibilityProof
-
 Status = Literal["captured", "partial", "impossible"]
 Statistics = dict[str, int | float]
+
+
+class Proof(Protocol):
+    """That no answer sets at most ``budget`` inputs; :mod:`restrict.cover.infeasible` makes such proofs."""
+
+    @property
+    def budget(self) -> int:
+        """The inputs that do not suffice."""
+
+    def verify(self, problem: CoverProblem) -> None:
+        """Check it against the problem; ``NotEstablished`` where it proves nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +44,7 @@ class CoverSolution:
     solver: str
     statistics: Statistics = field(default_factory=dict)
     lower: int = 0
-    proof: InfeasibilityProof | None = None
+    proof: Proof | None = None
 
     @property
     def optimal(self) -> bool:

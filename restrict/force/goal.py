@@ -25,7 +25,6 @@ import numpy as np
 from restrict.force.boxes import BoxFinder, Wish, feasible, look
 from restrict.force.growth import maximal_boxes
 from restrict.force.image import MAX_IMAGE, apart, combinations, covers, meet, rest_of
-from restrict.force.joint import meet_together, recurring
 from restrict.force.state import LONG_WALK, Box, ForcingState
 from restrict.model.program import Head, Map
 
@@ -73,6 +72,10 @@ class OutOfBudget(Exception):
     """The step budget of a search is spent."""
 
 
+Joint = Callable[["Solver", Sequence[Goal], int], bool | None]
+"""Meets all of some goals with at most so many more tokens; ``None`` where they are left to be met one by one."""
+
+
 @dataclass(frozen=True)
 class Manner:
     """How one search goes, and how long.
@@ -82,8 +85,8 @@ class Manner:
         noise: the relative error put on prices, at least 0.
         work: the effort allowed, in units of :attr:`ForcingState.work`.
         scores: the most scores that it may compute; ``None``: no such bound.
-        joint: meet goals that recur at many positions together (:mod:`restrict.force.joint`; not under a guard, which
-            sees one token at a time).
+        joint: how goals that recur at many positions are met together (:mod:`restrict.force.joint`), if they are; not
+            under a guard, which sees one token at a time.
         wide: the model has wide domains: alternatives are priced before they are tried.
     """
 
@@ -91,7 +94,7 @@ class Manner:
     noise: float
     work: int
     scores: int | None = None
-    joint: bool = False
+    joint: Joint | None = None
     wide: bool = False
 
 
@@ -121,7 +124,7 @@ class Solver:
     ) -> None:
         self.state, self.rng, self.tick = state, rng, tick
         self.widths, self.noise, self.wide = manner.widths, manner.noise, manner.wide
-        self.symbols, self.guard, self.joint = symbols, guard, manner.joint and guard is None
+        self.symbols, self.guard, self.joint = symbols, guard, manner.joint if guard is None else None
         self.guarded = 0 if guard is None else guarded
         self.last_work = state.work + manner.work
         self.last_score = None if manner.scores is None else state.scores + manner.scores
@@ -232,8 +235,10 @@ class Solver:
 
     def solve_all(self, subgoals: list[Goal], limit: int, before: int) -> bool:
         """Meet all goals with at most ``limit`` tokens beyond ``before``; together where they recur."""
-        if self.joint and recurring(self, subgoals):
-            return meet_together(self, subgoals, limit - (self.state.fixed - before))
+        if self.joint is not None:
+            together = self.joint(self, subgoals, limit - (self.state.fixed - before))
+            if together is not None:
+                return together
         return all(self.solve(g, limit - (self.state.fixed - before)) for g in subgoals)
 
     def alternatives(self, goal: Goal, limit: int) -> Iterator[list[Goal]]:

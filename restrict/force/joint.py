@@ -10,17 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from restrict.cover.greedy import greedy
 from restrict.cover.local import local
 from restrict.cover.problem import CoverProblem
+from restrict.force.goal import Goal, Solver
 from restrict.force.image import covers
-
-if TYPE_CHECKING:
-    from restrict.force.goal import Goal, Solver
 
 LEAST = 4
 """Goals are met together where at least this many are open."""
@@ -44,6 +41,11 @@ def recurring(solver: Solver, goals: Sequence[Goal]) -> bool:
         return False
     still = (g for g in goals if not covers(g.allowed, state.values(g.name, g.i)))
     return sum(1 for _ in still) >= LEAST
+
+
+def met_together(solver: Solver, goals: Sequence[Goal], limit: int) -> bool | None:
+    """Meet goals together where they recur: the ``joint`` of :class:`restrict.force.goal.Manner`."""
+    return meet_together(solver, goals, limit) if recurring(solver, goals) else None
 
 
 def meet_together(solver: Solver, goals: Sequence[Goal], limit: int) -> bool:

@@ -16,6 +16,7 @@ import numpy as np
 from restrict.force.boxes import A_POSITION, Wish
 from restrict.force.goal import Goal, Guard, Manner, OutOfBudget, Solver
 from restrict.force.image import MAX_IMAGE
+from restrict.force.joint import met_together
 from restrict.force.minimise import Minimiser, needed_cone
 from restrict.force.neighbourhood import some_tokens, tokens_alone
 from restrict.force.on_demand import OnDemandState
@@ -300,7 +301,7 @@ class Search:
     def _solver(
         self, rng: np.random.Generator, kind: Pass, work: int, joint: bool, scores: int | None = None
     ) -> Solver:
-        manner = Manner(kind[0], kind[1], work, scores, joint, kind[2])
+        manner = Manner(kind[0], kind[1], work, scores, met_together if joint else None, kind[2])
         return Solver(self.state, rng, manner, tick=self._tick, guard=self.guard, prices=self.prices)
 
     def _settle(self, rng: np.random.Generator, goal: Goal, fresh: bool = False) -> None:

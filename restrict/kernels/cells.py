@@ -111,7 +111,8 @@ def normalised(t: Tables, c: F64, g: F64, r: F64) -> tuple[F64, F64, F64]:
 @kernel
 def gelu(x: float) -> float:
     """GPT-2's GELU."""
-    return 0.5 * x * (1 + np.tanh(0.7978845608028654 * (x + 0.044715 * x**3)))
+    found: float = 0.5 * x * (1 + np.tanh(0.7978845608028654 * (x + 0.044715 * x**3)))
+    return found
 
 
 @kernel

@@ -27,8 +27,6 @@ TOKEN, POSITION = 0, 1
 MAP, HEAD = 2, 3
 DONE, WANT_NODE, WANT_ROW, WANT_PAIRS, WANT_MAP = 0, 1, 2, 3, 4
 """How a run ends: finished, or with a request for the rows of a node, one row, more pairs of a row, or a map."""
-LATER = -2
-"""In ``ProgramArrays.table``: too large to be kept, computed for every run outside."""
 EPOCH, FINISHED, READ, NODE, QUERY, MARK, STEPS = 0, 1, 2, 3, 4, 5, 6
 """Places in ``RunArrays.tally``."""
 

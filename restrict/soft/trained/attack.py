@@ -102,7 +102,8 @@ class Attack:
                 word = self.longest(key, self.rng.normal(size=weights[0].shape))
             else:
                 gradient = -sign * self.label(start + self.mean, label)[1]
-                word = self.longest(key, sum(w * (self.atoms.v[h, : i + 1] @ gradient) for h, w in enumerate(weights)))
+                parts = [w * (self.atoms.v[h, : i + 1] @ gradient) for h, w in enumerate(weights)]
+                word = self.longest(key, np.sum(parts, axis=0))
             for _ in range(STEPS):
                 if word in seen:
                     break
@@ -110,11 +111,11 @@ class Attack:
                 outs, sums = self.output(word, weights)
                 value, gradient = self.label(start + sum(outs), label)
                 yield sign * value, word
-                lengths = sum(
+                parts = [
                     -sign * w * ((self.atoms.v[h, : i + 1] - outs[h]) @ gradient) / sums[h]
                     for h, w in enumerate(weights)
-                )
-                word = self.longest(key, lengths)
+                ]
+                word = self.longest(key, np.sum(parts, axis=0))
 
     def worst(self, key: Key) -> list[int]:
         """The labels that have the least margin at the mean of all values."""
@@ -156,5 +157,6 @@ def curve(activation: str, x: Array) -> tuple[Array, Array]:
     if activation == "relu":
         return np.maximum(x, 0), (x > 0) * 1.0
     k, cubic = math.sqrt(2 / math.pi), 0.044715
-    t = np.tanh(k * (x + cubic * x**3))
-    return 0.5 * x * (1 + t), 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * k * (1 + 3 * cubic * x * x)
+    t: Array = np.tanh(k * (x + cubic * x**3))
+    slope: Array = 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * k * (1 + 3 * cubic * x * x)
+    return 0.5 * x * (1 + t), slope

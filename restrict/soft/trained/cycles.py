@@ -13,13 +13,18 @@ import numpy.typing as npt
 from restrict.arrays import I64
 from restrict.checker.verdict_every import closed
 from restrict.kernels.verdict import greatest_of_block
+from restrict.soft.trained.atoms import UNIT, basis_of
 from restrict.soft.trained.forms import Cell
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Array, Trained
-from restrict.soft.trained.verdict import Case, Key, Open, Search
+from restrict.soft.trained.verdict import FEW, GAIN, SHORTEST, Case, Key, Open, Search
 
 ALL = -1
 """The end of the block of all lengths."""
+FAR = 256
+"""Words of about this length say in which coordinates a hard case of all lengths is tried."""
+MOST_TURNS = 240
+"""Coordinates of their own; the checker reads fewer than 256."""
 HALVINGS = 60
 """Of the interval that holds a bound; the certificate has 24 bits behind the point."""
 
@@ -186,7 +191,7 @@ class EverySearch(Search):
         super().weigh(min(i, 1), a)
 
     def case(self, key: Key) -> Case | Open:
-        """Decide a case of the block that is set, in the coordinates of all values.
+        """Decide a case of the block that is set, in coordinates of its own if it is hard.
 
         Args:
             key: the block's number, symbol, state.
@@ -194,7 +199,35 @@ class EverySearch(Search):
         Returns:
             The hints for the checker, or why it is open.
         """
-        return self.attempt(key)
+        self.use(self.chosen.get(key[1:], 0))
+        found = self.attempt(key)
+        if key[0] == 0 or (isinstance(found, Case) and found.cells <= FEW) or len(self.turns) >= MOST_TURNS:
+            return found
+        length = self.length(key)
+        if length is None:
+            return found
+        axes = Search(self.model, self.graph, length).turned((length, *key[1:]))
+        both = zip(self.atoms.v, axes, strict=True)
+        self.turns.append([basis_of(v, np.array(b.centre) / UNIT, np.array(b.rows) / UNIT) for v, b in both])
+        self.use(len(self.turns) - 1)
+        other = self.attempt(key)
+        if isinstance(other, Case) and (isinstance(found, Open) or other.cells < GAIN * found.cells):
+            self.chosen[key[1:]] = self.number
+            return other
+        self.turns.pop()
+        self.use(0)
+        return found
+
+    def length(self, key: Key) -> int | None:
+        """A great length of the block at which there are words of a case, whose axes are taken."""
+        first, last = self.block
+        low, high = (FAR, FAR + len(self.graph.delta)) if last == ALL else (first, last)
+        reached = self.graph.reached(high)
+        fits = (
+            i for i in range(high, low - 1, -1) if any(self.graph.delta[p][key[1]] == key[2] for p in reached[i - 1])
+        )
+        found = next(fits, None)
+        return found if found is None or found >= SHORTEST else None
 
     def kept(self, key: Key, low: Array, high: Array) -> tuple[Cell, I64]:
         """As at position 1.

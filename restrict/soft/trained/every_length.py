@@ -12,7 +12,7 @@ import math
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +48,7 @@ class EveryLength:
     upto: int | None
     blocks: list[tuple[int, int]]
     cases: list[Case] = field(repr=False)
-    basis: list[dict[str, Any]] = field(repr=False)
+    bases: list[list[dict[str, Any]]] = field(repr=False)
     proof: Proof | None = field(repr=False)
     open: list[Open]
     wrong: Wrong | None
@@ -82,9 +82,9 @@ class EveryLength:
         """
         if self.proof is None:
             raise ModelError(f"{self.model.name}: nothing is proved, so there is no certificate")
-        found = head(self.model, self.graph, self.basis, self.blocks) | {
+        found = head(self.model, self.graph, self.bases, self.blocks) | {
             "scale": self.proof.scale,
-            "cases": [case_document(case) for case in self.proof.cases],
+            "cases": [case_document(case, dict(enumerate(range(len(self.bases))))) for case in self.proof.cases],
             "phi": self.proof.phi,
         }
         if self.wrong is not None:
@@ -108,20 +108,23 @@ class EveryLength:
         write_bytes(path, self.to_bytes())
 
 
-def head(model: Trained, graph: Graph, basis: list[dict[str, Any]], blocks: list[tuple[int, int]]) -> dict[str, Any]:
-    """The claim of a certificate, its basis and its blocks of lengths.
+def head(
+    model: Trained, graph: Graph, bases: list[list[dict[str, Any]]], blocks: list[tuple[int, int]]
+) -> dict[str, Any]:
+    """The claim of a certificate, its bases and its blocks of lengths.
 
     Args:
         model: the checkpoint.
         graph: the words and what is wanted behind them.
-        basis: for each head.
+        bases: for each head; the first one, then those that a case may name.
         blocks: first and last length of each.
 
     Returns:
         An object of integers and texts.
     """
     claim = {"format": FORMAT, "model": model_document(model)} | claim_document(graph)
-    return claim | {"basis": basis, "blocks": [list(block) for block in blocks]}
+    claim |= {"basis": bases[0]} | ({"turned": bases[1:]} if len(bases) > 1 else {})
+    return claim | {"blocks": [list(block) for block in blocks]}
 
 
 class _Run:
@@ -327,11 +330,13 @@ def verify_every_length(
 
 def _finished(run: _Run, language: str, begin: float) -> EveryLength:
     """The answer, with potentials where all lengths are decided."""
-    basis, proof = basis_document(run.search.turns[0]), None
     run.tell("potentials")
-    kept = [case for case in run.found if case.key[0] <= len(run.blocks)]
+    kept, proof = [case for case in run.found if case.key[0] <= len(run.blocks)], None
+    used = sorted({0, *(case.basis for case in kept)})
+    bases = [basis_document(run.search.turns[number]) for number in used]
+    kept = [replace(case, basis=used.index(case.basis)) for case in kept]
     if run.blocks or run.wrong is not None:
-        proof = elaborated(run.model, head(run.model, run.graph, basis, run.blocks), kept)
+        proof = elaborated(run.model, head(run.model, run.graph, bases, run.blocks), kept)
     upto = run.blocks[-1][1] if run.blocks else 0 if kept else -1
     right = proof is not None and bool(run.blocks) and upto == ALL
     return EveryLength(
@@ -342,7 +347,7 @@ def _finished(run: _Run, language: str, begin: float) -> EveryLength:
         upto=None if right else max(upto, -1),
         blocks=run.blocks,
         cases=kept,
-        basis=basis,
+        bases=bases,
         proof=proof,
         open=run.open,
         wrong=run.wrong,

@@ -158,6 +158,10 @@ def load(path: str | Path) -> Trained:
     """
     path = Path(path)
     content = read_bytes(path, regular=True)
+    if content.lstrip()[:1] == b"{":
+        raise ModelError(
+            f"{path}: JSON, where a verdict is about the safetensors file that a soft model is imported from"
+        )
     beside = [path.with_name(path.name.removesuffix(SUFFIX) + ".config.json"), path.with_name("config.json")]
     found = next((p for p in beside if p.exists()), None)
     if found is None:

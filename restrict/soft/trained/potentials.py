@@ -110,6 +110,7 @@ def elaborated(model: Trained, document: dict[str, Any], found: Sequence[Case]) 
         checker = Elaborator(task, checked, language, atoms, scale)
         checker.begin()
         checker.read_basis(document["basis"], task.top)
+        checker.read_turned(document.get("turned", []), task.top)
         checker.read_blocks(document["blocks"], task.top)
         kept: list[Case] = []
         for case in found:
@@ -128,7 +129,7 @@ def _loosened(checker: Elaborator, case: Case) -> Case | None:
     for more in LOOSER:
         upper, width = [u + more for u in case.upper], [w + 2 * more for w in case.width]
         try:
-            checker.case(case.key, [upper, width, *([case.tree] if case.tree != 0 else [])], Place("case"))
+            checker.case(case.key, [upper, width, case.tree, case.basis], Place("case"))
         except (NoPotentials, Reject):
             continue
         return replace(case, upper=upper, width=width)

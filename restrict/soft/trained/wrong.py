@@ -18,9 +18,8 @@ from restrict.soft.trained.model import ACTIVATE, Array, Trained, forward, norme
 
 SHORT = 2000
 """Words that are tried for one length, if there are no more."""
-RANDOM, WORK = 256, 1 << 25
-"""Random words of the greatest length, and scores of all words of a hunt: at 2000 symbols eight random ones are
-left."""
+RANDOM, WORK = 256, 1 << 22
+"""Random words of the greatest length, and scores of all words of a hunt: at 2000 symbols one random word is left."""
 BATCH = 1 << 22
 """Numbers in the scores of one batch."""
 
@@ -170,7 +169,7 @@ class Hunt:
 
     def walks(self) -> Iterator[tuple[I64, I64]]:
         """Batches of random words of length ``n`` with their states; steady, lazy and restless ones."""
-        count = max(1, min(RANDOM, WORK // (self.n + 1) ** 2))
+        count = min(RANDOM, WORK // (self.n + 1) ** 2)
         size = max(1, min(count, BATCH // (self.n + 1) ** 2))
         delta = np.array(self.graph.delta, dtype=np.int64)
         for _ in range(0, count, size):

@@ -1,0 +1,97 @@
+"""Figures of results in memory, as notebooks show them: the drawing of the result's report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from restrict.errors import RestrictError, UsageError
+from restrict.report.drawing import Drawing, check_ending, save, svg
+from restrict.report.page import Page
+from restrict.report.source import document_page
+from restrict.strictjson import Node, parse
+
+SMALL = 128
+"""Positions up to which a notebook draws a result by itself."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawing. Notebooks show it; ``save`` writes it."""
+
+    drawing: Drawing
+
+    def save(self, path: str | Path) -> None:
+        """Write the drawing to a file.
+
+        Args:
+            path: an ``.svg`` or ``.pdf`` file; it is overwritten.
+
+        Raises:
+            UsageError: another ending, matplotlib is missing for a PDF, or the file cannot be written.
+        """
+        check_ending(Path(path))
+        save(self.drawing, Path(path))
+
+    def _repr_svg_(self) -> str:
+        return svg(self.drawing)
+
+    def __repr__(self) -> str:
+        return f"Figure({self.drawing.title!r})"
+
+
+def report_of(result: Any, model: str | None = None) -> Page:
+    """The report of a result that has no file.
+
+    Args:
+        result: a certificate, a refutation or a lower bound.
+        model: its model, as on the command line; by default the built-in model or generator that it names.
+
+    Returns:
+        The page; ``page.save("report.html")`` writes it.
+
+    Raises:
+        ModelError: the result is for another model.
+        UsageError: there is no report of such a thing.
+    """
+    if not hasattr(result, "to_bytes"):
+        raise UsageError(f"there is no report of a {type(result).__name__}; there is one of a certificate")
+    return document_page(Node(parse(result.to_bytes(), "result"), "top level"), Path("result"), model)
+
+
+def figure_of(result: Any, model: str | None = None) -> Figure:
+    """The main drawing of a result's report.
+
+    Args:
+        result: as for :func:`report_of`.
+        model: likewise.
+
+    Returns:
+        The figure.
+
+    Raises:
+        ModelError: the result is for another model.
+        UsageError: it has no drawing.
+    """
+    drawing = report_of(result, model).drawing
+    if drawing is None:
+        raise UsageError("there is nothing to draw")
+    return Figure(drawing)
+
+
+def small_drawing(result: Any) -> str:
+    """The drawing of a result with few positions as SVG; empty where there is none.
+
+    Args:
+        result: as for :func:`report_of`.
+
+    Returns:
+        SVG text, or nothing. Where it cannot be made, a notebook still shows the table.
+    """
+    if getattr(result, "n", SMALL + 1) > SMALL:
+        return ""
+    try:
+        return svg(figure_of(result).drawing)
+    except RestrictError:
+        return ""
