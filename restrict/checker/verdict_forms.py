@@ -140,9 +140,7 @@ def activated(kind: str, y: Form, slack: int) -> tuple[Form, Vector, Vector]:
     return Form(centre, spans, last), slopes, own
 
 
-def network(
-    kind: str, norm: Norm, inner: Linear, outer: Linear, back: list[Matrix], y: Form
-) -> tuple[Form, Trail]:
+def network(kind: str, norm: Norm, inner: Linear, outer: Linear, back: list[Matrix], y: Form) -> tuple[Form, Trail]:
     """``y`` plus the network behind its LayerNorm."""
     x = layer_norm(norm, y)
     hidden, slack = moved(inner, x)

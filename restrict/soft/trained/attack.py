@@ -155,8 +155,10 @@ def curve(activation: str, x: Array) -> tuple[Array, Array]:
         Two arrays of its shape.
     """
     if activation == "relu":
-        return np.maximum(x, 0), (x > 0) * 1.0
+        positive: Array = (x > 0).astype(np.float64)
+        return x * positive, positive
     k, cubic = math.sqrt(2 / math.pi), 0.044715
     t: Array = np.tanh(k * (x + cubic * x**3))
     slope: Array = 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * k * (1 + 3 * cubic * x * x)
-    return 0.5 * x * (1 + t), slope
+    value: Array = 0.5 * x * (1 + t)
+    return value, slope
