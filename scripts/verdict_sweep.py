@@ -57,7 +57,8 @@ def plain(naive: Naive, y: Array) -> tuple[Array, Array, Array]:
 
     def normed(x: Array, name: str) -> Array:
         gap = x - x.mean(1, keepdims=True)
-        return gap / np.sqrt((gap**2).mean(1, keepdims=True) + epsilon) * t[name + ".weight"] + t[name + ".bias"]
+        unit = gap / np.sqrt((gap**2).mean(1, keepdims=True) + epsilon)
+        return np.asarray(unit * t[name + ".weight"] + t[name + ".bias"])
 
     x = normed(y, "h.0.ln_2") @ np.array(t["h.0.mlp.c_fc.weight"]) + t["h.0.mlp.c_fc.bias"]
     tanh = x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))

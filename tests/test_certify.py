@@ -242,8 +242,8 @@ def test_nothing_found_within_the_budget_says_so_and_what_to_try(monkeypatch: py
     message = str(caught.value)
     assert message.startswith("no restriction found that forces the output of 'random:layers=2")
     assert "at n = 30 within the budget" in message
-    assert "--seed" in message
-    assert "--time" in message
+    assert "`seed`" in message, "the words of Python; the command says --seed"
+    assert "`time`" in message
     assert caught.value.exit_code == 3
 
 

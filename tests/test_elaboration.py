@@ -274,3 +274,32 @@ def test_an_error_is_one_line() -> None:
     with pytest.raises(RestrictError) as refused:
         Elaboration(trial.model, trial.proof, folder=Path(), model_name="m", certificate_name="c")
     assert "\n" not in str(refused.value)
+
+
+WIDE_HASH = {"name": "w", "kind": "map", "args": ["h"], "domain": 1 << 62, "map": "h"}
+
+
+def test_a_fact_that_is_out_of_reach_above_is_stated_in_the_cases() -> None:
+    """Above the cases nothing is known of `w`, which has 2^62 values: `o` is examined where `w` was, and not there."""
+    out = {"name": "o", "kind": "map", "args": ["w", "token"], "domain": 2, "map": "w == w"}
+    head = {"name": "h", "kind": "head", "key": "token", "value": "token", "score": "j", "mask": "past"}
+    model = document(variables=[head, WIDE_HASH, out], output={"variable": "o", "position": "last"})
+    claim = {"free": 3, "c": 0, "dependencies": [], "values": [1]}
+    trial = sealed(model, n=4, target="last", fixed=[[1, 1, "1"]], cone="all", split=[0, 3], claim=claim)
+    assert accepted(verdict_of(trial, Path()))
+
+
+def test_a_claim_that_says_nothing_needs_no_facts() -> None:
+    """Any value, as a function of all that is free. The restriction and the number of free positions are compared."""
+    out = {"name": "o", "kind": "map", "args": ["w"], "domain": 2, "map": "w % 2"}
+    head = {"name": "h", "kind": "head", "key": "token", "value": "token", "score": "j", "mask": "past"}
+    model = document(variables=[head, WIDE_HASH, out], output={"variable": "o", "position": "last"})
+    empty = {"free": 3, "c": 3, "dependencies": [[0, 1], [2, 2]], "values": [0, 1]}
+    made = {"n": 4, "target": "last", "fixed": [[1, 1, "1"]], "cone": {}}
+    assert accepted(verdict_of(sealed(model, **made, claim=empty), Path()))
+    for more, code in (
+        ({"values": [1]}, 5),
+        ({"c": 2, "dependencies": [[2, 2]]}, 5),
+        ({"free": 2}, 3),
+    ):
+        assert verdict_of(sealed(model, **made, claim=empty | more), Path()) in (code, 3), more

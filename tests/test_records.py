@@ -26,7 +26,8 @@ def test_a_record_is_saved_loaded_and_shown(record: Record, tmp_path: Path) -> N
     title, rows = record.facts()
     shown = record._repr_html_()
     assert title.replace("&", "&amp;") in shown
-    assert shown.count("<tr>") == len(rows) >= 2
+    assert shown.count("<tr>") == len(rows) + 1 >= 3, "a row for each fact, and one for the drawing"
+    assert "<svg " in shown
 
 
 def test_another_format_is_refused(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from restrict.checker.account import Reject
 from restrict.checker.main import verify
 from restrict.checker.verdict_forms import Form, centred, signed
 from restrict.cli.main import cli
-from restrict.errors import ModelError, UsageError
+from restrict.errors import ModelError, NotEstablished, UsageError
 from restrict.soft.trained import decide
 from restrict.soft.trained import verdict as search_module
 from restrict.soft.trained.atoms import Atoms
@@ -496,3 +496,32 @@ def test_a_weight_that_is_no_number_is_refused(tmp_path: Path) -> None:
     (tmp_path / "m.config.json").write_bytes((verdict_cases.FOLDER / f"{name}.config.json").read_bytes())
     with pytest.raises(ModelError, match="NaN"):
         load(tmp_path / "m.safetensors")
+
+
+def test_a_case_that_the_checker_does_not_take_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search decides with floats: what comes before a doubted case stays, and the answer is not lost."""
+    from restrict.cli.soft_verify import confirmed
+    from restrict.elaboration import check
+
+    model, _, graph = claim("tomita2-1l1h16d")
+    found = verify_trained(model, graph, 12)
+    assert found.status == "right"
+    real, asked = check.trusted_check, []
+
+    def strict(*arguments: Any) -> str:
+        asked.append(arguments)
+        if len(asked) == 1:
+            raise NotEstablished("certificate: cases[7]: label 2 is not shown to be negative")
+        return real(*arguments)
+
+    monkeypatch.setattr(check, "trusted_check", strict)
+    position = found.cases[7].key[0]
+    less, line = confirmed(found, None)
+    assert (less.status, less.upto, less.open[0].key, less.open[0].label) == (
+        "open",
+        position - 1,
+        found.cases[7].key,
+        2,
+    )
+    assert line is not None
+    assert f"prefixes=0..{position - 1} " in line

@@ -67,7 +67,11 @@ def same_certificate(certificate: Certificate, proof: Proof) -> None:
     """The restriction is the same, and the proof's claim is no weaker."""
     found, place = proof.found, certificate.top.key("claim")
     assert found is not None
-    if found.kind not in (("all",) if certificate.position is None else ("claim", "refutes")):
+    # Any value, as a function of all that is free: that holds of every model, and needs no facts.
+    any_value = len(certificate.values) == certificate.model.domains[certificate.model.output]
+    nothing = any_value and certificate.dependencies == certificate.free
+    single = ("claim", "refutes", "all") if nothing else ("claim", "refutes")
+    if found.kind not in (("all",) if certificate.position is None else single):
         unproved(place, "the proof concludes something else")
     fixed, theirs = certificate.fixed, proof.kernel.contexts[found.context]
     mine = ((start, stop, {symbol}) for (start, stop), symbol in zip(runs_of(fixed.bounds), fixed.symbols, strict=True))
@@ -78,6 +82,8 @@ def same_certificate(certificate: Certificate, proof: Proof) -> None:
     if certificate.position is None:
         if found.c > certificate.c:
             unproved(place.key("c"), "the proof shows more dependencies")
+        return
+    if found.kind == "all":
         return
     more = mask_of(proof.kernel.runs[found.where]) & ~certificate.dependencies
     if found.at != certificate.position or more or not set(found.values) <= set(certificate.values):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -95,7 +96,7 @@ def verify_trained_command(
         found = verify_trained(
             loaded, graph, n, language=language or "task", seconds=seconds, tell=lambda what: progress(what, None)
         )
-        line = None if no_recheck else confirmed(found, output)
+        found, line = (found, None) if no_recheck else confirmed(found, output)
     if output is not None and found.proves:
         found.save(output)
     files = {"certificate in": output if found.proves else None}
@@ -135,13 +136,22 @@ def named(spec: str) -> Any:
     return named_language(spec)
 
 
-def confirmed(found: Verdict, output: Path | None) -> str | None:
-    """The trusted checker's line about the certificate; one that it does not take is neither printed nor written."""
-    from restrict.elaboration.check import trusted_check
+def confirmed(found: Verdict, output: Path | None) -> tuple[Verdict, str | None]:
+    """What the trusted checker takes of a verdict, and its line; a case that it does not take is open.
 
-    if not found.proves:
-        return None
-    return trusted_check(found.model.content, found.to_bytes(), None, str(output or "certificate"), None)
+    The search decides with floats. Where a margin is too small for the checker's integers, what comes before stays.
+    """
+    from restrict.elaboration.check import trusted_check
+    from restrict.errors import NotEstablished
+
+    while found.proves:
+        try:
+            return found, trusted_check(found.model.content, found.to_bytes(), None, str(output or "certificate"), None)
+        except NotEstablished as error:
+            if (doubted := re.search(r": cases\[([0-9]+)\]: label ([0-9]+) is not shown", str(error))) is None:
+                raise
+            found = found.without(*map(int, doubted.groups()))
+    return found, None
 
 
 def leave(found: Verdict) -> None:

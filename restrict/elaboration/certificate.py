@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -10,7 +11,7 @@ from restrict.checker.account import Meter, unproved
 from restrict.checker.formats import Certificate
 from restrict.checker.lower import label_table
 from restrict.checker.read import runs_of
-from restrict.elaboration.context import Known
+from restrict.elaboration.context import Known, OutOfReach
 from restrict.elaboration.hints import Cone, Hints
 from restrict.elaboration.needs import Node, needed, reachable
 from restrict.elaboration.rows import Rows
@@ -109,7 +110,8 @@ class Shown:
         same = set(leaves[0]).intersection(*leaves[1:])
         for said in leaves[0]:
             if said in same and known.fact(said.name, said.i) != said:
-                known.examine(said.name, said.i)
+                with suppress(OutOfReach, ResourceLimit):  # a fact that holds in all leaves can be out of reach above
+                    known.examine(said.name, said.i)
                 if known.fact(said.name, said.i) != said:
                     known.forget(said.name, said.i)
         for kid in part.kids:
@@ -242,8 +244,12 @@ def _concluded(certificate: Certificate, shown: Shown, last: bool) -> bool:
     claimed = set(certificate.values)
     if (other := next((value for value in values if value not in claimed), None)) is not None:
         unproved(place.key("values"), f"{output} at {at} may take the value {other}")
-    if label.depends is None and certificate.dependencies == certificate.free and free < certificate.n and not last:
-        return False
+    if label.depends is None and certificate.dependencies == certificate.free and free < certificate.n:
+        if len(claimed) == certificate.model.domains[output]:
+            writer.add(f"all {shown.context} {free} {free}")  # the claim says nothing, so no node has to be examined
+            return True
+        if not last:
+            return False
     depends = certificate.free if label.depends is None else label.depends
     if more := depends & ~certificate.dependencies:
         lowest = (more & -more).bit_length() - 1

@@ -14,12 +14,16 @@ import numpy as np
 
 from restrict.abstract.run import mask_of
 from restrict.arrays import I64
-from restrict.checker.account import Meter, exhausted
+from restrict.checker.account import Meter, Reject
 from restrict.elaboration.rows import Rows, distinct, every_position
 from restrict.elaboration.statements import COMBINATIONS, LARGE, NODE, Depends, Group, Statement, joined
 from restrict.elaboration.tokens import Tokens
 from restrict.model.program import Head, Instance, Map
 from restrict.rows.values import CONSTANT, Values
+
+
+class OutOfReach(Reject):
+    """A map has too many combinations of arguments here; elsewhere, where more is known of them, it may have fewer."""
 
 
 class Known:
@@ -181,7 +185,8 @@ class Known:
         """Rule 3."""
         sets = [self.values(arg, i) for arg in variable.args]
         if (count := prod(map(len, sets))) > COMBINATIONS:
-            exhausted(self.meter.place, f"more than 2^24 combinations of arguments of {variable.name} at {i}")
+            said = f"more than 2^24 combinations of arguments of {variable.name} at {i}"
+            raise OutOfReach(5, f"{self.meter.place}: {said}")
         self.meter.charge(count // 16)
         self.meter.fits(50 * count)
         image = np.unique(self.instance.map_values(variable, i, sets))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +60,25 @@ class Verdict:
     def proves(self) -> bool:
         """Whether there is anything to certify."""
         return self.wrong is not None or self.upto >= 0
+
+    def without(self, number: int, label: int) -> Verdict:
+        """The same where one case, and with it all that come at its position or later, is open after all.
+
+        Args:
+            number: which of the certificate's cases.
+            label: the label whose sign is not shown.
+
+        Returns:
+            A verdict that says less.
+        """
+        doubted = [case for case in self.cases if case.key[0] <= self.upto][number]
+        return replace(
+            self,
+            status="wrong" if self.wrong is not None else "open",
+            upto=doubted.key[0] - 1,
+            open=[Open(doubted.key, label, doubted.least), *self.open],
+            shortest=False,
+        )
 
     def document(self) -> dict[str, Any]:
         """The certificate.

@@ -17,7 +17,7 @@ from restrict.arrays import I64
 from restrict.kernels.verdict import greatest, heaviest, supports
 from restrict.soft.trained.atoms import UNIT, Atoms, Basis, basis_of
 from restrict.soft.trained.attack import Attack
-from restrict.soft.trained.forms import Cell, Form, Tail
+from restrict.soft.trained.forms import Cell, Tail
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Array, Trained
 
@@ -131,21 +131,6 @@ class Search:
             found.append(bounds.copy())
         both = np.concatenate(found, axis=1)
         return both[0], both[1]
-
-    def form(self, key: Key, low: Array, high: Array) -> Form:
-        """The residual stream behind attention on a cell.
-
-        Args:
-            key: the case.
-            low: lower ends of the coordinates.
-            high: upper ends.
-
-        Returns:
-            A form with a generator for each coordinate.
-        """
-        start = self.atoms.x[key[0], max(key[1], 0)] + self.atoms.bias + sum(self.at)
-        middle, radius = (low + high) / 2, (high - low) / 2
-        return Form(start + self.rows.T @ middle, self.rows.T * radius, self.rest)
 
     def case(self, key: Key) -> Case | Open:
         """Decide a case, in coordinates of its own if it is hard.
