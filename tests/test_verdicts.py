@@ -323,7 +323,7 @@ def test_ctrl_c_keeps_what_is_decided(tmp_path: Path) -> None:
     path = verdict_cases.FOLDER.parents[2] / "instances" / "trained" / "tomita1-1l1h16d-nope.safetensors"
     out = tmp_path / "v.json"
     words = [sys.executable, "-m", "restrict", "soft", "verify", str(path), "-n", "3000", "-o", str(out)]
-    patience = 8.0
+    patience = 2.0
     while not out.exists() and patience < 200:
         running = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         try:
@@ -334,8 +334,11 @@ def test_ctrl_c_keeps_what_is_decided(tmp_path: Path) -> None:
         assert running.returncode == 130, said
         assert said.startswith("restrict: interrupted")
         assert said.count("\n") == 1
-        patience *= 3
+        patience *= 1.5
     document = json.loads(out.read_text())
+    if document["upto"] == 3000:  # the search had ended, and the check was interrupted
+        assert "not checked" in text
+        return
     assert f"prefixes=0..{document['upto']}" in text
     assert 0 <= document["upto"] < 3000
     assert verify(path.read_bytes(), out.read_bytes()).startswith("s VERIFIED right n=0..3000 prefixes=0..")

@@ -37,7 +37,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "soft verify": (
         "soft verify checkpoint.safetensors -n 20 -o verdict.json",
         "soft verify instances/trained/tomita1-1l1h16d-nope.safetensors --all-lengths",
-        "soft verify checkpoint.safetensors -n 20 --equals 'first 1 or true' --inputs 'regex:(10)*'",
+        "soft verify checkpoint.safetensors -n 20 --equals '0' --inputs 'regex:(10)*'",
     ),
     "soft write": ("soft write parity -o parity-soft.json",),
     "soft import": ("soft import encoder.safetensors --heads 2 --alphabet 01 -o encoder.json",),

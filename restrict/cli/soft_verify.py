@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -96,7 +97,10 @@ def verify_trained_command(
         found = verify_trained(
             loaded, graph, n, language=language or "task", seconds=seconds, tell=lambda what: progress(what, None)
         )
-        found, line = (found, None) if no_recheck else confirmed(found, output)
+        try:
+            found, line = (found, None) if no_recheck else confirmed(found, output)
+        except KeyboardInterrupt:  # what the search has decided is kept, for `restrict check`
+            found, line = replace(found, stopped="interrupted"), None
     if output is not None and found.proves:
         found.save(output)
     files = {"certificate in": output if found.proves else None}
