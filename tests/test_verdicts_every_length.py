@@ -318,3 +318,22 @@ def test_the_command_wants_a_length_or_all() -> None:
     found = run("soft", "verify", BROKEN, "--all-lengths", "--time", "1e-6")
     assert found.exit_code == 5
     assert "stopped: time" in found.output
+
+
+def test_an_interrupt_during_the_check_keeps_what_the_search_decided(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The certificate is written, the words say that nothing has checked it, and the code is 130."""
+    from restrict.elaboration import check
+
+    def interrupted(*_: object) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(check, "trusted_check", interrupted)
+    path = verdict_cases.FOLDER / "ax-or-ay-1l1h16d-nope.safetensors"
+    out = tmp_path / "every.json"
+    done = CliRunner().invoke(cli, ["soft", "verify", str(path), "--all-lengths", "-o", str(out)])
+    assert done.exit_code == 130, done.output
+    assert "not checked" in done.output
+    monkeypatch.undo()
+    assert verify(path.read_bytes(), out.read_bytes()).startswith("s VERIFIED right ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,8 +34,11 @@ def verify_all_lengths(
             loaded, graph, longest=longest, language=language, seconds=seconds, tell=lambda what: progress(what, None)
         )
         line = None
-        if recheck and found.proves:
-            line = trusted_check(loaded.content, found.to_bytes(), None, str(output or "certificate"), None)
+        try:
+            if recheck and found.proves:
+                line = trusted_check(loaded.content, found.to_bytes(), None, str(output or "certificate"), None)
+        except KeyboardInterrupt:  # what the search has decided is kept, for `restrict check`
+            found = replace(found, stopped="interrupted")
     if output is not None and found.proves:
         found.save(output)
     files = {"certificate in": output if found.proves else None}

@@ -34,8 +34,36 @@ Tell = Callable[[str], None]
 Memory = tuple[str, list[list[int]]]
 
 
+class Certified:
+    """An answer with a certificate."""
+
+    def document(self) -> dict[str, Any]:
+        """The certificate.
+
+        Returns:
+            An object of integers and texts.
+        """
+        raise NotImplementedError
+
+    def to_bytes(self) -> bytes:
+        """The certificate's bytes.
+
+        Returns:
+            One line of JSON.
+        """
+        return json.dumps(self.document(), separators=(",", ":")).encode() + b"\n"
+
+    def save(self, path: Path) -> None:
+        """Write the certificate.
+
+        Args:
+            path: the file.
+        """
+        write_bytes(path, self.to_bytes())
+
+
 @dataclass
-class Verdict:
+class Verdict(Certified):
     """What was decided: ``status`` is ``right``, ``wrong`` or ``open``; every case up to ``upto`` symbols is right.
 
     ``shortest``: no shorter prefix is wrong. ``stopped`` says why a search ended early: ``time`` or ``interrupted``.
@@ -103,22 +131,6 @@ class Verdict:
         if self.wrong is not None:
             found["wrong"] = {"word": list(self.wrong.word), "label": self.wrong.label}
         return found | {"provenance": {"tool": f"restrict {__version__}", "language": self.language}}
-
-    def to_bytes(self) -> bytes:
-        """The certificate's bytes.
-
-        Returns:
-            One line of JSON.
-        """
-        return json.dumps(self.document(), separators=(",", ":")).encode() + b"\n"
-
-    def save(self, path: Path) -> None:
-        """Write the certificate.
-
-        Args:
-            path: the file.
-        """
-        write_bytes(path, self.to_bytes())
 
 
 def claim_document(graph: Graph) -> dict[str, Any]:

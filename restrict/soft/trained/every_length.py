@@ -7,19 +7,16 @@ the exact length is found at which the model breaks.
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from restrict.errors import ModelError, UsageError
-from restrict.files import write_bytes
 from restrict.soft.trained.cycles import ALL, EverySearch, cases
-from restrict.soft.trained.decide import Tell, claim_document, memories, model_document
+from restrict.soft.trained.decide import Certified, Tell, claim_document, memories, model_document
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.potentials import Proof, elaborated
@@ -34,7 +31,7 @@ SHORT = 12
 
 
 @dataclass
-class EveryLength:
+class EveryLength(Certified):
     """What was decided: ``status`` is ``right`` (at every length), ``wrong`` or ``open``.
 
     Prefixes of at most ``upto`` symbols are right (``None``: all). ``shortest``: no shorter prefix than that of
@@ -90,22 +87,6 @@ class EveryLength:
         if self.wrong is not None:
             found["wrong"] = {"word": list(self.wrong.word), "label": self.wrong.label}
         return found | {"provenance": {"tool": f"restrict {__version__}", "language": self.language}}
-
-    def to_bytes(self) -> bytes:
-        """The certificate's bytes.
-
-        Returns:
-            One line of JSON.
-        """
-        return json.dumps(self.document(), separators=(",", ":")).encode() + b"\n"
-
-    def save(self, path: Path) -> None:
-        """Write the certificate.
-
-        Args:
-            path: the file.
-        """
-        write_bytes(path, self.to_bytes())
 
 
 def head(
