@@ -54,8 +54,8 @@ def certify_command(
     What is found is checked again by a separate program in exact arithmetic (as `soft check` does) before it is called
     certified. That is slow: seconds at n = 50, minutes at several hundred with two layers or more.
     """
-    from restrict.soft.restriction import certify_soft
-    from restrict.soft.source import load
+    from restrict.soft.models.source import load
+    from restrict.soft.restriction.restriction import certify_soft
 
     loaded = load(model)
     fixed = None if fix is None else fixed_of(fix)

@@ -15,7 +15,7 @@ from restrict.cli.soft_common import FIGURE, LENGTHS, MODEL, SEED, lengths_of
 from restrict.wording import columns
 
 if TYPE_CHECKING:
-    from restrict.soft.influence import Influence
+    from restrict.soft.influence.influence import Influence
 
 
 @click.command("influence")
@@ -31,8 +31,8 @@ def influence_command(
     model: str, lengths: str, samples: int, logit: bool, matrix: bool, seed: int, figure: Path | None, as_json: bool
 ) -> None:
     """How far exchanging one symbol can move the output: certified bounds (a), (b), and measured (c)."""
-    from restrict.soft.influence import fit_decay, influence, influence_matrix
-    from restrict.soft.source import load
+    from restrict.soft.influence.influence import fit_decay, influence, influence_matrix
+    from restrict.soft.models.source import load
 
     loaded = load(model)
     if matrix:
@@ -43,7 +43,7 @@ def influence_command(
         show = None if progress is None else lambda what: progress(what, None)
         rows = [influence(loaded, n, samples=samples, seed=seed, progress=show) for n in lengths_of(lengths)]
     if figure is not None:
-        from restrict.soft.figures import influence_figure
+        from restrict.soft.influence.figures import influence_figure
 
         influence_figure(rows, loaded.name, str(figure))
     which = 1 if logit else 0

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from restrict.errors import ResourceLimit
-from restrict.soft import model as soft
-from restrict.soft.terms import Term
+from restrict.soft.models import model as soft
+from restrict.soft.models.terms import Term
 
 MAX_LAYERS, MAX_HEADS = 256, 256
 

@@ -4,11 +4,11 @@ The abstract run of soft attention. Positions are split by their own token (at m
 hull), so the discrete part of an activation stays exact and only what comes from other positions is uncertain. One
 layer takes a set for every (position, case) to a set for every (position, case):
 
-- **scores** and **weights** of a head: :mod:`restrict.soft.scores`;
-- **averages** of the values: :mod:`restrict.soft.averages`;
-- **networks** and **LayerNorm**: :mod:`restrict.soft.positionwise`.
+- **scores** and **weights** of a head: :mod:`restrict.soft.bounds.scores`;
+- **averages** of the values: :mod:`restrict.soft.bounds.averages`;
+- **networks** and **LayerNorm**: :mod:`restrict.soft.bounds.positionwise`.
 
-All radii are rounded outward (:mod:`restrict.soft.enclosure`); ``exp`` of the library is taken to be within 16 units in
+All radii are rounded outward (:mod:`.enclosure`); ``exp`` of the library is taken to be within 16 units in
 the last place. Theorem (soundness): for every admitted input, every activation lies in its set. *Proof*: induction over
 the layers; each rule above contains the exact operation.
 """
@@ -21,11 +21,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from restrict.errors import UsageError
-from restrict.soft.averages import block_average
-from restrict.soft.enclosure import Enclosure, add, concatenate, exactly, hull
-from restrict.soft.parts import Head, Layer, Parts
-from restrict.soft.positionwise import fed_forward, normed
-from restrict.soft.scores import Rows, keys_of, score_blocks
+from restrict.soft.bounds.averages import block_average
+from restrict.soft.bounds.enclosure import Enclosure, add, concatenate, exactly, hull
+from restrict.soft.bounds.parts import Parts, ReadyHead, ReadyLayer
+from restrict.soft.bounds.positionwise import fed_forward, normed
+from restrict.soft.bounds.scores import Rows, keys_of, score_blocks
 
 CASES = 6
 """Tokens that a position is split by; with more, the hull of all of them is one case."""
@@ -94,7 +94,7 @@ def finish_values(parts: Parts, y: Enclosure) -> Enclosure:
     return y if parts.model.final_norm is None else normed(parts.model.final_norm, y)
 
 
-def layer_values(layer: Layer, state: State, rows: Rows) -> Enclosure:
+def layer_values(layer: ReadyLayer, state: State, rows: Rows) -> Enclosure:
     """One layer at ``rows``: (len(rows), K, d)."""
     keys = pre_normed(layer, state.sets)
     here = add(state.sets[rows], exactly(np.broadcast_to(layer.attention_bias, state.sets[rows].centre.shape)))
@@ -103,12 +103,12 @@ def layer_values(layer: Layer, state: State, rows: Rows) -> Enclosure:
     return after_attention(layer, here)
 
 
-def pre_normed(layer: Layer, x: Enclosure) -> Enclosure:
+def pre_normed(layer: ReadyLayer, x: Enclosure) -> Enclosure:
     """What the heads read."""
     return normed(layer.norm1, x) if layer.norm == "pre" and layer.norm1 is not None else x
 
 
-def after_attention(layer: Layer, y: Enclosure) -> Enclosure:
+def after_attention(layer: ReadyLayer, y: Enclosure) -> Enclosure:
     """LayerNorm and network after the heads' results were added."""
     if layer.norm == "post" and layer.norm1 is not None:
         y = normed(layer.norm1, y)
@@ -120,7 +120,7 @@ def after_attention(layer: Layer, y: Enclosure) -> Enclosure:
     return normed(layer.norm2, y) if layer.norm2 is not None else y
 
 
-def head_values(head: Head, sets: Enclosure, rows: Rows) -> Enclosure:
+def head_values(head: ReadyHead, sets: Enclosure, rows: Rows) -> Enclosure:
     """What a head adds at ``rows``: (len(rows), K, d)."""
     keys = keys_of(head, sets)
     return head.output.image(concatenate([block_average(keys, block) for block in score_blocks(head, keys, rows)]))

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from restrict.soft import evaluate
-from restrict.soft.model import Floats, SoftModel, visible
+from restrict.soft.models import evaluate
+from restrict.soft.models.model import Floats, SoftModel, visible
 
 
 def followed_words(

@@ -6,7 +6,7 @@ at most ``p = e^(2A) / (e^(2A) + m - 1)``. A head's result at ``j != i`` changes
 
     p N Delta + 2 p V + N avg + 2 V lam (Q-part avg + K-part delta_j)
 
-(the terms of :mod:`restrict.soft.exchange`, in norms): ``Delta`` is the change at ``i``, ``delta_w`` that at ``w``,
+(the terms of :mod:`.exchange`, in norms): ``Delta`` is the change at ``i``, ``delta_w`` that at ``w``,
 ``avg = min(max delta_w, p sum delta_w)`` what an average sees of it. The first and third term are Hahn's; the others
 are missing in the paper, where the weights stay as they are. Skip connection, network and LayerNorm multiply by a
 Lipschitz constant. At ``i`` itself the change is at most ``Delta + 2 V`` per head.
@@ -29,11 +29,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from restrict.soft.enclosure import Enclosure, linear, norms
-from restrict.soft.model import Floats, LayerNorm
-from restrict.soft.parts import Head, Layer, Parts, eps_range
-from restrict.soft.scores import Rows
-from restrict.soft.values import start
+from restrict.soft.bounds.enclosure import Enclosure, linear, norms
+from restrict.soft.bounds.parts import Parts, ReadyHead, ReadyLayer, eps_range
+from restrict.soft.bounds.scores import Rows
+from restrict.soft.bounds.values import start
+from restrict.soft.models.model import Floats, LayerNorm
 
 ROOM = 1 + 1e-10
 
@@ -91,7 +91,7 @@ def layer_norms(parts: Parts, tokens: Rows) -> tuple[tuple[LayerNorms, ...], flo
     return tuple(found), size
 
 
-def _head_norms(head: Head, size: float) -> HeadNorms:
+def _head_norms(head: ReadyHead, size: float) -> HeadNorms:
     # The product is rounded itself; the extra terms are far above that error.
     slip = 1e-13 * head.output.frobenius
     product = linear(head.output.matrix @ head.value.matrix).norm
@@ -123,7 +123,7 @@ def _norm_size(norm: LayerNorm) -> float:
     return (root * float(np.abs(norm.weight).max()) + float(norms(norm.bias))) * ROOM
 
 
-def _rest(layer: Layer, size: float) -> tuple[float, float]:
+def _rest(layer: ReadyLayer, size: float) -> tuple[float, float]:
     """Lipschitz constant and largest norm of what follows the heads."""
     slope = 1.0
     if layer.norm == "post" and layer.norm1 is not None:
@@ -173,7 +173,7 @@ def recursion(parts: Parts, tokens: Rows) -> Recursion:
     return Recursion(layers, np.array(others), np.array(owns), float(others[-1][output]) * final * ROOM)
 
 
-def _step(layer: Layer, made: LayerNorms, own: float, other: Floats, n: int) -> tuple[float, Floats]:
+def _step(layer: ReadyLayer, made: LayerNorms, own: float, other: Floats, n: int) -> tuple[float, Floats]:
     moved = other.copy()
     before, delta = own, made.pre * other
     step = made.pre * before
@@ -195,7 +195,7 @@ def rest_any(seen: Floats) -> Floats:
     return (seen > 0).astype(np.float64)
 
 
-def _seen(head: Head, n: int) -> Floats:
+def _seen(head: ReadyHead, n: int) -> Floats:
     """How many positions are visible from each."""
     i = np.arange(n, dtype=np.float64)
     return {"none": np.full(n, float(n)), "past": i + 1, "strict_past": i, "future": n - i, "strict_future": n - 1 - i}[
@@ -203,7 +203,7 @@ def _seen(head: Head, n: int) -> Floats:
     ]
 
 
-def _sums(head: Head, delta: Floats, n: int) -> Floats:
+def _sums(head: ReadyHead, delta: Floats, n: int) -> Floats:
     """The sum of ``delta`` over the visible positions."""
     forward, backward = np.cumsum(delta), np.cumsum(delta[::-1])[::-1]
     found = {"none": np.full(n, float(delta.sum())), "past": forward, "strict_past": forward - delta,
@@ -211,7 +211,7 @@ def _sums(head: Head, delta: Floats, n: int) -> Floats:
     return found * ROOM + 1e-15 * float(delta.sum())
 
 
-def _largest(head: Head, delta: Floats, n: int) -> Floats:
+def _largest(head: ReadyHead, delta: Floats, n: int) -> Floats:
     """The largest ``delta`` over the visible positions."""
     if head.mask == "none":
         return np.full(n, float(delta.max()))

@@ -1,4 +1,4 @@
-"""Networks and LayerNorm on sets of activations: the position-wise half of :mod:`restrict.soft.values`.
+"""Networks and LayerNorm on sets of activations: the position-wise half of :mod:`restrict.soft.bounds.values`.
 
 - **networks**: a ReLU on ``[l, u]`` lies in ``lambda z + [0, -lambda l]`` with ``lambda = u / (u - l)`` (0 or 1 where
   the sign is certain), so network and skip connection are one matrix, and what they cancel stays cancelled;
@@ -10,12 +10,12 @@ from __future__ import annotations
 import numpy as np
 
 from restrict.errors import ResourceLimit
-from restrict.soft.enclosure import TINY, Enclosure, U, above, concatenate, gamma, norms
-from restrict.soft.model import Floats, LayerNorm
-from restrict.soft.parts import FeedForward, eps_range
+from restrict.soft.bounds.enclosure import TINY, Enclosure, U, above, concatenate, gamma, norms
+from restrict.soft.bounds.parts import ReadyFeedForward, eps_range
+from restrict.soft.models.model import Floats, LayerNorm
 
 
-def fed_forward(ffn: FeedForward, y: Enclosure, *, skip: bool) -> Enclosure:
+def fed_forward(ffn: ReadyFeedForward, y: Enclosure, *, skip: bool) -> Enclosure:
     """``outer f(inner y) (+ y)`` as one linear map with an error per hidden unit."""
     shape = y.centre.shape[:-1]
     flat = y.reshaped(int(np.prod(shape)))
@@ -24,7 +24,7 @@ def fed_forward(ffn: FeedForward, y: Enclosure, *, skip: bool) -> Enclosure:
     return concatenate(parts).reshaped(*shape)
 
 
-def relaxed(ffn: FeedForward, z: Enclosure) -> tuple[Floats, Floats, Floats]:
+def relaxed(ffn: ReadyFeedForward, z: Enclosure) -> tuple[Floats, Floats, Floats]:
     """``slope``, ``shift``, ``error``: the activation of ``z`` lies in ``slope z + shift +- error``, entry by entry."""
     low, high = z.low, z.high
     if ffn.kind == "relu":
@@ -35,7 +35,7 @@ def relaxed(ffn: FeedForward, z: Enclosure) -> tuple[Floats, Floats, Floats]:
         top = np.where(unsure, np.maximum(-slope * low, (1 - slope) * high), 0.0)
         half = above(top / 2) * unsure
         return slope, half, above(half * 2 * U + half, 3) * unsure
-    from restrict.soft.evaluate import activated
+    from restrict.soft.models.evaluate import activated
 
     flattest, steepest = ffn.slopes
     slope = np.full_like(low, (flattest + steepest) / 2)
@@ -46,7 +46,7 @@ def relaxed(ffn: FeedForward, z: Enclosure) -> tuple[Floats, Floats, Floats]:
     return slope, shift, above(error + 4 * U * (np.abs(shift) + np.abs(slope * z.centre)))
 
 
-def _fed_forward(ffn: FeedForward, y: Enclosure, skip: bool) -> Enclosure:
+def _fed_forward(ffn: ReadyFeedForward, y: Enclosure, skip: bool) -> Enclosure:
     z = ffn.inner.image(y)
     slope, shift, error = relaxed(ffn, z)
     hidden, d = slope.shape[1], y.centre.shape[1]
@@ -67,7 +67,7 @@ def _fed_forward(ffn: FeedForward, y: Enclosure, skip: bool) -> Enclosure:
     return Enclosure(centre, box, ball).tightened()
 
 
-def _moved(ffn: FeedForward, y: Enclosure, slope: Floats, skip: bool) -> tuple[Floats, Floats]:
+def _moved(ffn: ReadyFeedForward, y: Enclosure, slope: Floats, skip: bool) -> tuple[Floats, Floats]:
     """How far ``(outer diag(slope) inner (+ 1)) (x - centre)`` can go: box and ball."""
     d, hidden = y.centre.shape[1], slope.shape[1]
     one = np.eye(d) if skip else np.zeros((d, d))

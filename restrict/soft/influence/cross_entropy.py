@@ -1,7 +1,7 @@
 """Theorem 6 (Hahn 2020) as numbers: a certified lower bound on a model's cross-entropy at a length.
 
 Two inputs that differ in one symbol away from the output have logits whose differences change by at most ``eta``
-(:mod:`restrict.soft.influence`), so no probability changes by more than a factor ``e^eta``. All cross-entropies are in
+(:mod:`.influence`), so no probability changes by more than a factor ``e^eta``. All cross-entropies are in
 bits, ``eta`` in nats.
 
 - **Membership in PARITY** (a model with two labels, words uniform): pair every word with its neighbour. The pair's
@@ -28,16 +28,16 @@ import numpy as np
 import numpy.typing as npt
 
 from restrict.errors import UsageError
-from restrict.soft import evaluate
-from restrict.soft.enclosure import Enclosure
-from restrict.soft.exchange import run_exchange
-from restrict.soft.influence import exchangeable
-from restrict.soft.lemma5 import gap_norm, recursion
-from restrict.soft.model import Floats, SoftModel
-from restrict.soft.parts import Parts, logit_gap, prepare
-from restrict.soft.scores import Rows
-from restrict.soft.sources import BRACKETS, Dyck2, Parity
-from restrict.soft.values import allowed_tokens
+from restrict.soft.bounds.enclosure import Enclosure
+from restrict.soft.bounds.exchange import run_exchange
+from restrict.soft.bounds.lemma5 import gap_norm, recursion
+from restrict.soft.bounds.parts import Parts, logit_gap, prepare
+from restrict.soft.bounds.scores import Rows
+from restrict.soft.bounds.values import allowed_tokens
+from restrict.soft.influence.influence import exchangeable
+from restrict.soft.influence.sources import BRACKETS, Dyck2, Parity
+from restrict.soft.models import evaluate
+from restrict.soft.models.model import Floats, SoftModel
 
 EXHAUSTIVE = 2**14
 """Prefixes that are all evaluated; beyond, samples."""

@@ -4,7 +4,7 @@ A head that sees ``j <= i`` only makes what stands at a position a function of t
 share a prefix share its keys and values: a prefix is run once, and each of its continuations costs one more position
 (the key-value cache of language models, for a tree of words).
 
-Invariant: at every position the activations are those of :func:`restrict.soft.evaluate.activations` at the same length
+Invariant: at every position the activations are those of :func:`.evaluate.activations` at the same length
 ``n``, up to the order of summation.
 """
 
@@ -17,8 +17,8 @@ import numpy as np
 
 from restrict.arrays import I64
 from restrict.errors import NotEstablished
-from restrict.soft.evaluate import Real, fed_forward
-from restrict.soft.model import SoftHead, SoftLayer, SoftModel
+from restrict.soft.models.evaluate import Real, fed_forward
+from restrict.soft.models.model import SoftHead, SoftLayer, SoftModel
 
 
 class Prefixes(NamedTuple):

@@ -24,8 +24,8 @@ import numpy as np
 import numpy.typing as npt
 
 from restrict.errors import ResourceLimit, UsageError
-from restrict.soft.evaluate import activated
-from restrict.soft.model import Floats, LayerNorm, SoftFeedForward, SoftHead, SoftLayer, SoftModel, visible
+from restrict.soft.models.evaluate import activated
+from restrict.soft.models.model import Floats, LayerNorm, SoftFeedForward, SoftHead, SoftLayer, SoftModel, visible
 
 U, V = 2.0**-24, 2.0**-53
 """Half a unit in the last place of 1, in float32 and in float64."""
@@ -263,7 +263,7 @@ def _mean(x: Floats) -> Floats:
 
 
 def _layer(layer: SoftLayer, x: Ball, run: Pass) -> Ball:
-    """One layer, as restrict.soft.evaluate runs it."""
+    """One layer, as restrict.soft.models.evaluate runs it."""
     read = normalised(layer.norm1, x, run) if layer.norm == "pre" and layer.norm1 is not None else x
     n, d = x.centre.shape
     heads = [attended(head, read, run) for head in layer.heads]

@@ -1,7 +1,7 @@
 """What a head adds to the differences of two inputs that differ at position ``i``: the repaired step of Lemma 5.
 
-The terms are those of :mod:`restrict.soft.exchange`: the exchanged position's own value, the sliding of its weight, and
-what the averages of the other positions do. Weights come from :mod:`restrict.soft.scores`, in the same blocks of
+The terms are those of :mod:`.exchange`: the exchanged position's own value, the sliding of its weight, and
+what the averages of the other positions do. Weights come from :mod:`restrict.soft.bounds.scores`, in the same blocks of
 queries that the run of values uses.
 """
 
@@ -13,11 +13,11 @@ from functools import cached_property
 import numpy as np
 
 from restrict.kernels.soft import Room, product_sizes
-from restrict.soft.averages import weighted
-from restrict.soft.enclosure import TINY, Enclosure, U, above, add, exactly, gamma, hull, norms
-from restrict.soft.model import Floats
-from restrict.soft.parts import Head
-from restrict.soft.scores import Bools, Keys, Rows, Scores, Side
+from restrict.soft.bounds.averages import weighted
+from restrict.soft.bounds.enclosure import TINY, Enclosure, U, above, add, exactly, gamma, hull, norms
+from restrict.soft.bounds.parts import ReadyHead
+from restrict.soft.bounds.scores import Bools, Keys, Rows, Scores, Side
+from restrict.soft.models.model import Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class Change:
         return norms(self.value.centre)
 
 
-def change_of(head: Head, other: Enclosure, own: Enclosure, chosen: Bools) -> Change:
+def change_of(head: ReadyHead, other: Enclosure, own: Enclosure, chosen: Bools) -> Change:
     """What a head sees of differences ``other`` (at ``j != i``) and ``own`` (at ``j = i``), both (n, d)."""
     query, key, value = head.query.difference, head.key.difference, head.value.difference
     own_key, own_value = key(own), value(own)
@@ -91,7 +91,7 @@ class Block:
     tokens.
     """
 
-    head: Head
+    head: ReadyHead
     known: Known
     scores: Scores
     chosen: Bools

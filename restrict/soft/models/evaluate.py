@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restrict.errors import ModelError, UsageError
-from restrict.soft.model import Floats, LayerNorm, SoftFeedForward, SoftHead, SoftLayer, SoftModel, visible
+from restrict.soft.models.model import Floats, LayerNorm, SoftFeedForward, SoftHead, SoftLayer, SoftModel, visible
 
 Words = npt.NDArray[np.int64]
 Real = npt.NDArray[Any]

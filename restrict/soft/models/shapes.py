@@ -13,8 +13,8 @@ import numpy as np
 from restrict.errors import ModelError, quote
 
 if TYPE_CHECKING:
-    from restrict.soft.model import Floats, LayerNorm, SoftHead, SoftLayer, SoftModel
-    from restrict.soft.terms import Term
+    from restrict.soft.models.model import Floats, LayerNorm, SoftHead, SoftLayer, SoftModel
+    from restrict.soft.models.terms import Term
 
 Expected = tuple[int | None, ...]
 """A shape; ``None`` where any size fits."""

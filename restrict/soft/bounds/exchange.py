@@ -2,7 +2,7 @@
 
 Fix two symbols ``a``, ``b`` and a set ``I`` of positions. For every ``i`` in ``I``, every admitted input with ``a`` at
 ``i`` and the same input with ``b`` there, the run keeps for every position ``j`` a set of differences ``y_j - y'_j``:
-one for ``j`` other than ``i`` (small), one for ``j = i`` (large). :mod:`restrict.soft.values`, which runs along with
+one for ``j`` other than ``i`` (small), one for ``j = i`` (large). :mod:`.values`, which runs along with
 it, says what the activations themselves can be.
 
 **A head** (this is the repaired step of Hahn's proof: the weights move, too). Let ``p``, ``p'`` be the weight of ``i``
@@ -31,14 +31,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from restrict.errors import UsageError
-from restrict.soft.averages import block_average
-from restrict.soft.differences import feed_difference, merge, norm_difference
-from restrict.soft.enclosure import Enclosure, U, above, add, concatenate, exactly, hull, norms, stack
-from restrict.soft.head_change import Block, Known, change_of
-from restrict.soft.parts import Head, Layer, Parts
-from restrict.soft.positionwise import fed_forward, normed
-from restrict.soft.scores import Bools, Rows, keys_of, score_blocks
-from restrict.soft.values import State, after_attention, finish_values, pre_normed, start
+from restrict.soft.bounds.averages import block_average
+from restrict.soft.bounds.differences import feed_difference, merge, norm_difference
+from restrict.soft.bounds.enclosure import Enclosure, U, above, add, concatenate, exactly, hull, norms, stack
+from restrict.soft.bounds.head_change import Block, Known, change_of
+from restrict.soft.bounds.parts import Parts, ReadyHead, ReadyLayer
+from restrict.soft.bounds.positionwise import fed_forward, normed
+from restrict.soft.bounds.scores import Bools, Rows, keys_of, score_blocks
+from restrict.soft.bounds.values import State, after_attention, finish_values, pre_normed, start
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,7 @@ def run_exchange(
 
     ``tokens``: (n, K) allowed tokens of the other positions. ``positions``: the set ``I``, ascending; the result holds
     for each of them. ``at``: positions to read, all by default. ``symbols``: pairs of symbols to exchange, all by
-    default. Result: the sets of differences. Cost: that of :func:`restrict.soft.values.run_values`, plus about four
+    default. Result: the sets of differences. Cost: that of :func:`.values.run_values`, plus about four
     products of an (n, n) matrix with an (n, dv) matrix per head and pair.
     """
     n, rows = parts.n, np.arange(parts.n)
@@ -97,7 +97,7 @@ def run_exchange(
         sets, pairs = sets[read], [Pair(p.other[read], p.own[read], p.symbols) for p in pairs]
     if parts.model.final_norm is not None:
         norm = parts.model.final_norm
-        pairs = [_pre_difference(Layer((), np.zeros(0), None, "pre", norm, None), sets, p) for p in pairs]
+        pairs = [_pre_difference(ReadyLayer((), np.zeros(0), None, "pre", norm, None), sets, p) for p in pairs]
     found = finish_values(parts, State(sets).merged)
     return Exchange(symbols, tuple(p.other for p in pairs), tuple(p.own for p in pairs), found)
 
@@ -115,7 +115,7 @@ def _first(parts: Parts, a: int, b: int, chosen: Bools) -> Pair:
     return Pair(exactly(np.zeros((n, d))), Enclosure(own, above(wrong), norms(wrong)), (a, b))
 
 
-def _layer(layer: Layer, state: State, pairs: list[Pair], chosen: Bools, rows: Rows) -> tuple[State, list[Pair]]:
+def _layer(layer: ReadyLayer, state: State, pairs: list[Pair], chosen: Bools, rows: Rows) -> tuple[State, list[Pair]]:
     keys = pre_normed(layer, state.sets)
     read = [_pre_difference(layer, state.sets, pair) for pair in pairs]
     here = add(state.sets[rows], exactly(np.broadcast_to(layer.attention_bias, state.sets[rows].centre.shape)))
@@ -135,7 +135,9 @@ def _layer(layer: Layer, state: State, pairs: list[Pair], chosen: Bools, rows: R
     ]
 
 
-def _head(head: Head, sets: Enclosure, pairs: list[Pair], chosen: Bools, rows: Rows) -> tuple[Enclosure, list[Pair]]:
+def _head(
+    head: ReadyHead, sets: Enclosure, pairs: list[Pair], chosen: Bools, rows: Rows
+) -> tuple[Enclosure, list[Pair]]:
     """What a head adds at ``rows``: to the values (len(rows), K, d), and to every exchange's differences."""
     keys = keys_of(head, sets)
     known, changes = Known(keys), [change_of(head, p.other, p.own, chosen) for p in pairs]
@@ -150,7 +152,7 @@ def _head(head: Head, sets: Enclosure, pairs: list[Pair], chosen: Bools, rows: R
     return head.output.image(concatenate(averages)), moved
 
 
-def _joined(head: Head, found: list[tuple[Enclosure, Enclosure]], symbols: tuple[int, int]) -> Pair:
+def _joined(head: ReadyHead, found: list[tuple[Enclosure, Enclosure]], symbols: tuple[int, int]) -> Pair:
     """The blocks together, through the head's output matrix."""
     other, own = (head.output.image(concatenate([f[k] for f in found])) for k in range(2))
     return Pair(other, own, symbols)
@@ -168,7 +170,7 @@ def _two_cases(sets: Enclosure, symbols: tuple[int, int]) -> tuple[Enclosure, ..
     return sets[:, symbols[0]], sets[:, symbols[1]]
 
 
-def _pre_difference(layer: Layer, sets: Enclosure, pair: Pair) -> Pair:
+def _pre_difference(layer: ReadyLayer, sets: Enclosure, pair: Pair) -> Pair:
     if layer.norm != "pre" or layer.norm1 is None:
         return pair
     norm = layer.norm1
@@ -179,7 +181,7 @@ def _pre_difference(layer: Layer, sets: Enclosure, pair: Pair) -> Pair:
     )
 
 
-def _after(layer: Layer, y: tuple[Enclosure, ...], change: Enclosure) -> Enclosure:
+def _after(layer: ReadyLayer, y: tuple[Enclosure, ...], change: Enclosure) -> Enclosure:
     """LayerNorm and network after the heads, for differences.
 
     ``y`` has one set where both runs' values lie in it, or the sets of the two runs.

@@ -12,9 +12,9 @@ from __future__ import annotations
 import numpy as np
 
 from restrict.kernels.soft import coupled_tops
-from restrict.soft.enclosure import Enclosure, U, above, gamma, norms
-from restrict.soft.model import Floats
-from restrict.soft.scores import Bools, Keys, Scores, exponentials
+from restrict.soft.bounds.enclosure import Enclosure, U, above, gamma, norms
+from restrict.soft.bounds.scores import Bools, Keys, Scores, exponentials
+from restrict.soft.models.model import Floats
 
 
 def block_average(keys: Keys, block: Scores) -> Enclosure:

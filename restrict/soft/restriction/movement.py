@@ -1,6 +1,6 @@
 """How far the output can move while some tokens are fixed: the certified bound behind soft restrictions.
 
-The output's set from :mod:`restrict.soft.values` holds every completion at once; its extent bounds how far apart any
+The output's set from :mod:`.values` holds every completion at once; its extent bounds how far apart any
 two of them are, in each label's probability or in the differences of logits.
 """
 
@@ -11,11 +11,11 @@ from decimal import Decimal
 import numpy as np
 
 from restrict.errors import UsageError, quote
-from restrict.soft.claim import Quantity
-from restrict.soft.enclosure import Enclosure, above, gamma, linear, norms
-from restrict.soft.model import SoftModel
-from restrict.soft.parts import Parts, prepare
-from restrict.soft.values import allowed_tokens, run_values
+from restrict.soft.bounds.enclosure import Enclosure, above, gamma, linear, norms
+from restrict.soft.bounds.parts import Parts, prepare
+from restrict.soft.bounds.values import allowed_tokens, run_values
+from restrict.soft.models.model import SoftModel
+from restrict.soft.restriction.claim import Quantity
 
 
 def movement(parts: Parts, y: Enclosure, quantity: Quantity) -> float:

@@ -7,16 +7,16 @@ from functools import cached_property
 
 import numpy as np
 
-from restrict.soft.enclosure import Enclosure, Linear, above, add, around, exactly, gamma, linear, norms
-from restrict.soft.model import Floats, LayerNorm, Mask, SoftFeedForward, SoftHead, SoftLayer, SoftModel
-from restrict.soft.terms import up
+from restrict.soft.bounds.enclosure import Enclosure, Linear, above, add, around, exactly, gamma, linear, norms
+from restrict.soft.models.model import Floats, LayerNorm, Mask, SoftFeedForward, SoftHead, SoftLayer, SoftModel
+from restrict.soft.models.terms import up
 
 GELU_SLOPES = (-0.14, 1.14)
 """The derivative of both GELUs lies in [-0.1293, 1.1293]."""
 
 
 @dataclass(frozen=True, eq=False)
-class Head:
+class ReadyHead:
     """A head at length ``n``; ``scale`` lies in ``scale_low .. scale_high``."""
 
     query: Linear
@@ -40,7 +40,7 @@ class Head:
 
 
 @dataclass(frozen=True, eq=False)
-class FeedForward:
+class ReadyFeedForward:
     """The network; ``slope`` bounds the activation's derivative."""
 
     inner: Linear
@@ -54,12 +54,12 @@ class FeedForward:
 
 
 @dataclass(frozen=True, eq=False)
-class Layer:
+class ReadyLayer:
     """A layer at length ``n``."""
 
-    heads: tuple[Head, ...]
+    heads: tuple[ReadyHead, ...]
     attention_bias: Floats
-    ffn: FeedForward | None
+    ffn: ReadyFeedForward | None
     norm: str
     norm1: LayerNorm | None
     norm2: LayerNorm | None
@@ -71,7 +71,7 @@ class Parts:
 
     model: SoftModel
     n: int
-    layers: tuple[Layer, ...]
+    layers: tuple[ReadyLayer, ...]
     unembed: Linear
 
     def embedded(self, tokens: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> Enclosure:
@@ -115,19 +115,19 @@ def prepare(model: SoftModel, n: int) -> Parts:
     return Parts(model, n, layers, linear(model.output.unembed, model.output.bias))
 
 
-def _layer(layer: SoftLayer, n: int) -> Layer:
+def _layer(layer: SoftLayer, n: int) -> ReadyLayer:
     heads = tuple(_head(head, n) for head in layer.heads)
     ffn = None if layer.ffn is None else _feed_forward(layer.ffn)
-    return Layer(heads, layer.attention_bias, ffn, layer.norm, layer.norm1, layer.norm2)
+    return ReadyLayer(heads, layer.attention_bias, ffn, layer.norm, layer.norm1, layer.norm2)
 
 
-def _feed_forward(ffn: SoftFeedForward) -> FeedForward:
-    return FeedForward(linear(ffn.inner, ffn.inner_bias), linear(ffn.outer, ffn.outer_bias), ffn.activation)
+def _feed_forward(ffn: SoftFeedForward) -> ReadyFeedForward:
+    return ReadyFeedForward(linear(ffn.inner, ffn.inner_bias), linear(ffn.outer, ffn.outer_bias), ffn.activation)
 
 
-def _head(head: SoftHead, n: int) -> Head:
+def _head(head: SoftHead, n: int) -> ReadyHead:
     span = head.scale.enclose(0, n)
-    return Head(
+    return ReadyHead(
         linear(head.query, head.query_bias),
         linear(head.key, head.key_bias),
         linear(head.value, head.value_bias),

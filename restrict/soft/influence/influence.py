@@ -19,13 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from restrict.errors import UsageError
-from restrict.soft import evaluate
-from restrict.soft.exchange import run_exchange
-from restrict.soft.lemma5 import ROOM, activation_norm, closed_form, gap_norm, recursion
-from restrict.soft.model import Floats, SoftModel
-from restrict.soft.parts import Parts, logit_gap, prepare
-from restrict.soft.scores import Rows
-from restrict.soft.values import allowed_tokens
+from restrict.soft.bounds.exchange import run_exchange
+from restrict.soft.bounds.lemma5 import ROOM, activation_norm, closed_form, gap_norm, recursion
+from restrict.soft.bounds.parts import Parts, logit_gap, prepare
+from restrict.soft.bounds.scores import Rows
+from restrict.soft.bounds.values import allowed_tokens
+from restrict.soft.models import evaluate
+from restrict.soft.models.model import Floats, SoftModel
 
 Progress = Callable[[str], None]
 EXHAUSTIVE = 2**16
@@ -114,7 +114,7 @@ def influence_matrix(model: SoftModel, n: int) -> Floats:
     """The propagated bound for every pair (position changed, position read), as activation norms.
 
     ``n``: length, markers counted. Result: shape (n, n), rows the changed position; the diagonal holds the bound at the
-    changed position itself, rows of markers are 0. Cost: ``n`` runs of :func:`restrict.soft.exchange.run_exchange`.
+    changed position itself, rows of markers are 0. Cost: ``n`` runs of :func:`.exchange.run_exchange`.
     """
     parts = prepare(model, n)
     tokens = allowed_tokens(parts)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from restrict.soft.model import Floats
+from restrict.soft.models.model import Floats
 
 U = 2.0**-53
 TINY = 1e-280

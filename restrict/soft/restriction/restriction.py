@@ -1,11 +1,11 @@
 """Soft restrictions: fix a few tokens so that all the others together move the output by at most epsilon.
 
 The soft counterpart of Theorem 1's restrictions. The claim "any two completions differ by at most epsilon" (in each
-label's probability, or in the differences of logits) is found with :mod:`restrict.soft.movement`. It is called
+label's probability, or in the differences of logits) is found with :mod:`.movement`. It is called
 certified only after the trusted checker (:mod:`restrict.checker`), which shares the reader of terms with this package
 and none of its bounds, has established it again.
 
-Search: follow a run (:mod:`restrict.soft.anchors`). The positions that the output reads are fixed first, in the order
+Search: follow a run (:mod:`.anchors`). The positions that the output reads are fixed first, in the order
 of the attention that flows from them to the output. The shortest prefix of that order that suffices is found by
 bisection, then every fixed token that the bound does not need is dropped. Several words are tried: constant ones,
 random ones, and those whose output is most certain.
@@ -28,12 +28,12 @@ import numpy.typing as npt
 from restrict.elaboration.check import trusted_check
 from restrict.errors import NotEstablished, ResourceLimit, UsageError
 from restrict.files import read_bytes
-from restrict.soft.anchors import anchors, followed_words
-from restrict.soft.claim import Quantity, SoftCertificate, read_epsilon
-from restrict.soft.format import dumps, loads
-from restrict.soft.model import SoftModel
-from restrict.soft.movement import bounded_movement, norm_hints, read_position, symbol_indices
-from restrict.soft.parts import Parts, prepare
+from restrict.soft.bounds.parts import Parts, prepare
+from restrict.soft.models.format import dumps, loads
+from restrict.soft.models.model import SoftModel
+from restrict.soft.restriction.anchors import anchors, followed_words
+from restrict.soft.restriction.claim import Quantity, SoftCertificate, read_epsilon
+from restrict.soft.restriction.movement import bounded_movement, norm_hints, read_position, symbol_indices
 
 Progress = Callable[[str], None]
 MARGINS = (0.02, 0.1, 0.3)

@@ -10,7 +10,7 @@ import numpy as np
 from restrict.errors import UsageError
 
 if TYPE_CHECKING:
-    from restrict.soft.model import Floats, LayerNorm, SoftLayer, SoftModel
+    from restrict.soft.models.model import Floats, LayerNorm, SoftLayer, SoftModel
 
 FORMAT = "restrict-soft/1"
 

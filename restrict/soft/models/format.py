@@ -14,7 +14,7 @@ import numpy as np
 
 from restrict.errors import ModelError, quote
 from restrict.files import read_bytes
-from restrict.soft.model import (
+from restrict.soft.models.model import (
     ARITHMETIC,
     MASKS,
     MAX_N,
@@ -31,8 +31,8 @@ from restrict.soft.model import (
     SoftModel,
     SoftOutput,
 )
-from restrict.soft.terms import Term
-from restrict.soft.writer import FORMAT, document_of, dumps, tensors_of
+from restrict.soft.models.terms import Term
+from restrict.soft.models.writer import FORMAT, document_of, dumps, tensors_of
 from restrict.strictjson import Node, parse
 
 __all__ = ["FORMAT", "Tensors", "document_of", "dumps", "is_soft", "load", "loads", "tensors_of"]

@@ -25,9 +25,9 @@ import numpy.typing as npt
 
 from restrict.errors import ModelError, UsageError, quote
 from restrict.files import write_bytes
-from restrict.soft.shapes import check_model
-from restrict.soft.terms import Term
-from restrict.soft.writer import dumps
+from restrict.soft.models.shapes import check_model
+from restrict.soft.models.terms import Term
+from restrict.soft.models.writer import dumps
 
 Floats = npt.NDArray[np.float64]
 Mask = Literal["none", "past", "strict_past", "future", "strict_future"]

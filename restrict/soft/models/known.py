@@ -12,7 +12,7 @@ from typing import Literal, cast
 import numpy as np
 
 from restrict.errors import UsageError
-from restrict.soft.model import (
+from restrict.soft.models.model import (
     Floats,
     Mask,
     Norm,
@@ -24,8 +24,8 @@ from restrict.soft.model import (
     SoftOutput,
     zeros,
 )
-from restrict.soft.model import LayerNorm as Normalisation
-from restrict.soft.terms import Term
+from restrict.soft.models.model import LayerNorm as Normalisation
+from restrict.soft.models.terms import Term
 
 WIDTH = 10
 """Dimensions of the two published constructions; two heads of five each, so scores are divided by sqrt(5)."""

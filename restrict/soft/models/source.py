@@ -9,9 +9,9 @@ from pathlib import Path
 from restrict.errors import ModelError, UsageError, did_you_mean, near_files, quote
 from restrict.files import STANDARD_INPUT, read_bytes
 from restrict.model.foreign import softmax_hint
-from restrict.soft.format import is_soft, loads
-from restrict.soft.known import first, parity, random
-from restrict.soft.model import SoftModel
+from restrict.soft.models.format import is_soft, loads
+from restrict.soft.models.known import first, parity, random
+from restrict.soft.models.model import SoftModel
 
 GENERATORS: dict[str, Callable[..., SoftModel]] = {"parity": parity, "first": first, "random": random}
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from restrict.errors import UsageError
-from restrict.soft.cross_entropy import CrossEntropy
-from restrict.soft.influence import Influence
+from restrict.soft.influence.cross_entropy import CrossEntropy
+from restrict.soft.influence.influence import Influence
 from restrict.wording import install
 
 COLUMNS = (

@@ -19,9 +19,9 @@ import numpy.typing as npt
 
 from restrict.errors import ResourceLimit
 from restrict.kernels import soft as kernels
-from restrict.soft.enclosure import TINY, Enclosure, U, above, gamma, hull, norms
-from restrict.soft.model import Floats, visible
-from restrict.soft.parts import Head
+from restrict.soft.bounds.enclosure import TINY, Enclosure, U, above, gamma, hull, norms
+from restrict.soft.bounds.parts import ReadyHead
+from restrict.soft.models.model import Floats, visible
 
 Rows = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -95,7 +95,7 @@ class Keys:
         return tuple(Side(self.k[:, c]) for c in range(self.cases))
 
 
-def keys_of(head: Head, sets: Enclosure) -> Keys:
+def keys_of(head: ReadyHead, sets: Enclosure) -> Keys:
     """Queries, keys and values of the sets (n, K, d) that a head reads."""
     return Keys(head.query.image(sets), head.key.image(sets), head.value.image(sets))
 
@@ -133,7 +133,7 @@ class Scores:
         return weight_range(self.low.min(axis=1), self.high.max(axis=1))
 
 
-def score_blocks(head: Head, keys: Keys, rows: Rows) -> Iterator[Scores]:
+def score_blocks(head: ReadyHead, keys: Keys, rows: Rows) -> Iterator[Scores]:
     """The scores of the queries at ``rows``, block by block.
 
     Yields blocks in the order of ``rows``; short runs keep the cases of the keys apart. Cost: ``K^2 n`` products of
@@ -150,7 +150,7 @@ def score_blocks(head: Head, keys: Keys, rows: Rows) -> Iterator[Scores]:
         yield _block(found, part, seen, split)
 
 
-def _scores(head: Head, keys: Keys, rows: Rows, split: bool) -> list[tuple[Floats, Floats]]:
+def _scores(head: ReadyHead, keys: Keys, rows: Rows, split: bool) -> list[tuple[Floats, Floats]]:
     """Bounds (r * K, n) for every case of the keys, or for all of them together."""
     n, cases = keys.k.centre.shape[:2]
     shape = (len(rows) * cases, n)
@@ -169,7 +169,7 @@ def _scores(head: Head, keys: Keys, rows: Rows, split: bool) -> list[tuple[Float
     return found
 
 
-def _masked(head: Head, found: list[tuple[Floats, Floats]], seen: Bools) -> list[tuple[Floats, Floats]]:
+def _masked(head: ReadyHead, found: list[tuple[Floats, Floats]], seen: Bools) -> list[tuple[Floats, Floats]]:
     """The bounds as (r, K, n), minus infinity where masked."""
     shape = (len(seen), -1, seen.shape[1])
     ends = [(low.reshape(shape), high.reshape(shape)) for low, high in found]
@@ -187,7 +187,7 @@ def _block(ends: list[tuple[Floats, Floats]], rows: Rows, seen: Bools, split: bo
     return Scores(rows, seen, low, high, apart)
 
 
-def dot_bounds(head: Head, q: Side, k: Side, low: Floats, high: Floats) -> None:
+def dot_bounds(head: ReadyHead, q: Side, k: Side, low: Floats, high: Floats) -> None:
     """Widen ``low``, ``high`` (queries, keys) to hold the scaled products ``q . k``."""
     d = q.sets.centre.shape[1]
     centre = q.sets.centre @ k.sets.centre.T
@@ -197,7 +197,7 @@ def dot_bounds(head: Head, q: Side, k: Side, low: Floats, high: Floats) -> None:
     kernels.product_bounds(centre, by_box, q.sizes, k.sizes, room, low, high)
 
 
-def additive_bounds(head: Head, q: Side, k: Side, low: Floats, high: Floats) -> None:
+def additive_bounds(head: ReadyHead, q: Side, k: Side, low: Floats, high: Floats) -> None:
     """The same for ``additive . tanh(q + k)``. Tanh is increasing and has slope at most 1."""
     assert head.additive is not None
     weights = head.additive
@@ -212,7 +212,7 @@ def additive_bounds(head: Head, q: Side, k: Side, low: Floats, high: Floats) -> 
     np.maximum(high, top, out=high)
 
 
-def _scaled(head: Head, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+def _scaled(head: ReadyHead, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     ends = [low * head.scale_low, low * head.scale_high, high * head.scale_low, high * head.scale_high]
     bottom, top = np.minimum.reduce(ends), np.maximum.reduce(ends)
     return bottom - 4 * U * np.abs(bottom) - TINY, top + 4 * U * np.abs(top) + TINY

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restrict.errors import ResourceLimit, UsageError
-from restrict.soft.model import Floats
+from restrict.soft.models.model import Floats
 
 Words = npt.NDArray[np.int64]
 BRACKETS = ("(", ")", "[", "]")

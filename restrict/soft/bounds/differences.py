@@ -1,4 +1,4 @@
-"""Networks and LayerNorm applied to sets of differences: the position-wise half of :mod:`restrict.soft.exchange`.
+"""Networks and LayerNorm applied to sets of differences: the position-wise half of :mod:`.exchange`.
 
 A hidden unit's difference is its input's difference times a slope between the least and the greatest of the activation
 function, which is known where the sign of the input is. ``u/s - u'/s' = (u - u')/s + u' (1/s - 1/s')`` for LayerNorm,
@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from restrict.soft.enclosure import Enclosure, U, above, add, hull, norms, stack
-from restrict.soft.model import Floats, LayerNorm
-from restrict.soft.parts import FeedForward
-from restrict.soft.positionwise import centred, normed, scale_bounds
+from restrict.soft.bounds.enclosure import Enclosure, U, above, add, hull, norms, stack
+from restrict.soft.bounds.parts import ReadyFeedForward
+from restrict.soft.bounds.positionwise import centred, normed, scale_bounds
+from restrict.soft.models.model import Floats, LayerNorm
 
 
 def merge(values: tuple[Enclosure, ...]) -> Enclosure:
@@ -21,7 +21,7 @@ def merge(values: tuple[Enclosure, ...]) -> Enclosure:
     return values[0] if len(values) == 1 else hull(stack(list(values)), 0)
 
 
-def feed_difference(ffn: FeedForward, y: Enclosure, change: Enclosure) -> Enclosure:
+def feed_difference(ffn: ReadyFeedForward, y: Enclosure, change: Enclosure) -> Enclosure:
     """What the network adds to differences (r, d), where the values lie in ``y`` (r, d) in both runs."""
     z, dz = ffn.inner.image(y), ffn.inner.difference(change)
     least, most = ffn.slopes
