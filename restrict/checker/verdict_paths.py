@@ -44,6 +44,7 @@ class Language:
         want = [set(integers(0, labels - 1)(row, place.key("want").item(q))) for q, row in enumerate(fields["want"])]
         require(all(w <= set(self.labels) for w in want), place.key("want"), "a label is not one of the labels")
         self.of = list(range(states))
+        self.fixed: dict[int, int] = {}
         if memory is not None:
             self.refine(record(memory, MEMORY, Place(place.file, "memory")), Place(place.file, "memory"), symbols)
         self.accept = [p for p, q in enumerate(self.of) if q in set(accept)]
@@ -69,20 +70,23 @@ class Language:
         edges = sum(map(len, self.entering)) + len(self.delta)
         meter.charge(2 * n * edges)
         meter.hold(200 * n * len(self.delta))
-        ahead = [{0}]
-        for _ in range(n):
-            ahead.append({t for p in ahead[-1] for t in self.delta[p] if t >= 0})
         back = [set(self.accept)]
         for _ in range(n):
             back.append(back[-1] | {p for t in back[-1] for p, _ in self.entering[t]})
-        return [states & back[n - i] for i, states in enumerate(ahead)]
+        return [states & back[n - i] for i, states in enumerate(self.reached(n))]
 
     def reached(self, n: int) -> list[set[int]]:
         """The states of all words of each length."""
         found = [{0}]
-        for _ in range(n):
-            found.append({t for p in found[-1] for t in self.delta[p] if t >= 0})
+        for j in range(1, n + 1):
+            found.append({t for t, step in enumerate(self.steps(j)) if any(p in found[-1] for p, _ in step)})
         return found
+
+    def steps(self, j: int) -> Step:
+        """What enters each state at position ``j``: by the fixed symbol, where there is one."""
+        if j not in self.fixed:
+            return self.entering
+        return [[(p, s) for p, s in step if s == self.fixed[j]] for step in self.entering]
 
 
 def longest(language: Language, weights: Sequence[Vector], a: int, q: int) -> int:
@@ -93,6 +97,6 @@ def longest(language: Language, weights: Sequence[Vector], a: int, q: int) -> in
     phi[0] = weights[0][0]
     if len(weights) == 1:
         return phi[q]
-    for u in weights[1:-1]:
-        phi = [max([phi[p] + u[s] for p, s in step], default=NEVER) for step in language.entering]
+    for j, u in enumerate(weights[1:-1], 1):
+        phi = [max([phi[p] + u[s] for p, s in step], default=NEVER) for step in language.steps(j)]
     return max((phi[p] + weights[-1][s] for p, s in language.entering[q] if s == a), default=NEVER)
