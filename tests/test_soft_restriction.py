@@ -22,11 +22,12 @@ from restrict.checker.soft_terms import Evaluation, Range, parse
 from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError
 from restrict.soft.bounds.enclosure import Enclosure
 from restrict.soft.bounds.parts import prepare
-from restrict.soft.models import evaluate, restriction
+from restrict.soft.models import evaluate
 from restrict.soft.models.format import dumps
 from restrict.soft.models.known import first, parity, random
 from restrict.soft.models.model import Positions, SoftHead, SoftLayer, SoftModel, SoftOutput, zeros
 from restrict.soft.models.terms import Term
+from restrict.soft.restriction import restriction
 from restrict.soft.restriction.claim import SoftCertificate
 from restrict.soft.restriction.movement import certified_movement, movement
 from restrict.soft.restriction.restriction import certify_soft

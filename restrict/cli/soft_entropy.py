@@ -30,11 +30,11 @@ def cross_entropy_command(
     model: str, language: str, lengths: str, p: str, samples: int, seed: int, figure: Path | None, as_json: bool
 ) -> None:
     """Theorem 6: optimum, certified lower bound and measured cross-entropy of MODEL on a source, in bits."""
+    from restrict.soft.importers.opened import opened
     from restrict.soft.influence.cross_entropy import cross_entropy
-    from restrict.soft.models.source import load
     from restrict.soft.restriction.claim import read_epsilon
 
-    loaded = load(model)
+    loaded = opened(model)
     share = read_epsilon(p)
     rows = [cross_entropy(loaded, n, language, p=share, samples=samples, seed=seed) for n in lengths_of(lengths)]
     if figure is not None:

@@ -26,10 +26,10 @@ def run_command(model: str, words: tuple[str, ...], float32: bool, as_json: bool
     """
     import numpy as np
 
+    from restrict.soft.importers.opened import opened
     from restrict.soft.models import evaluate
-    from restrict.soft.models.source import load
 
-    loaded, kind = load(model), "float32" if float32 else "float64"
+    loaded, kind = opened(model), "float32" if float32 else "float64"
     found = []
     for word in words:
         symbols = word.split() if " " in word.strip() or any(len(s) > 1 for s in loaded.alphabet) else list(word)

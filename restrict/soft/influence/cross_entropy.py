@@ -35,10 +35,13 @@ from restrict.soft.bounds.parts import Parts, logit_gap, prepare
 from restrict.soft.bounds.scores import Rows
 from restrict.soft.bounds.values import allowed_tokens
 from restrict.soft.influence.influence import exchangeable
+from restrict.soft.influence.pairs import changes_of, logit_influence
 from restrict.soft.influence.sources import BRACKETS, Dyck2, Parity
 from restrict.soft.models import evaluate
 from restrict.soft.models.model import Floats, SoftModel
 
+CELLS = 40
+"""Of one symbol and logit, for one layer: so many that the floor is the same on every machine."""
 EXHAUSTIVE = 2**14
 """Prefixes that are all evaluated; beyond, samples."""
 Z = 2.5758293035489004
@@ -129,7 +132,12 @@ def eta_bound(parts: Parts, positions: Rows, symbols: tuple[tuple[int, int], ...
     out = parts.model.output_position(parts.n)
     found = run_exchange(parts, tokens, positions, at=np.array([out]), symbols=symbols)
     sets: list[Enclosure] = [other[0] for other in found.other]
-    return min(max(logit_gap(parts, s) for s in sets), recursion(parts, tokens).output * gap_norm(parts))
+    eta = min(max(logit_gap(parts, s) for s in sets), recursion(parts, tokens).output * gap_norm(parts))
+    model = parts.model
+    if len(model.layers) != 1 or any(head.score != "dot" for head in model.layers[0].heads):
+        return eta
+    changes = changes_of(model, parts.n, positions.tolist())
+    return min(eta, logit_influence(model, changes, cells=CELLS, seconds=math.inf).bound)
 
 
 def binary_floor(eta: float) -> float:
