@@ -172,7 +172,7 @@ def test_logits_are_bounded_as_all_pairs_of_words_say(seed: int, percent: int) -
     assert evaluated(model, rows, [found.words]).max() == pytest.approx(found.attained)
 
 
-@pytest.mark.parametrize("n", [16, 64])
+@pytest.mark.parametrize("n", [16, pytest.param(64, marks=pytest.mark.heavy)])
 def test_logits_of_small_weights_are_bounded_within_a_twentieth(n: int) -> None:
     model = load("random:layers=1,width=16,percent=10,seed=1")
     found = logit_influence(model, changes_of(model, n), cells=60, seconds=math.inf)
@@ -216,11 +216,11 @@ def value(model: SoftModel, row: Floats, y: Floats) -> float:
 @pytest.mark.parametrize("kind", ["gelu", "gelu_tanh"])
 def test_the_constants_of_the_gelus(kind: str) -> None:
     """Second and third derivatives on a grid so fine that the fourth (below 5) cannot reach the constants between."""
-    x = np.linspace(-30, 30, 600_001)
+    x = np.linspace(-9, 9, 90_001)  # beyond, both derivatives are below 1e-15
     second = derivatives(kind, x)[1]
-    assert np.abs(second).max() + 1e-4 * 1.5 < CURVED
-    assert np.abs(np.diff(second) / 1e-4).max() + 1e-4 * 5 < BENT
-    assert np.allclose(np.diff(derivatives(kind, x)[0]) / 1e-4, (second[1:] + second[:-1]) / 2, atol=1e-6)
+    assert np.abs(second).max() + 2e-4 * 1.5 < CURVED
+    assert np.abs(np.diff(second) / 2e-4).max() + 2e-4 * 5 < BENT
+    assert np.allclose(np.diff(derivatives(kind, x)[0]) / 2e-4, (second[1:] + second[:-1]) / 2, atol=1e-6)
 
 
 def test_cells_cover_what_attention_can_return() -> None:
