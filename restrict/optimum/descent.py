@@ -20,10 +20,9 @@ import numpy as np
 from restrict.certificate.certificate import Certificate
 from restrict.deadline import OutOfTime
 from restrict.errors import ResourceLimit
-from restrict.force.cases import confirm
 from restrict.model.program import Instance
 from restrict.optimum.cnf import encode
-from restrict.optimum.exact import confirm_by_questions
+from restrict.optimum.enumeration import confirm_one
 from restrict.optimum.hitting import Problem
 from restrict.optimum.oracle import Cube, Oracle
 from restrict.restriction import Restriction
@@ -108,6 +107,6 @@ class _Descending:
         if len(self.best) >= before:
             return None
         try:
-            return confirm(self.task, self.best) or confirm_by_questions(self.task, [self.best])
+            return confirm_one(self.task, [self.best])
         except OutOfTime:
             return None

@@ -33,7 +33,7 @@ from restrict.arguments import the_integer, the_model
 from restrict.certificate.certificate import Certificate
 from restrict.deadline import OutOfTime
 from restrict.errors import ResourceLimit, UsageError
-from restrict.force.cases import confirm, confirm_by_cases, confirm_by_tree
+from restrict.force.cases import confirm, confirm_by_tree
 from restrict.force.goal import Goal
 from restrict.force.looking import Looking
 from restrict.model.program import Model
@@ -129,8 +129,6 @@ class _Question:
     def certificate(self, fixed: Cube) -> Certificate | None:
         """The abstract run's confirmation, where necessary by cases."""
         found = confirm(self.task, fixed, self.runs)
-        if found is None and self.instance.n <= SAT_LENGTH:
-            found = confirm_by_cases(self.task, fixed)
         return found or confirm_by_tree(self.task, fixed, looks=0, shared=self.runs)
 
     def result(

@@ -24,7 +24,7 @@ from restrict.certificate.lower_bound import Box, LowerBound, label_count
 from restrict.deadline import OutOfTime, Progress
 from restrict.elaboration.check import check
 from restrict.errors import ResourceLimit
-from restrict.force.cases import confirm, confirm_by_cases
+from restrict.force.cases import confirm, confirm_by_tree
 from restrict.model.program import Instance, Model
 from restrict.optimum.box_search import BoxSearch, FoundBox, Symbols
 from restrict.task import Target, Task
@@ -242,7 +242,7 @@ class _Search:
         task = self.task.noting(strategy="hitting sets")
         confirmed = confirm(task, fixed)
         if confirmed is None and self.letters <= CASES_LENGTH:
-            confirmed = confirm_by_cases(task, fixed)
+            confirmed = confirm_by_tree(task, fixed, looks=0)
         if confirmed is None:
             return False
         self.forcing, self.upper = confirmed, len(fixed)
