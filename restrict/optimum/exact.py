@@ -32,7 +32,6 @@ from restrict.deadline import OutOfTime, Progress
 from restrict.errors import ResourceLimit
 from restrict.force.cases import confirm
 from restrict.model.program import Instance, Model
-from restrict.optimum.cnf import encode
 from restrict.optimum.enumeration import (
     all_labels,
     by_size,
@@ -197,12 +196,11 @@ def _exact(task: Task, position: int, c: int, start: Certificate | None) -> Exac
         except OutOfTime:
             raise ResourceLimit(f"the time is over before the optimum for c = {c} is known; give more `time`") from None
     instance = task.instance
-    code = encode(instance, Restriction.of(instance), [position])
-    if code.wide and words_fit(instance, WIDE_WORDS):
+    oracle = Oracle.of(instance, position, deadline=task.deadline)
+    if oracle.code.wide and words_fit(instance, WIDE_WORDS):
         found = _by_words(task)
         if found is not None:
             return found
-    oracle = Oracle(code, position, task.deadline)
     first = None if start is None or start.c else start.restriction.tokens(instance.model)
     search = _Search(oracle, np.random.default_rng(task.seed), first)
     if len(oracle.same) == 1:
@@ -260,7 +258,7 @@ def recheck(model: Model, found: Exact) -> bool:
     """
     task = Task.of(model, found.n, target=found.target)
     position = task.one_position("a bound")
-    oracle = Oracle(encode(task.instance, Restriction.of(task.instance), [position]), position, name="minisat22")
+    oracle = Oracle.of(task.instance, position, name="minisat22")
     if len(oracle.same) == 1:
         return found.lower == 0
     index = {symbol: a for a, symbol in enumerate(model.alphabet)}
