@@ -1,6 +1,6 @@
 """Theorem 1 by exchange: every layer captured on the real objective, how many inputs each position depends on.
 
-Each layer is captured (:mod:`restrict.depth_reduction.capture`) with a part of the inputs that may be fixed, then
+Each layer is captured (:mod:`restrict.depth_reduction.ours.capture`) with a part of the inputs that may be fixed, then
 collapsed. In the layers below the last one the aim is many constant and cheap activations, since the next layer's heads
 are captured with these. How the inputs are split over the layers, and which objective each layer has, is chosen by
 measuring candidates, at a shorter length where the model is defined there.
@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from restrict.arguments import least_free
+from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
+from restrict.depth_reduction.c_transformer.layers import collapsed
 from restrict.depth_reduction.candidates import MEASURE_AT, Setup, Worth, least, shortened, worth
-from restrict.depth_reduction.capture import LayerObjective, capture
-from restrict.depth_reduction.ctransformer import CTransformer
-from restrict.depth_reduction.layers import collapsed
+from restrict.depth_reduction.ours.capture import LayerObjective, capture
 from restrict.model.shipped import Shipped
 from restrict.restriction import Restriction
 from restrict.task import Task

@@ -1,6 +1,7 @@
 """The constants of Theorem 1 (Hahn 2020): numbers for which every inequality of its proof holds.
 
-The proof, its parameters and the inequalities are in :mod:`restrict.depth_reduction.inequalities`. This module chooses.
+The proof, its parameters and the inequalities are in :mod:`restrict.depth_reduction.constants.inequalities`. This
+module chooses.
 For given ``eta1``, ``eta2`` and ``delta`` the least ``g, r, T, k, f, F, n0`` follow one after the other (``k`` by
 climbing to the least fixed point: what it must be at least grows with it). Those three, and the split of ``C`` over the
 layers, come from a pattern search in floats, which decides only how good the numbers are.
@@ -21,7 +22,7 @@ from itertools import pairwise
 from operator import index
 from typing import SupportsIndex
 
-from restrict.depth_reduction.inequalities import (
+from restrict.depth_reduction.constants.inequalities import (
     Choices,
     LayerBounds,
     TheoremBounds,
@@ -30,7 +31,7 @@ from restrict.depth_reduction.inequalities import (
     neighbours,
     rounds,
 )
-from restrict.depth_reduction.tower import Tower, ln, of, power, short
+from restrict.depth_reduction.constants.tower import Tower, ln, of, power, short
 from restrict.errors import UsageError
 
 MAX_LAYERS = 64
@@ -214,9 +215,9 @@ def theorem_bounds(
 
     Returns:
         A :class:`TheoremBounds`; ``c``, ``n0`` and the other integers are certified bounds, each a
-        :class:`restrict.depth_reduction.tower.Tower` with exact order and ``str``. That the split of ``C`` over the
-        layers is the best is an estimate; that the inequalities hold for it is exact
-        (:func:`restrict.depth_reduction.inequalities.verify`).
+        :class:`restrict.depth_reduction.constants.tower.Tower` with exact order and ``str``. That the split of ``C``
+        over the layers is the best is an estimate; that the inequalities hold for it is exact
+        (:func:`restrict.depth_reduction.constants.inequalities.verify`).
 
     Raises:
         UsageError: an argument is outside its range; the message names the nearest value inside.

@@ -1,7 +1,7 @@
 """Theorem 1 by the Depth Reduction Lemma itself: Stage 1, 2 and 3, layer by layer, until no layer is left.
 
 The theorem's formulas for k, eta and the split of C are for the worst model and ask for astronomic lengths
-(:mod:`restrict.depth_reduction.constants`). Here they are measured on the model at hand:
+(:mod:`restrict.depth_reduction.constants.theorem_bounds`). Here they are measured on the model at hand:
 
 - **eta**: the largest of :data:`ETAS` for which Stage 1 fixes at most a quarter of what the layer may fix;
 - **k**: the least for which Stages 2 and 3 keep to the layer's budget. The pairs are ranked once; the selections for a
@@ -26,12 +26,12 @@ import numpy as np
 from restrict.arguments import least_free
 from restrict.cover.greedy import greedy
 from restrict.cover.local import local
+from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.candidates import Setup, Worth, least, shortened, worth
-from restrict.depth_reduction.ctransformer import CTransformer
-from restrict.depth_reduction.lemma4 import Reduction, Uncaptured, reduced
-from restrict.depth_reduction.selection import Ranking, Selection, ranked
-from restrict.depth_reduction.stage1 import Stage1Record, degrees, stage1
-from restrict.depth_reduction.stage3 import Effort, Method, Setting, cover_problem
+from restrict.depth_reduction.lemma.lemma4 import Reduction, Uncaptured, reduced
+from restrict.depth_reduction.lemma.selection import Ranking, Selection, ranked
+from restrict.depth_reduction.lemma.stage1 import Stage1Record, degrees, stage1
+from restrict.depth_reduction.lemma.stage3 import Effort, Method, Setting, cover_problem
 from restrict.errors import NotEstablished
 from restrict.model.program import Instance
 from restrict.model.shipped import Shipped

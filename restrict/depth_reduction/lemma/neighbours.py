@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from restrict.arrays import I64, offsets, take_rows
-from restrict.depth_reduction.ctransformer import CTransformer
-from restrict.depth_reduction.selection import Selection, reads, selection
+from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
+from restrict.depth_reduction.lemma.selection import Selection, reads, selection
 from restrict.errors import UsageError
 from restrict.kernels import lemma as kernels
 
