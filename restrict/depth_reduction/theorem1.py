@@ -300,7 +300,7 @@ def _runner(task: Task, share: float, method: Method) -> Runner:
             return _measured(noted(task, seed), found.restriction, "lemma", found.text(), found.fixed, found.layers)
 
         return by_stages
-    schedule = choose_schedule(task, share)
+    schedule = choose_schedule(task, budget)
 
     def by_lists(task: Task, seed: int) -> Everywhere:
         found = by_exchange(task, start, schedule, budget, seed)
