@@ -12,8 +12,10 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
+from restrict.abstract.run import Cone
 from restrict.certificate.cases import Case, Leaf, Question, leaves
 from restrict.certificate.certificate import Certificate, certified
+from restrict.errors import InternalError
 from restrict.force.looking import Looking
 from restrict.task import Task
 
@@ -33,6 +35,16 @@ QUICK_RUNS, FASTER = 60, 12
 nodes are examined on kernels."""
 QUICK_SCORES, NEVER_SCORES = 10_000_000, 2**62
 """The most scores computed by all runs of a tree whose questions are not compared; for others there is no limit."""
+
+
+def forced(task: Task, fixed: Mapping[int, int], cone: Cone) -> Certificate:
+    """The certificate of a restriction that a search has found to force the label; a bug where it does not."""
+    found = certified(task, fixed, cone)
+    if found.c != 0:
+        raise InternalError(
+            f"internal disagreement: the abstract run gives c = {found.c}, the search found 0; please report the model"
+        )
+    return found
 
 
 def confirm(task: Task, fixed: Mapping[int, int], shared: Looking | None = None) -> Certificate | None:

@@ -101,7 +101,7 @@ class Exact:
 # ---------------------------------------------------------------- the search
 
 
-class _Search:
+class _Approaching:
     """A lower and an upper bound that approach each other; both are valid at any moment."""
 
     def __init__(self, oracle: Oracle, rng: np.random.Generator, best: Cube | None) -> None:
@@ -202,7 +202,7 @@ def _exact(task: Task, position: int, c: int, start: Certificate | None) -> Exac
         if found is not None:
             return found
     first = None if start is None or start.c else start.restriction.tokens(instance.model)
-    search = _Search(oracle, np.random.default_rng(task.seed), first)
+    search = _Approaching(oracle, np.random.default_rng(task.seed), first)
     if len(oracle.same) == 1:
         search.best = {}
     certificate = start if first is not None else None
@@ -224,7 +224,7 @@ def _exact(task: Task, position: int, c: int, start: Certificate | None) -> Exac
     return Exact(instance.n, task.target, 0, lower, search.upper, rho, witnesses, certificate)
 
 
-def _witnesses(instance: Instance, search: _Search) -> tuple[Witness, ...]:
+def _witnesses(instance: Instance, search: _Approaching) -> tuple[Witness, ...]:
     named = instance.model.alphabet
     return tuple(
         Witness(

@@ -102,7 +102,7 @@ def lower_bound(
     position = task.one_position("a lower bound")
     asked = None if k is None else the_integer("k", k)
     known = None if upper is None else the_integer("upper", upper)
-    search = _Search(task, position)
+    search = _Proving(task, position)
     return search.result(search.run(asked, known))
 
 
@@ -115,7 +115,7 @@ class _Forced(Exception):
 
 
 @dataclass(eq=False)
-class _Search:
+class _Proving:
     """The boxes so far, what they prove for each label, and the smallest restriction met."""
 
     task: Task
