@@ -20,8 +20,8 @@ import numpy as np
 from restrict.all_lengths import labels
 from restrict.all_lengths.automaton import Automaton, Progress, automaton
 from restrict.all_lengths.bimachine import merged
-from restrict.all_lengths.compare import Difference
-from restrict.all_lengths.evidence import Counterexample, Proved, proved, spelled
+from restrict.all_lengths.compare import Difference, spelled
+from restrict.all_lengths.evidence import Counterexample, Proved, proved
 from restrict.all_lengths.lengths import Lengths, shortest_lengths
 from restrict.all_lengths.moore import Moore
 from restrict.all_lengths.program import UNDEFINED

@@ -11,8 +11,6 @@ from restrict.all_lengths.lengths import Lengths
 from restrict.all_lengths.proof import MOST_BYTES, document, to_bytes
 from restrict.checker.main import verify as check_proof
 from restrict.errors import NotEstablished, ResourceLimit
-from restrict.languages.protocol import Language
-from restrict.languages.regular import Regular
 from restrict.model.program import Model
 
 
@@ -81,18 +79,6 @@ class Counterexample(Evidenced):
 
     def __bool__(self) -> bool:
         return False
-
-
-def spelled(language: Language) -> dict[str, Any]:
-    """A language as the checker reads it."""
-    if isinstance(language, Regular):
-        dfa = language.dfa
-        content = {"format": "restrict-dfa/1", "name": language.spec, "alphabet": list(dfa.alphabet), "start": 0}
-        return content | {"accept": sorted(dfa.accept), "transitions": [list(row) for row in dfa.delta]}
-    name = language.spec.partition(":")[0]
-    if name in ("majority", "anbn", "palindromes", "dyck", "shuffle-dyck"):
-        return {"name": name, "alphabet": list(language.alphabet)}
-    return {"unchecked": language.spec}
 
 
 def proved(model: Model, found: Automaton, claim: dict[str, Any]) -> Evidence:

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from restrict.all_lengths.bimachine import Bimachine
-from restrict.all_lengths.compare import Difference
+from restrict.all_lengths.compare import Difference, first_difference
 from restrict.all_lengths.moore import Moore
 from restrict.all_lengths.program import UNDEFINED, Program
 from restrict.all_lengths.stages import Built
 from restrict.arrays import I32
+from restrict.checker.machines import Other
 from restrict.errors import ResourceLimit, UsageError
 
 MAX_CELLS = 5_000_000
@@ -101,27 +102,15 @@ def difference_at_the_end(one: Moore, two: Moore, markers: tuple[int, int], firs
 
     Words have at least ``first`` positions in both models, the markers of each counted; the empty run is not a word.
     """
-    order = [two.alphabet.index(a) for a in one.alphabet]
-    low = max(first - min(markers), 0)
-    back: dict[tuple[int, int, int], tuple[tuple[int, int, int], str] | None] = {(0, 0, 0): None}
-    todo = deque([(0, 0, 0)])
-    while todo:
-        a, b, t = todo.popleft()
-        here = (a, b, min(t, low))
-        said, other = one.labels[int(one.label[a])], two.labels[int(two.label[b])]
-        if t >= low and UNDEFINED not in (said, other) and said != other:
-            word: list[str] = []
-            while (step := back[here]) is not None:
-                here, symbol = step
-                word.append(symbol)
-            return Difference(tuple(reversed(word)), t + markers[0], said, other=other)
-        for x, y in enumerate(order):
-            to = (int(one.delta[a, x]), int(two.delta[b, y]), t + 1)
-            key = (*to[:2], min(t + 1, low))
-            if key not in back:
-                back[key] = (here, one.alphabet[x])
-                todo.append(to)
-    return None
+    rows, says = two.delta[:, [two.alphabet.index(a) for a in one.alphabet]].tolist(), two.labels
+    other = Other(0, lambda q, x: rows[q][x], lambda q: int(two.label[q]), "model")
+    found = first_difference(
+        one, other, lambda said, q: says[other.label(q)] not in (UNDEFINED, said), max(first - min(markers), 0)
+    )
+    if found is None:
+        return None
+    word, said, q = found
+    return Difference(word, len(word) + markers[0], said, other=says[other.label(q)])
 
 
 def difference_anywhere(one: Built, two: Built) -> Difference | None:

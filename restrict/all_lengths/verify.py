@@ -6,9 +6,9 @@ from typing import Any
 
 from restrict.all_lengths.automaton import Progress, automaton
 from restrict.all_lengths.bimachine import DEFAULT_STATES
-from restrict.all_lengths.compare import difference
+from restrict.all_lengths.compare import difference, spelled
 from restrict.all_lengths.equality import equal
-from restrict.all_lengths.evidence import Counterexample, Proved, proved, spelled
+from restrict.all_lengths.evidence import Counterexample, Proved, proved
 from restrict.all_lengths.tried import try_difference, try_language, try_member
 from restrict.arguments import the_model
 from restrict.errors import UsageError

@@ -18,8 +18,8 @@ import numpy as np
 
 from restrict.all_lengths.automaton import Automaton
 from restrict.all_lengths.bimachine import DEFAULT_STATES
-from restrict.all_lengths.compare import needs_accept
-from restrict.all_lengths.evidence import Counterexample, Evidence, Evidenced, Proved, proved, spelled
+from restrict.all_lengths.compare import needs_accept, spelled
+from restrict.all_lengths.evidence import Counterexample, Evidence, Evidenced, Proved, proved
 from restrict.all_lengths.lengths import Lengths, shortest_lengths
 from restrict.all_lengths.moore import Moore, moore
 from restrict.all_lengths.program import UNDEFINED
