@@ -94,8 +94,3 @@ def needed(steps: tuple[Step | Look, ...], goals: tuple[str, ...]) -> tuple[Step
             kept.append(step)
             wanted.update(reads(step))
     return tuple(reversed(kept))
-
-
-def class_of(count: int, threshold: int, period: int) -> int:
-    """The class of a number of positions."""
-    return count if count < threshold else threshold + (count - threshold) % period
