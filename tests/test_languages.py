@@ -76,25 +76,10 @@ def some_cells(rng: random.Random, alphabet: Sequence[str], n: int, most: int) -
 
 
 LANGUAGES = [
-    "parity",
-    "majority",
-    "1*",
-    "(aa)*",
-    "anbn",
-    "first",
-    "flip-flop",
-    "palindromes:ab",
-    "palindromes:abc",
-    "palindromes:a",
-    "dyck:1",
-    "dyck:2",
-    "dyck:3",
-    "dyck:1,depth=2",
-    "dyck:2,depth=2",
-    "shuffle-dyck:1",
-    "shuffle-dyck:2",
-    "shuffle-dyck:3",
-]
+    "parity", "majority", "1*", "(aa)*", "anbn", "first", "flip-flop", "palindromes:ab", "palindromes:abc",
+    "palindromes:a", "dyck:1", "dyck:2", "dyck:3", "dyck:1,depth=2", "dyck:2,depth=2", "shuffle-dyck:1",
+    "shuffle-dyck:2", "shuffle-dyck:3",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("spec", LANGUAGES)

@@ -10,16 +10,7 @@ import numpy as np
 import pytest
 
 from restrict import Head, ModelError, ResourceLimit, UsageError, certify, check, compile_formula
-from restrict.logic import (
-    OPERATORS,
-    apply,
-    atom,
-    evaluate,
-    evaluate_tokens,
-    parse,
-    random_formula,
-    satisfies,
-)
+from restrict.logic import OPERATORS, apply, atom, evaluate, evaluate_tokens, parse, random_formula, satisfies
 from restrict.logic.operators import ALIASES, ARITY, MIRROR
 from restrict.logic.verify import all_words, counterexample
 from restrict.model.fileformat import loads
@@ -363,25 +354,8 @@ def test_malformed_formulas_are_refused_in_one_line(text: str, message: str) -> 
 
 def test_random_texts_never_crash() -> None:
     pieces = [
-        "a",
-        "b",
-        "(",
-        ")",
-        " ",
-        "not ",
-        "since ",
-        "strict ",
-        "weak ",
-        "true",
-        "'",
-        "\\",
-        '"',
-        "&",
-        "->",
-        "<",
-        "é",
-        "X",
-    ]
+        "a", "b", "(", ")", " ", "not ", "since ", "strict ", "weak ", "true", "'", "\\", '"', "&", "->", "<", "é", "X",
+    ]  # fmt: skip
     read = 0
     for seed in range(4000):
         rng = np.random.default_rng(seed)

@@ -27,7 +27,7 @@ from restrict.all_lengths.wrong import (
 )
 from restrict.checker.account import Meter, Place, Reject
 from restrict.checker.equations import Rule, System
-from restrict.checker.lengths import Walked, check_lengths, wrong_lengths
+from restrict.checker.lengths import Walked, check_lengths, errors_of
 from restrict.checker.refutation import Language as Checked
 from restrict.cli.main import _run
 from restrict.errors import ResourceLimit, UsageError
@@ -143,7 +143,7 @@ def checked(claim: dict[str, Any], automaton: Moore, language: Language, markers
     known = Checked(spelled(language), Place("proof"), meter)
     order = [known.symbols[a] for a in automaton.alphabet]
     walked = Walked(automaton.delta.tolist(), automaton.label.tolist(), order)
-    return check_lengths(claim, Place("proof"), wrong_lengths(walked, known, meter), markers)
+    return check_lengths(claim, Place("proof"), errors_of(walked, known, meter), markers)
 
 
 def wrong_words(automaton: Moore, language: Language, claim: dict[str, Any], markers: int, least: Lengths) -> None:

@@ -21,13 +21,12 @@ from typing import TypeVar
 
 import numpy as np
 
-from restrict.all_lengths.program import AFTER, BEFORE, TOKEN, WHEN, Look, Program, Step
+from restrict.all_lengths.program import AFTER, BEFORE, TOKEN, WHEN, Look, OrderOnly, Step
 from restrict.arrays import I32, I64
 from restrict.checker.all_lengths import class_counters
 from restrict.errors import NotEstablished, ResourceLimit
-from restrict.kernels import bimachine as kernels
 from restrict.kernels import refinement, triples
-from restrict.kernels.bimachine import Facing, Meeting, Parts
+from restrict.kernels.bimachine import Facing, Parts, canonical
 from restrict.kernels.triples import Side, Triples
 
 LEFT = ("none", "past", "strict_past")
@@ -87,7 +86,7 @@ def too_large(what: str, machine: Bimachine, name: str, limit: int) -> TooLarge:
 # ---------------------------------------------------------------- the first bimachine: token and position classes
 
 
-def counters(program: Program) -> Bimachine:
+def counters(program: OrderOnly) -> Bimachine:
     """The bimachine of ``token``, ``@p`` and ``@s`` that the checker begins with, without what no word reaches."""
     size, letters = program.threshold + program.period, program.letters
     if size * size * letters > FIRST_CELLS:
@@ -289,7 +288,7 @@ def observations(
     flat = machine.lab.reshape(-1)
     query = np.where(flat >= 0, table.query[flat], -1).astype(np.int32)
     f = Facing(cells[0], left.triples.seen, cell_r, right.triples.seen, query, table.rank, table.value, table.later)
-    return kernels.canonical(f, len(flat))
+    return canonical(f, len(flat))
 
 
 @dataclass(frozen=True, eq=False)
@@ -368,6 +367,3 @@ def combine(machine: Bimachine, classes: list[Classes], mirror: bool) -> Parts:
         np.concatenate([*succs, empty]).astype(np.int32),
         np.concatenate([*outs, empty]).astype(np.int32),
     )
-
-
-__all__ = ["Bimachine", "Classes", "Entries", "Limits", "Meeting", "TooLarge", "classify", "combine", "counters"]

@@ -14,9 +14,10 @@ from typing import Any
 
 from restrict.all_lengths.moore import Moore
 from restrict.all_lengths.program import UNDEFINED
+from restrict.all_lengths.walk import Steps, letters_to
+from restrict.checker import refutation
 from restrict.checker.account import Meter, Place
 from restrict.checker.machines import Configuration, Other, machine_of
-from restrict.checker.refutation import Language as Checked
 from restrict.errors import ResourceLimit, UsageError
 from restrict.languages.protocol import Language, check_alphabet
 from restrict.languages.regular import Regular
@@ -56,7 +57,7 @@ def own_machine(language: Language, alphabet: Sequence[str]) -> Other:
     document = spelled(language)
     if "unchecked" in document:
         return Other((), lambda w, x: (*w, alphabet[x]), lambda w: +language.contains(w), "language")
-    checked = Checked(document, Place("language"), Meter(1 << 60))
+    checked = refutation.Language(document, Place("language"), Meter(1 << 60))
     return machine_of(checked, [checked.symbols[a] for a in alphabet])
 
 
@@ -87,13 +88,14 @@ def first_difference(
     letters, rows = range(len(automaton.alphabet)), automaton.delta.tolist()
     names = [automaton.labels[int(v)] for v in automaton.label]
     level: list[Any] = [(0, own.start, min(0, low))]
-    parent: dict[Any, Any] = {level[0]: None}
+    parent: Steps[Any] = {level[0]: None}
     t = 0
     while level:
         for here in level:
             q, configuration, _ = here
             if t >= low and names[q] != UNDEFINED and differ(names[q], configuration):
-                return _word(parent, here, automaton.alphabet), names[q], configuration
+                word = tuple(automaton.alphabet[x] for x in letters_to(parent, here))
+                return word, names[q], configuration
         after, t = [], t + 1
         for here in level:
             for x in letters:
@@ -113,12 +115,3 @@ def needs_accept(automaton: Moore) -> None:
     """Refuse a model whose labels do not say what it accepts."""
     if not automaton.accepts:
         raise UsageError("the model has no 'accept' in its output, so it recognises no language; add it to the model")
-
-
-def _word(parent: dict[Any, Any], at: Any, alphabet: Sequence[str]) -> tuple[str, ...]:
-    """The word that leads to a place."""
-    out: list[str] = []
-    while (step := parent[at]) is not None:
-        at, x = step
-        out.append(alphabet[x])
-    return tuple(reversed(out))

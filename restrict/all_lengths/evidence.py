@@ -9,7 +9,7 @@ from restrict.all_lengths.automaton import Automaton
 from restrict.all_lengths.compare import Difference
 from restrict.all_lengths.lengths import Lengths
 from restrict.all_lengths.proof import MOST_BYTES, document, to_bytes
-from restrict.checker.main import verify as check_proof
+from restrict.checker import main
 from restrict.errors import NotEstablished, ResourceLimit
 from restrict.model.program import Model
 
@@ -110,7 +110,7 @@ def run_checker(model: Model, content: bytes) -> str | None:
     assert model.content is not None
     folder = model.source.parent if model.source is not None else "."
     try:
-        return check_proof(model.content, content, folder=folder, model_name=model.name, certificate_name="the proof")
+        return main.verify(model.content, content, folder=folder, model_name=model.name, certificate_name="the proof")
     except Reject as reject:
         if reject.code == 5:
             return None

@@ -52,7 +52,7 @@ class Look:
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
+class OrderOnly:
     """``output`` at the last position, or at every one. ``classes`` (threshold, period) of ``@p`` and ``@s``.
 
     ``label_of``: from an output value to a number in ``labels``. ``defined``: the variable (0 or 1) that says whether

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restrict.all_lengths.forms import DIFFERENCE, P2, S2, Declined, P, S, analyse, grid, points, show, tree_of, truth
-from restrict.all_lengths.program import AFTER, BEFORE, TOKEN, WHEN, Look, Program, Step, needed
+from restrict.all_lengths.program import AFTER, BEFORE, TOKEN, WHEN, Look, OrderOnly, Step, needed
 from restrict.all_lengths.window import windowed
 from restrict.arrays import I32, I64
 from restrict.checker.positions import Form, Line, number
@@ -65,7 +65,7 @@ class _Reader:
             raise Declined(f"positions would have to be told apart up to {self.threshold} and modulo {self.period}")
 
 
-def recognise(model: Model) -> Program:
+def recognise(model: Model) -> OrderOnly:
     """The program of an order-only model."""
     wanted = _ancestors(model)
     reader = _Reader(model)
@@ -403,7 +403,7 @@ def _end_of_range(first: Line, gaps: list[int], fixed: list[int]) -> bool:
 # ---------------------------------------------------------------- the whole
 
 
-def _finish(reader: _Reader, when: Form | None) -> Program:
+def _finish(reader: _Reader, when: Form | None) -> OrderOnly:
     model = reader.model
     output = model.output.variable
     defined = None
@@ -417,7 +417,7 @@ def _finish(reader: _Reader, when: Form | None) -> Program:
     names = [model.output.label(v) for v in range(size)]
     labels = tuple(dict.fromkeys(names))
     steps = needed(tuple(reader.steps), (output,) if defined is None else (output, defined))
-    return Program(
+    return OrderOnly(
         model.alphabet,
         model.start_marker is not None,
         model.end_marker is not None,

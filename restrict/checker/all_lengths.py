@@ -41,14 +41,7 @@ PROOF = {
     "provenance": Maybe(thing),
 }
 SIDE = {"base": listing, "delta": listing, "merge": listing, "next": listing}
-LAYER = {
-    "heads": listing,
-    "left": SIDE,
-    "right": Maybe(SIDE),
-    "keep": strings,
-    "labels": listing,
-    "table": listing,
-}
+LAYER = {"heads": listing, "left": SIDE, "right": Maybe(SIDE), "keep": strings, "labels": listing, "table": listing}
 HEAD = {
     "name": string,
     "queries": listing,

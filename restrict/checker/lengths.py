@@ -60,7 +60,7 @@ class Wrong(NamedTuple):
         return surely, surely or (bool(self.perhaps) and all(late(found[u], first, turn, t) for u in self.perhaps))
 
 
-def wrong_lengths(automaton: Walked, language: Language, meter: Meter) -> Wrong:
+def errors_of(automaton: Walked, language: Language, meter: Meter) -> Wrong:
     """The equations of the lengths at which an automaton and a language differ on some word."""
     if language.automaton is None and language.name == "palindromes":
         ends = [q for q, said in enumerate(automaton.said) if said in (0, 1)]

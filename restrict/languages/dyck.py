@@ -33,16 +33,7 @@ from restrict.languages.dyck_matching import (
     typed,
 )
 from restrict.languages.predicate import uniform_sample
-from restrict.languages.protocol import (
-    ByPattern,
-    Forcing,
-    Pattern,
-    Word,
-    check_word,
-    forcing,
-    pattern_of,
-    start_of,
-)
+from restrict.languages.protocol import ByPattern, Forcing, Pattern, Word, check_word, forcing, pattern_of, start_of
 from restrict.languages.search import cheapest_pattern
 from restrict.model.brackets import Brackets
 from restrict.restriction import Restriction
