@@ -28,10 +28,19 @@ DRAWN = 60
 @STATES
 @common.output_option("the minimal automaton (restrict-dfa/1)")
 @common.file_option("--dot", text="Write a drawing for Graphviz here.")
+@common.file_option(
+    "--export", text="Write the minimal automaton here for another tool: FILE.hoa, FILE.smv or FILE.dot."
+)
 @common.file_option("--figure", text="Draw it here (needs matplotlib).")
 @common.JSON
 def automaton(
-    model: str, states: int, output: Path | None, dot: Path | None, figure: Path | None, as_json: bool
+    model: str,
+    states: int,
+    output: Path | None,
+    dot: Path | None,
+    export: Path | None,
+    figure: Path | None,
+    as_json: bool,
 ) -> None:
     """Compute what MODEL recognises at every length: its minimal automaton.
 
@@ -41,6 +50,7 @@ def automaton(
     from restrict.all_lengths.automaton import automaton as run
     from restrict.errors import UsageError
     from restrict.files import write_bytes
+    from restrict.languages.exchange import exported, to_json
     from restrict.model.source import load
 
     if figure is not None:
@@ -51,16 +61,23 @@ def automaton(
     program = load(model)
     with stages_on(program.name[:40]) as tell:
         found = run(program, states=states, progress=tell)
-    if found.every and (output or dot or figure):
-        raise UsageError("-o, --dot and --figure are for models with output at the last position, not at every one")
+    if found.every and (output or dot or export or figure):
+        raise UsageError(
+            "-o, --dot, --export and --figure are for models with output at the last position, not at every one"
+        )
     if output is not None:
-        write_bytes(output, dfa_bytes(found))
+        write_bytes(output, to_json(found.dfa(), f"what {found.model.name} recognises").encode())
+    if export is not None:
+        write_bytes(export, exported(found.dfa(), f"what {found.model.name} recognises", export.suffix).encode())
     if dot is not None:
         write_bytes(dot, dot_text(found).encode())
     if figure is not None:
         _draw(found, figure)
     content = facts(found)
-    files = {f"  {k} written to": path for k, path in (("automaton", output), ("drawing", dot), ("figure", figure))}
+    files = {
+        f"  {k} written to": path
+        for k, path in (("automaton", output), ("drawing", dot), ("export", export), ("figure", figure))
+    }
     put(Told(lambda: "\n".join(lines(content)), lambda: content), as_json, files)
 
 
@@ -154,20 +171,6 @@ def _star_text(answer: dict[str, Any]) -> str:
     if answer["holds"]:
         return "yes"
     return "no" if answer["word"] is None else f"no: {shown(tuple(answer['word']))} permutes states"
-
-
-def dfa_bytes(found: Automaton) -> bytes:
-    """The minimal automaton as a restrict-dfa/1 file."""
-    from restrict.strictjson import one_line_lists
-
-    dfa = found.dfa()
-    content: dict[str, Any] = {
-        "format": "restrict-dfa/1",
-        "name": f"what {found.model.name} recognises",
-        "alphabet": list(dfa.alphabet),
-    }
-    content |= {"start": 0, "accept": sorted(dfa.accept), "transitions": [list(row) for row in dfa.delta]}
-    return (one_line_lists(content, 2) + "\n").encode()
 
 
 def dot_text(found: Automaton) -> str:
