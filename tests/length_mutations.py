@@ -21,6 +21,7 @@ from restrict.checker.main import verify
 from restrict.errors import RestrictError
 from restrict.model.fileformat import dumps
 from tests.fuzzing.at_all_lengths import judge
+from tests.fuzzing.changes import pick
 from tests.fuzzing.kinds import Trial
 from tests.length_claims import Document, Subject, random_model, true_claim, truth
 
@@ -34,12 +35,6 @@ def operator(function: Operator) -> Operator:
     """List an operator under its name."""
     OPERATORS[function.__name__.replace("_", " ")] = function
     return function
-
-
-def pick(rng: Generator, choices: Any) -> Any:
-    """One of the choices."""
-    listed = list(choices)
-    return listed[int(rng.integers(len(listed)))]
 
 
 def places(value: Any) -> Iterator[tuple[Any, Any]]:

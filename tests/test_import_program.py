@@ -203,15 +203,6 @@ TABLES = [
 ]
 
 
-@pytest.mark.parametrize(("old", "new", "message"), TABLES)
-def test_bad_tables_of_embeddings_are_refused(old: str, new: str, message: str, tmp_path: Path) -> None:
-    path, table = embedded(tmp_path)
-    assert old in table.read_text()
-    table.write_text(table.read_text().replace(old, new))
-    with pytest.raises(ModelError, match=re.escape(message)):
-        import_transformer_program(path)
-
-
 LINES = [
     ("    embed_df = pd", "    other = pd", "is not part of a generated Transformer Program"),
     ("    embeddings = embed_df.loc[tokens]\n", "", "the embeddings of the tokens are not looked up before this line"),
@@ -228,13 +219,17 @@ LINES = [
 ]
 
 
-@pytest.mark.parametrize(("old", "new", "message"), LINES)
-def test_other_ways_to_embed_are_refused(old: str, new: str, message: str, tmp_path: Path) -> None:
-    path, _ = embedded(tmp_path)
-    assert old in path.read_text()
-    path.write_text(path.read_text().replace(old, new))
+@pytest.mark.parametrize(("file", "old", "new", "message"), [*((1, *t) for t in TABLES), *((0, *t) for t in LINES)])
+def test_other_ways_to_embed_and_bad_tables_are_refused(
+    file: int, old: str, new: str, message: str, tmp_path: Path
+) -> None:
+    """In the program (0) and in its table (1)."""
+    files = embedded(tmp_path)
+    text = files[file].read_text()
+    assert old in text
+    files[file].write_text(text.replace(old, new))
     with pytest.raises(ModelError, match=re.escape(message)):
-        import_transformer_program(path)
+        import_transformer_program(files[0])
 
 
 # ---------------------------------------------------------------- the example

@@ -99,8 +99,7 @@ def agree(seeds: range, most: int) -> int:
         for n in range(1, longest + 1):
             tokens = all_words(len(alphabet), n)
             truth = evaluate_tokens(formula, tokens, alphabet)
-            values = run_batch(model.at(n), tokens).values[model.output.variable]
-            accepted = np.isin(values, sorted(model.output.accept or ()))
+            accepted = run_accept(model, tokens)
             if at == "every":
                 assert (accepted == truth).all(), (seed, str(formula))
             else:

@@ -29,8 +29,6 @@ from restrict.kernels import refinement, triples
 from restrict.kernels.bimachine import Facing, Parts, canonical
 from restrict.kernels.triples import Side, Triples
 
-LEFT = ("none", "past", "strict_past")
-RIGHT = ("none", "future", "strict_future")
 DEFAULT_STATES = 200_000
 TRIPLES_PER_STATE = 200
 CELLS = 1 << 28

@@ -15,9 +15,10 @@ from time import perf_counter
 import numpy as np
 
 from restrict.all_lengths import bimachine
-from restrict.all_lengths.bimachine import LEFT, RIGHT, Bimachine, Classes, Entries, Limits, too_large
+from restrict.all_lengths.bimachine import Bimachine, Classes, Entries, Limits, too_large
 from restrict.all_lengths.program import UNDEFINED, WHEN, Look, OrderOnly, Step, needed, reads
 from restrict.arrays import I32, I64
+from restrict.checker.window import FUTURE, PAST
 from restrict.kernels.bimachine import (
     Meeting,
     Parts,
@@ -264,7 +265,7 @@ def _seen(machine: Bimachine, look: Look, limits: Limits, last: bool) -> tuple[E
             look = replace(look, mask="past")
         seen = (
             bimachine.explore(machine, look, table, look.mask == "future" or look.mask == "strict_future", limits)
-            if look.mask in LEFT
+            if look.mask in PAST
             else None
         )
         if seen is None:
@@ -273,8 +274,8 @@ def _seen(machine: Bimachine, look: Look, limits: Limits, last: bool) -> tuple[E
         assert out is not None
         b2 = edge_cells(seen.side, seen.triples) % len(machine.right)
         return table, bimachine.classify(seen, np.where(b2 == 0, out, -1).astype(np.int32)), None
-    left = bimachine.explore(machine, look, table, False, limits) if look.mask in LEFT else None
-    right = bimachine.explore(machine, look, table, True, limits) if look.mask in RIGHT else None
+    left = bimachine.explore(machine, look, table, False, limits) if look.mask in PAST else None
+    right = bimachine.explore(machine, look, table, True, limits) if look.mask in FUTURE else None
     out_l, out_r = bimachine.observations(machine, look, table, left, right)
     return (
         table,

@@ -28,7 +28,7 @@ from .positions import MOST
 from .program import BEYOND, LABEL, Program
 from .read import Maybe, anything, digest, integer, integers, listing, record, string, strings, thing
 from .rows import row, rows
-from .window import Windowed
+from .window import FUTURE, PAST, Windowed
 
 PROOF = {
     "format": Maybe(anything),
@@ -99,8 +99,8 @@ class Box:
         if head is None:
             malformed(place.key("name"), "not a head of the model", fields["name"])
         self.head, self.place, self.program, self.machine = head, place, program, machine
-        self.past = head.mask in ("none", "past", "strict_past")
-        self.future = head.mask in ("none", "future", "strict_future") and len(sizes) == 2
+        self.past = head.mask in PAST
+        self.future = head.mask in FUTURE and len(sizes) == 2
         self.own = not head.mask.startswith("strict")
         queries, pairs = fields["queries"], fields["pairs"]
         integers(0, head.queries - 1)(queries, place.key("queries"))
