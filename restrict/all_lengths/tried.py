@@ -19,6 +19,7 @@ from restrict.all_lengths.stages import Built
 from restrict.all_lengths.walk import breadth_first, letters_to
 from restrict.errors import ResourceLimit
 from restrict.languages.quasilinear import NEVER
+from restrict.languages.search import of_restrictions
 from restrict.model.program import Model
 from restrict.trial.disagreement import disagree
 from restrict.trial.run import LONG, Sample, Trial
@@ -256,14 +257,8 @@ def least_cost(has: Any, size: int, length: int) -> int:
     ``has``: whether each word has the label, in lexicographic order. Result: the number (exact), or ``NEVER``. Cost:
     one step for each of the ``(size + 1) ** length`` restrictions.
     """
-    cubes = np.asarray(has).reshape((size,) * length)
-    fixed = np.zeros((1,) * length, dtype=np.int64)
-    for axis in range(length):
-        cubes = np.concatenate([cubes, cubes.all(axis=axis, keepdims=True)], axis=axis)
-        price = np.ones(size + 1, dtype=np.int64)
-        price[-1] = 0
-        fixed = fixed + price.reshape([-1 if at == axis else 1 for at in range(length)])
-    return int(np.broadcast_to(fixed, cubes.shape)[cubes].min()) if cubes.any() else NEVER
+    forced, fixed = of_restrictions(np.asarray(has).reshape((size,) * length))
+    return int(fixed[forced].min()) if forced.any() else NEVER
 
 
 def _said(cost: int) -> str:
