@@ -21,6 +21,7 @@ from restrict.checker.main import verify
 from restrict.errors import RestrictError
 from restrict.model.fileformat import dumps
 from tests.fuzzing.at_all_lengths import judge
+from tests.fuzzing.changes import pick
 from tests.fuzzing.kinds import Trial
 from tests.length_claims import Document, Subject, random_model, true_claim, truth
 
@@ -34,12 +35,6 @@ def operator(function: Operator) -> Operator:
     """List an operator under its name."""
     OPERATORS[function.__name__.replace("_", " ")] = function
     return function
-
-
-def pick(rng: Generator, choices: Any) -> Any:
-    """One of the choices."""
-    listed = list(choices)
-    return listed[int(rng.integers(len(listed)))]
 
 
 def places(value: Any) -> Iterator[tuple[Any, Any]]:
@@ -370,17 +365,8 @@ def change_the_ties(rng: Generator, model: Document) -> bool:
 def change_the_score(rng: Generator, model: Document) -> bool:
     head = one_head(rng, model)
     scores = [
-        "0",
-        "k",
-        "-k",
-        "j",
-        "-j",
-        "2 * j + (k > 0)",
-        "j if k else -1",
-        "j == i - 1",
-        "k + (j == 0)",
-        "n % 2 == k",
-    ]
+        "0", "k", "-k", "j", "-j", "2 * j + (k > 0)", "j if k else -1", "j == i - 1", "k + (j == 0)", "n % 2 == k",
+    ]  # fmt: skip
     head["score"] = pick(rng, scores)
     return "key" in head
 
