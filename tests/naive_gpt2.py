@@ -73,16 +73,28 @@ class Naive:
 
     def behind(self, x: list[float], out: list[list[float]], layer: int) -> list[float]:
         """The residual stream behind a layer's network."""
+        bias = self.tensors[f"h.{layer}.attn.c_proj.bias"]
+        return self.network([sum(v) for v in zip(x, bias, *out, strict=True)], layer)
+
+    def network(self, y: list[float], layer: int) -> list[float]:
+        """The same from the stream behind attention."""
         name = f"h.{layer}."
-        y = [sum(v) for v in zip(x, self.tensors[name + "attn.c_proj.bias"], *out, strict=True)]
         inner = [self.act(v) for v in self.linear(self.normed(y, name + "ln_2"), name + "mlp.c_fc")]
         return [a + b for a, b in zip(y, self.linear(inner, name + "mlp.c_proj"), strict=True)]
 
-    def logits(self, word: tuple[int, ...]) -> list[float]:
-        """The logits behind a word of symbols (rows of the embedding)."""
-        final = self.normed(self.behind(*self.attention(word, self.layers - 1), self.layers - 1), "ln_f")
+    def unembedded(self, z: list[float]) -> list[float]:
+        """The logits from the residual stream behind the last network."""
+        final = self.normed(z, "ln_f")
         rows = self.tensors.get("lm_head.weight", self.tensors["wte.weight"])
         return [sum(a * b for a, b in zip(final, row, strict=True)) for row in rows]
+
+    def rest(self, y: list[float]) -> list[float]:
+        """The logits from the residual stream behind the last attention."""
+        return self.unembedded(self.network(y, self.layers - 1))
+
+    def logits(self, word: tuple[int, ...]) -> list[float]:
+        """The logits behind a word of symbols (rows of the embedding)."""
+        return self.unembedded(self.behind(*self.attention(word, self.layers - 1), self.layers - 1))
 
 
 Automaton = tuple[list[list[int]], list[int]]
