@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from restrict.arrays import I64
 from restrict.errors import UsageError
 from restrict.languages.dfa import Dfa
 from restrict.soft.bounds.enclosure import Enclosure, above, gamma, norms
@@ -161,7 +162,7 @@ class Changes:
             corners(rest, size, least), terms, (low + middle - off, high + middle + off), off, spread * (1 + OUT)
         )
 
-    def along(self, row: Floats, near: Floats | None = None, within: tuple[float, float] | None = None) -> tuple[
+    def along(self, row: Floats, near: I64 | None = None, within: tuple[float, float] | None = None) -> tuple[
         Floats, list[tuple[float, float]]
     ]:  # fmt: skip
         """For each exchange the greatest change of attention's result in a direction, and each head's range of it.
