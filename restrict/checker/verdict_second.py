@@ -20,7 +20,8 @@ from .verdict_model import MODEL, START, Block
 from .verdict_numbers import BITS, EXP_BITS, ONE, Matrix, Vector, dot, enclosed, exponential
 from .verdict_paths import NEVER
 
-SECOND = VERDICT | {"format": ("restrict-soft-verdict/2",), "second": listing}
+SECOND = {name: kind for name, kind in VERDICT.items() if name != "fixed"}
+SECOND |= {"format": ("restrict-soft-verdict/2",), "second": listing}
 LAYERS = MODEL | {"layers": integer(2, 16)}
 KEPT, STREAM = 4, 8
 """Generators of a key, a value or a query, and of the stream behind the first block; others go to the remainder."""
@@ -87,6 +88,9 @@ class Second(Check):
         d, inner = self.model.d, len(self.final.inner.rows)
         spans = min(SPANS, self.model.heads * d) + 2 * d + inner + 2
         self.node_price = spans * (d + 8) * (2 * inner + 5 * d) + spans * spans * d + inner * 200
+        m = min(SPANS, self.model.heads * d) + STREAM
+        price = (m + 1) * (2 * inner + 12) * (d + 8) + m * m * d + inner * 200
+        self.price = max(self.price, price + len(self.signs) * ((m + 4) * (d + 8) + 2 * inner * (d + 4)))
         for number, entry in enumerate(fields["second"]):
             at = place.key("second").item(number)
             require(len(listing(entry, at)) == self.model.heads, at, "expected a basis for each head")
