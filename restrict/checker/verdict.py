@@ -123,7 +123,7 @@ class Check:
         self.signs: dict[int, Sign] = {label: model.sign(label) for label in language.labels}
         self.basis: list[Basis] = []
         self.turned: list[list[Basis]] = []
-        self.block: Block = model.blocks[-1]
+        self.final: Block = model.blocks[-1]
         self.edges = sum(map(len, language.entering)) + len(language.delta) + 3 * len(model.rows)
         self.meter.charge(4 * len(language.delta) * (len(model.rows) + 1))
         self.far = language.distances()
@@ -139,7 +139,7 @@ class Check:
         self.basis = []
         for h, entry in enumerate(value):
             self.basis.append(self.measured(h, *self.directions(entry, place.item(h))))
-        rows, d, inner = sum(len(b.rows) for b in self.basis), self.model.d, len(self.block.inner.rows)
+        rows, d, inner = sum(len(b.rows) for b in self.basis), self.model.d, len(self.final.inner.rows)
         m = min(SPANS, rows)
         price = (m + 1) * (2 * inner + 12) * (d + 8) + m * m * d + inner * 200 + rows * (d + 8)
         self.price = max(self.price, price + len(self.signs) * ((m + 4) * (d + 8) + 2 * inner * (d + 4)))
@@ -321,7 +321,7 @@ class Check:
 
     def tail(self, y: Form) -> tuple[Form, Trail]:
         """LayerNorm, network and the sum."""
-        block = self.block
+        block = self.final
         return network(self.model.activation, block.second, block.inner, block.outer, block.back, y)
 
     def refuted(self, wrong: dict[str, Any], n: int, place: Place) -> None:
@@ -336,7 +336,7 @@ class Check:
             require(states[-1] >= 0, place.key("word"), "not a prefix of a word of the language")
         alive = self.far[states[-1]] <= n - len(word)
         require(alive, place.key("word"), f"no word of length at most {n} begins so")
-        self.meter.charge((len(word) + 1) * self.model.d * 40 + (len(self.block.inner.rows) + 8) * 1000)
+        self.meter.charge((len(word) + 1) * self.model.d * 40 + (len(self.final.inner.rows) + 8) * 1000)
         self.meter.hold((len(word) + 1) * (16 * self.model.heads + 100))
         self.weigh(len(word), word[-1] if word else START)
         z, trail = self.tail(self.point([START, *word]))

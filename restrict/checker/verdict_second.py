@@ -85,9 +85,12 @@ class Second(Check):
         require(len(self.model.blocks) == 2, place.key("upto"), "cases are about two layers; others may be wrong only")
         self.rows, self.frames, self.sizes = [], list[Frame](), (9, 9)
         self.most = [[0] * self.model.d for _ in range(self.model.heads)]
-        d, inner = self.model.d, len(self.block.inner.rows)
+        d, inner = self.model.d, len(self.final.inner.rows)
         spans = min(SPANS, self.model.heads * d) + 2 * d + inner + 2
         self.node_price = spans * (d + 8) * (2 * inner + 5 * d) + spans * spans * d + inner * 200
+        m = min(SPANS, self.model.heads * d) + STREAM
+        price = (m + 1) * (2 * inner + 12) * (d + 8) + m * m * d + inner * 200
+        self.price = max(self.price, price + len(self.signs) * ((m + 4) * (d + 8) + 2 * inner * (d + 4)))
         for number, entry in enumerate(fields["second"]):
             at = place.key("second").item(number)
             require(len(listing(entry, at)) == self.model.heads, at, "expected a basis for each head")
@@ -132,7 +135,7 @@ class Second(Check):
         self.meter.charge(self.node_price)
         self.meter.hold(200 * (KEPT + 2) * self.model.d * self.model.heads)
         x = self.behind(self.model.blocks[0], y)
-        queries, keys, values = self.read_by(self.block, x)
+        queries, keys, values = self.read_by(self.final, x)
         for most, value in zip(self.most, values, strict=True):
             most[:] = map(max, most, map(sum, zip(map(abs, value.centre), reach(value), strict=True)))
         return Query(merged(x, STREAM), queries, Cell(keys, values, {}))
@@ -239,11 +242,11 @@ class Second(Check):
 
     def stream(self, key: Key) -> tuple[Form, Vector]:
         """In the second layer: the stream behind the first block."""
-        return super().stream(key) if self.query is None else (self.query.stream, self.block.bias)
+        return super().stream(key) if self.query is None else (self.query.stream, self.final.bias)
 
     def point(self, word: list[int]) -> Form:
         """The residual stream of one word behind the attention of the last block."""
-        self.meter.charge(len(word) * len(self.model.blocks) * 4 * self.model.d * len(self.block.inner.rows) * 8)
+        self.meter.charge(len(word) * len(self.model.blocks) * 4 * self.model.d * len(self.final.inner.rows) * 8)
         self.query = None
         xs, first, *blocks = [], *self.model.blocks
         for j in range(len(word)):

@@ -11,6 +11,7 @@ import numpy as np
 
 from restrict.arrays import F64, I64
 from restrict.kernels.jit import kernel
+from restrict.kernels.verdict import ABOVE, NOTHING
 
 ROUNDS = 60
 """Rounds of Newton's method; a handful are used."""
@@ -87,7 +88,7 @@ def beyond(low: F64, high: F64, value: F64, first: I64, before: I64, into: I64, 
     that can stand in front of node ``x`` (none: the start token).
     """
     nodes = first.shape[0] - 1
-    limit, best = begin, -np.inf
+    limit, best, last = begin, NOTHING, False
     num, den = np.zeros(nodes), np.zeros(nodes)
     for _ in range(ROUNDS):
         for x in range(nodes):
@@ -105,8 +106,10 @@ def beyond(low: F64, high: F64, value: F64, first: I64, before: I64, into: I64, 
         if den[nodes - 1] <= 0:
             return np.inf
         ratio = num[nodes - 1] / den[nodes - 1]
-        if ratio <= best + 1e-13 * (1 + abs(best)):
+        if ratio > best + 1e-13 * (1 + abs(best)):
+            best, limit, last = ratio, ratio, False
+        elif last:
             break
-        best = ratio
-        limit = ratio
+        else:
+            limit, last = best + ABOVE * (1 + abs(best)), True
     return best

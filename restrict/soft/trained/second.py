@@ -256,8 +256,8 @@ class At:
 
     def beyond(self, h: int, row: Array, begin: float) -> float:
         """The greatest value of ``row . out`` of a head."""
-        values = ends(row, *self.tables[h])
-        return float(beyond(self.low[h], self.high[h], values, *self.shape, begin))
+        values, (first, before, into) = ends(row, *self.tables[h]), self.shape
+        return float(beyond(self.low[h], self.high[h], values, first, before, into, begin))
 
     def decided(self, number: int) -> list[Any] | None:
         """The box in a basis, with the tree of its cells where one is needed."""
