@@ -103,3 +103,13 @@ def test_the_report_of_a_forced_decision(tmp_path: Path) -> None:
     page = page_of(forced, file)
     assert "fixed, every label has one sign" in page.claim
     assert "s VERIFIED forced n=9" in page.text()
+
+
+def test_two_layers_have_the_facts_and_no_ranges(tmp_path: Path) -> None:
+    file = str(next(TRAINED.glob("*-2l1h*.safetensors")))
+    verdict = tmp_path / "verdict.json"
+    CliRunner().invoke(cli, ["soft", "verify", file, "-n", "2", "-o", str(verdict)])
+    page = page_of(verdict, file)
+    assert "s VERIFIED" in page.text()
+    forced = CliRunner().invoke(cli, ["soft", "certify", file, "-n", "3"])
+    assert "forced decisions are about models of one layer" in str(forced.exception)

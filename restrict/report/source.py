@@ -28,8 +28,9 @@ from restrict.report.sweep_page import is_sweep, sweep_page
 from restrict.strictjson import Node, parse
 
 AUTOMATON, PROOF, SOFT = "restrict-dfa/1", "restrict-automaton/1", "restrict-soft-certificate/1"
-VERDICT = "restrict-soft-verdict/1"
-KNOWN = (CERTIFICATE, REFUTATION, BOUND, AUTOMATON, PROOF, SOFT, VERDICT)
+VERDICTS = ("restrict-soft-verdict/1", "restrict-soft-verdict/2")
+"""On one layer, on two."""
+KNOWN = (CERTIFICATE, REFUTATION, BOUND, AUTOMATON, PROOF, SOFT, *VERDICTS)
 DRAWN = (CERTIFICATE, REFUTATION, BOUND, None)
 """Formats that `restrict show` draws in letters, and a file without one; of the others it prints the page as text."""
 Checked = Callable[[Model, Any], str | None]
@@ -66,7 +67,7 @@ def document_page(
 ) -> Page:
     """The report of a proof that has been parsed."""
     kind = root.value.get("format") if isinstance(root.value, dict) else None
-    if kind == VERDICT:
+    if kind in VERDICTS:
         from restrict.report.verdict_page import verdict_page
 
         return verdict_page(root.value, path, model)

@@ -53,7 +53,7 @@ def verdict_page(root: dict[str, Any], path: Path, model: str | None) -> Page:
     line = trusted_check(given.content, read_bytes(path), None, str(path), None)
     found = shifted(given, root["model"]["offset"])
     graph = graph_of_document(root)
-    ranges = list(ranges_of(found, graph, root))
+    ranges = list(ranges_of(found, graph, root)) if len(found.layers) == 1 else []
     name, n = found.name, root["n"]
     page = Page(f"{name}, n = {n}", "Verdict on a trained model", claim_of(found, root))
     facts = [("model", f"{name} (SHA-256 {found.sha256})"), ("checked", line), ("cases", str(len(root["cases"])))]
