@@ -336,17 +336,8 @@ def change_the_ties(rng: Generator, model: Document) -> bool:
 def change_the_score(rng: Generator, model: Document) -> bool:
     head = one_head(rng, model)
     scores = [
-        "0",
-        "k",
-        "-k",
-        "j",
-        "-j",
-        "2 * j + (k > 0)",
-        "j if k else -1",
-        "j == i - 1",
-        "k + (j == 0)",
-        "n % 2 == k",
-    ]
+        "0", "k", "-k", "j", "-j", "2 * j + (k > 0)", "j if k else -1", "j == i - 1", "k + (j == 0)", "n % 2 == k",
+    ]  # fmt: skip
     head["score"] = pick(rng, scores)
     return "key" in head
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from restrict.all_lengths.program import Program
+from restrict.all_lengths.program import OrderOnly
 from restrict.all_lengths.recognise import NotOrderOnly, recognise
 from restrict.errors import ResourceLimit
 from restrict.model.fileformat import loads
@@ -171,7 +171,7 @@ def test_the_interval_of_a_phrase_holds_its_values() -> None:
 # ---------------------------------------------------------------- the order-only region
 
 
-def recognised(model: dict[str, Any]) -> Program | None:
+def recognised(model: dict[str, Any]) -> OrderOnly | None:
     """The program of a model that the construction for all lengths takes."""
     try:
         return recognise(loads(json.dumps(model).encode()))
@@ -179,7 +179,7 @@ def recognised(model: dict[str, Any]) -> Program | None:
         return None
 
 
-def traits(model: dict[str, Any], program: Program) -> set[str]:
+def traits(model: dict[str, Any], program: OrderOnly) -> set[str]:
     """What an accepted program shows, apart from its features."""
     out = {f"{name} over positions" for name in coverage.functions_of_positions(model)}
     out |= coverage.steps_show(model, program.steps)

@@ -19,7 +19,7 @@ from math import lcm
 
 import numpy as np
 
-from restrict.all_lengths.forms import Declined, analyse, wave
+from restrict.all_lengths.forms import Declined, analyse
 from restrict.arrays import I64
 from restrict.errors import ModelError
 from restrict.model.expr import Expr, bind, name, substitute
@@ -131,10 +131,10 @@ def reach(atoms: Sequence[Expr]) -> int | None:
     threshold, period = 1, 1
     for atom in atoms:
         try:
-            form = wave(analyse(atom))
+            form = analyse(atom)
         except Declined:
             return None
-        if not form.finite or form.reach:
+        if any(form.slope) or form.reach:
             return None
         threshold, period = max(threshold, form.threshold), lcm(period, form.period)
     needed = 2 * (threshold + period) + period
