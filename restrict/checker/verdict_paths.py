@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .account import Meter, Place, require
+from .account import Place, require
 from .read import integers, listing, record
 from .verdict_numbers import Vector
 
 NEVER = -(1 << 600)
 """Below every length of a path; a state that no word reaches keeps a value near it."""
 STATES = 4096
+FAR = 1 << 40
+"""The distance where no word leads to acceptance."""
 GRAPH = {"delta": listing, "accept": integers(0, STATES), "labels": integers(0, 1 << 20), "want": listing}
 MEMORY = {"delta": listing, "of": integers(0, STATES)}
 Delta = list[list[int]]
@@ -44,6 +46,7 @@ class Language:
         want = [set(integers(0, labels - 1)(row, place.key("want").item(q))) for q, row in enumerate(fields["want"])]
         require(all(w <= set(self.labels) for w in want), place.key("want"), "a label is not one of the labels")
         self.of = list(range(states))
+        self.fixed: dict[int, int] = {}
         if memory is not None:
             self.refine(record(memory, MEMORY, Place(place.file, "memory")), Place(place.file, "memory"), symbols)
         self.accept = [p for p, q in enumerate(self.of) if q in set(accept)]
@@ -64,25 +67,24 @@ class Language:
             require(same, place.key("delta").item(p), "does not project to the language's transitions")
         self.delta, self.of = delta, of
 
-    def prefixes(self, n: int, meter: Meter) -> list[set[int]]:
-        """For each length up to ``n`` the states of prefixes of words of length at most ``n``."""
-        edges = sum(map(len, self.entering)) + len(self.delta)
-        meter.charge(2 * n * edges)
-        meter.hold(200 * n * len(self.delta))
-        ahead = [{0}]
-        for _ in range(n):
-            ahead.append({t for p in ahead[-1] for t in self.delta[p] if t >= 0})
-        back = [set(self.accept)]
-        for _ in range(n):
-            back.append(back[-1] | {p for t in back[-1] for p, _ in self.entering[t]})
-        return [states & back[n - i] for i, states in enumerate(ahead)]
-
-    def reached(self, n: int) -> list[set[int]]:
-        """The states of all words of each length."""
-        found = [{0}]
-        for _ in range(n):
-            found.append({t for p in found[-1] for t in self.delta[p] if t >= 0})
+    def distances(self) -> list[int]:
+        """For each state the symbols of a shortest word from there to acceptance."""
+        found, level = [FAR] * len(self.delta), set(self.accept)
+        for far in range(len(self.delta)):
+            for q in level:
+                found[q] = far
+            level = {p for q in level for p, _ in self.entering[q] if found[p] == FAR}
         return found
+
+    def after(self, states: set[int], j: int) -> set[int]:
+        """The states after one more symbol, which stands at ``j``."""
+        return {t for p in states for s, t in enumerate(self.delta[p]) if t >= 0 and self.fixed.get(j, s) == s}
+
+    def steps(self, j: int) -> Step:
+        """What enters each state at position ``j``: by the fixed symbol, where there is one."""
+        if j not in self.fixed:
+            return self.entering
+        return [[(p, s) for p, s in step if s == self.fixed[j]] for step in self.entering]
 
 
 def longest(language: Language, weights: Sequence[Vector], a: int, q: int) -> int:
@@ -93,6 +95,6 @@ def longest(language: Language, weights: Sequence[Vector], a: int, q: int) -> in
     phi[0] = weights[0][0]
     if len(weights) == 1:
         return phi[q]
-    for u in weights[1:-1]:
-        phi = [max([phi[p] + u[s] for p, s in step], default=NEVER) for step in language.entering]
+    for j, u in enumerate(weights[1:-1], 1):
+        phi = [max([phi[p] + u[s] for p, s in step], default=NEVER) for step in language.steps(j)]
     return max((phi[p] + weights[-1][s] for p, s in language.entering[q] if s == a), default=NEVER)
