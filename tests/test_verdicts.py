@@ -268,12 +268,33 @@ def test_a_mutant_is_refused_or_true(seed: int) -> None:
 
 def test_a_memory_must_project_to_the_language() -> None:
     model, _, graph = claim("contains-aba-1l1h16d-nope")
-    found = verify_trained(model, graph.remembering([[1, 0], [1, 0]]), 2)
+    found = verify_trained(model, graph.remembering([[1, 0], [1, 0]]), 4)
     document = found.document()
     assert "memory" in document
     assert verify(model.content, json.dumps(document).encode())
     document["memory"]["of"][-1] = (document["memory"]["of"][-1] + 1) % len(document["language"]["delta"])
     with pytest.raises(Reject, match="project"):
+        verify(model.content, json.dumps(document).encode())
+
+
+def test_a_verdict_on_no_word_is_none() -> None:
+    """No word of the language is so short: neither the engine nor the checker calls the model right on it."""
+    model, _, graph = claim("contains-aba-1l1h16d-nope")
+    with pytest.raises(UsageError, match="no word of the language has at most 2 symbols"):
+        verify_trained(model, graph, 2)
+    document = verify_trained(model, graph, 3).document()
+    assert "wrong" in document
+    del document["wrong"]
+    with pytest.raises(Reject, match="nothing is claimed"):
+        verify(model.content, json.dumps(document | {"n": 2, "upto": 2, "cases": []}).encode())
+
+
+def test_the_symbols_of_a_verdict_have_names_of_their_own() -> None:
+    model, _, graph = claim("contains-aba-1l1h16d-nope")
+    document = verify_trained(model, graph, 3).document()
+    assert verify(model.content, json.dumps(document).encode())
+    document["model"]["alphabet"] = ["a", "a"]
+    with pytest.raises(Reject, match="a name of its own"):
         verify(model.content, json.dumps(document).encode())
 
 
@@ -360,7 +381,7 @@ def test_a_small_model_is_answered_within_two_seconds() -> None:
     """Once the kernels are compiled; processor time, as other work may run beside."""
     for name in verdict_cases.NAMES:
         model, _, graph = claim(name)
-        verify_trained(model, graph, 1)
+        verify_trained(model, graph, 3)
         begin = time.process_time()
         assert verify_trained(model, graph, 40).status in ("right", "wrong")
         assert time.process_time() - begin < 2

@@ -50,6 +50,27 @@ def wrong_words(content: bytes, document: dict[str, Any], upto: int) -> list[tup
     return list(verdict_cases.wrong_words(verdict_cases.as_said(content, document), long, upto))
 
 
+def test_a_verdict_on_no_word_of_any_length_is_none() -> None:
+    """A language without a word is refused by the engine, and by the checker where a certificate names one."""
+    model, _, graph = without_positions(3)
+    empty = Graph(graph.delta, frozenset(), graph.labels, graph.want, graph.of)
+    with pytest.raises(UsageError, match="no word"):
+        verify_every_length(model, empty)
+    found = next(f for f in (verified(seed) for seed in range(100)) if f.status == "right")
+    document = found.document()
+    assert verify(found.model.content, json.dumps(document).encode())
+    document["language"]["accept"] = []
+    document |= {"cases": [], "phi": []}
+    with pytest.raises(Reject, match="nothing is claimed"):
+        verify(found.model.content, json.dumps(document).encode())
+
+
+def verified(seed: int) -> EveryLength:
+    """The verdict on a random model."""
+    model, _, graph = without_positions(seed)
+    return verify_every_length(model, graph, longest=8, seconds=SECONDS)
+
+
 # ---------------------------------------------------------------- bounds
 
 

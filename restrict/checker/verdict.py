@@ -79,9 +79,9 @@ def verify(task: Task) -> str:
     if upto >= 0:
         check.read_basis(fields["basis"], task.top.key("basis"))
         check.read_turned(fields.get("turned", []), task.top.key("turned"))
-        check.every(fields["cases"], language.prefixes(n, task.meter)[: upto + 1], task.top.key("cases"))
+        check.every(fields["cases"], list(check.keys(n, upto)), task.top.key("cases"))
     if wrong is None:
-        require(upto >= 0, task.top.key("upto"), "nothing is claimed", upto)
+        require(upto >= 0 and fields["cases"] != [], task.top.key("cases"), "nothing is claimed of any word")
         shown = "" if upto == n else f" prefixes=0..{upto}"
         return f"s VERIFIED right n=0..{n}{shown} cases={len(fields['cases'])} {model.sha256}"
     check.refuted(wrong, n, task.top.key("wrong"))
@@ -98,7 +98,9 @@ class Check:
         self.basis: list[Basis] = []
         self.turned: list[list[Basis]] = []
         self.back = [list(map(list, zip(*f.rows, strict=True))) for f in (model.outer, model.inner)]
-        self.edges = sum(map(len, language.entering)) + 3 * len(model.rows)
+        self.edges = sum(map(len, language.entering)) + len(language.delta) + 3 * len(model.rows)
+        self.meter.charge(4 * len(language.delta) * (len(model.rows) + 1))
+        self.far = language.distances()
         self.weights: list[list[list[Interval]]] = []
         self.price = 0
 
@@ -112,10 +114,10 @@ class Check:
             fits = len(centre) == d and all(len(row) == d for row in rows) and len(rows) <= d
             require(fits, place.item(h), "expected at most d directions of d entries")
             self.basis.append(self.measured(h, [v << HINT for v in centre], rows))
-        m, d, inner = min(SPANS, sum(len(b.rows) for b in self.basis)), self.model.d, len(self.model.inner.rows)
-        labels = len(self.signs)
-        self.price = (m + 1) * (2 * inner + 12) * (d + 8) + m * m * d + inner * 200
-        self.price += labels * ((m + 4) * (d + 8) + 2 * inner * (d + 4))
+        rows, d, inner = sum(len(b.rows) for b in self.basis), self.model.d, len(self.model.inner.rows)
+        m = min(SPANS, rows)
+        price = (m + 1) * (2 * inner + 12) * (d + 8) + m * m * d + inner * 200 + rows * (d + 8)
+        self.price = max(self.price, price + len(self.signs) * ((m + 4) * (d + 8) + 2 * inner * (d + 4)))
         self.turned.append(self.basis)
 
     def read_turned(self, value: list[Any], place: Place) -> None:
@@ -147,9 +149,8 @@ class Check:
 
     # ---------------------------------------------------------------- cases
 
-    def every(self, cases: list[Any], prefixes: Sequence[set[int]], place: Place) -> None:
+    def every(self, cases: list[Any], expected: Sequence[Key], place: Place) -> None:
         """Each case of the prefixes, once, in the order of position, symbol and state."""
-        expected = list(self.keys(prefixes))
         before: tuple[int, int] | None = None
         for index, key in enumerate(expected):
             require(index < len(cases), place, f"the case {list(key)} is missing")
@@ -163,16 +164,18 @@ class Check:
             self.case(key, entry[3:], place.item(index))
         require(len(cases) == len(expected), place, f"expected {len(expected)} cases", len(cases))
 
-    def keys(self, prefixes: Sequence[set[int]]) -> Iterator[Key]:
-        """The cases: what a prefix can end with."""
-        reached = self.language.reached(len(prefixes) - 1)
-        for i, states in enumerate(prefixes):
-            if i == 0:
-                yield from [(0, START, 0)] if 0 in states else []
-                continue
-            for a in range(len(self.model.rows)):
-                found = {self.language.delta[p][a] for p in reached[i - 1]} & states
+    def keys(self, n: int, upto: int) -> Iterator[Key]:
+        """The cases: what a prefix of at most ``upto`` symbols, of a word of at most ``n``, can end with."""
+        if self.far[0] <= n:
+            yield (0, START, 0)
+        before, symbols = {0}, range(len(self.model.rows))
+        for i in range(1, upto + 1):
+            self.meter.charge(2 * len(before) * (len(symbols) + 1))
+            for a in symbols:
+                found = {t for p in before if (t := self.language.delta[p][a]) >= 0 and self.far[t] <= n - i}
+                self.meter.hold(100 * len(found))
                 yield from ((i, a, q) for q in sorted(found))
+            before = self.language.after(before)
 
     def weigh(self, i: int, a: int) -> None:
         """Enclosures of the weights of all symbols up to the position, for each head."""
@@ -285,9 +288,10 @@ class Check:
         for s in word:
             states.append(self.language.delta[states[-1]][s])
             require(states[-1] >= 0, place.key("word"), "not a prefix of a word of the language")
-        alive = states[-1] in self.language.prefixes(n, self.meter)[len(word)]
+        alive = self.far[states[-1]] <= n - len(word)
         require(alive, place.key("word"), f"no word of length at most {n} begins so")
         self.meter.charge((len(word) + 1) * self.model.d * 40 + (len(self.model.inner.rows) + 8) * 1000)
+        self.meter.hold((len(word) + 1) * (16 * self.model.heads + 100))
         self.weigh(len(word), word[-1] if word else START)
         z, trail = self.tail(self.point([START, *word]))
         want = label in self.language.want[states[-1]]

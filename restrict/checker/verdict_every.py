@@ -18,7 +18,7 @@ from .verdict import WRONG, Check, Key
 from .verdict_forms import Form
 from .verdict_model import START, Atoms, Model
 from .verdict_numbers import BITS, EXP_BITS, Vector
-from .verdict_paths import NEVER, Language
+from .verdict_paths import FAR, NEVER, Language
 
 FINEST = 60
 """Potentials are integers times ``2^-scale``, and have at most 63 bits."""
@@ -64,10 +64,11 @@ def verify(task: Task) -> str:
     check.phi, check.phi_place = fields["phi"], top.key("phi")
     wrong = record(fields["wrong"], WRONG, top.key("wrong")) if "wrong" in fields else None
     check.empty = wrong is None or len(wrong["word"]) > 0
-    check.every(fields["cases"], [], top.key("cases"))
+    check.every(fields["cases"], list(check.blocked()), top.key("cases"))
     require(len(check.phi) == check.count, check.phi_place, f"expected {check.count} lists", len(check.phi))
     upto = check.blocks[-1][1]
     if wrong is None:
+        require(check.count > 0, top.key("cases"), "nothing is claimed of any word")
         shown = "n>=0" if upto == ALL else f"n>=0 prefixes=0..{upto}"
         return f"s VERIFIED right {shown} cases={check.count} {model.sha256}"
     length = len(wrong["word"])
@@ -84,10 +85,9 @@ class Everywhere(Check):
         super().__init__(task, model, language, atoms)
         self.shift, self.phi, self.phi_place, self.count = BITS + EXP_BITS - scale, list[Any](), Place("phi"), 0
         self.given: Iterator[Any] = iter(())
-        self.meter.charge(8 * (len(language.delta) + 1) * (len(model.rows) + 1))
         self.before = [[p for p, _ in step] for step in language.entering]
         self.reached = closed({0}, language.delta)
-        self.living = closed(set(language.accept), self.before) & self.reached
+        self.living = {q for q in self.reached if self.far[q] < FAR}
         self.blocks, self.block, self.ways = [(0, 0)], (0, 0), Ways([], [], [])
         self.empty = True
 
@@ -99,8 +99,8 @@ class Everywhere(Check):
             require(follows and self.blocks[-1][1] != ALL, place.item(index), "expected the lengths that follow")
             self.blocks.append((first, last))
 
-    def keys(self, prefixes: Sequence[set[int]]) -> Iterator[Key]:
-        """The cases: what a prefix with a length of the block may end with."""
+    def blocked(self) -> Iterator[Key]:
+        """The cases: what a prefix with a length of a block may end with."""
         if 0 in self.living and self.empty:
             yield (0, START, 0)
         for b, (first, last) in enumerate(self.blocks[1:], 1):
@@ -117,7 +117,7 @@ class Everywhere(Check):
             return self.reached
         for j in range(1, last + 1):
             found |= now if j >= first else set()
-            now = {t for p in now for t in delta[p] if t >= 0}
+            now = self.language.after(now)
         return found
 
     def weigh(self, i: int, a: int) -> None:

@@ -108,7 +108,8 @@ class Model:
         self.labels, self.d = shape
         distinct = len({*self.rows, self.start}) == len(self.rows) + 1 and max([*self.rows, self.start]) < self.labels
         require(distinct and self.rows != [], place.key("rows"), "expected different rows of the embedding")
-        require(len(self.alphabet) == len(self.rows), place.key("alphabet"), "expected a name for each of the rows")
+        named = len(set(self.alphabet)) == len(self.alphabet) == len(self.rows)
+        require(named, place.key("alphabet"), "expected a name of its own for each of the rows")
         require(self.d % self.heads == 0, place.key("heads"), "the heads do not divide the width", self.heads)
         self.epsilon = (1 << 2 * BITS) // int(fields["epsilon"][2:])
         self.read(file, fields)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .account import Meter, Place, require
+from .account import Place, require
 from .read import integers, listing, record
 from .verdict_numbers import Vector
 
 NEVER = -(1 << 600)
 """Below every length of a path; a state that no word reaches keeps a value near it."""
 STATES = 4096
+FAR = 1 << 40
+"""The distance where no word leads to acceptance."""
 GRAPH = {"delta": listing, "accept": integers(0, STATES), "labels": integers(0, 1 << 20), "want": listing}
 MEMORY = {"delta": listing, "of": integers(0, STATES)}
 Delta = list[list[int]]
@@ -64,25 +66,18 @@ class Language:
             require(same, place.key("delta").item(p), "does not project to the language's transitions")
         self.delta, self.of = delta, of
 
-    def prefixes(self, n: int, meter: Meter) -> list[set[int]]:
-        """For each length up to ``n`` the states of prefixes of words of length at most ``n``."""
-        edges = sum(map(len, self.entering)) + len(self.delta)
-        meter.charge(2 * n * edges)
-        meter.hold(200 * n * len(self.delta))
-        ahead = [{0}]
-        for _ in range(n):
-            ahead.append({t for p in ahead[-1] for t in self.delta[p] if t >= 0})
-        back = [set(self.accept)]
-        for _ in range(n):
-            back.append(back[-1] | {p for t in back[-1] for p, _ in self.entering[t]})
-        return [states & back[n - i] for i, states in enumerate(ahead)]
-
-    def reached(self, n: int) -> list[set[int]]:
-        """The states of all words of each length."""
-        found = [{0}]
-        for _ in range(n):
-            found.append({t for p in found[-1] for t in self.delta[p] if t >= 0})
+    def distances(self) -> list[int]:
+        """For each state the symbols of a shortest word from there to acceptance."""
+        found, level = [FAR] * len(self.delta), set(self.accept)
+        for far in range(len(self.delta)):
+            for q in level:
+                found[q] = far
+            level = {p for q in level for p, _ in self.entering[q] if found[p] == FAR}
         return found
+
+    def after(self, states: set[int]) -> set[int]:
+        """The states after one more symbol."""
+        return {t for p in states for t in self.delta[p] if t >= 0}
 
 
 def longest(language: Language, weights: Sequence[Vector], a: int, q: int) -> int:

@@ -12,15 +12,13 @@ import click
 from restrict.cli import common
 from restrict.cli.every_length import STATES, shown, stages_on
 from restrict.cli.printer import Told, put
-from restrict.wording import counted, install
+from restrict.wording import counted
 
 if TYPE_CHECKING:
     from restrict.all_lengths.automaton import Automaton
 
 LABELS = 8
 """The cost of forcing is computed for at most this many labels."""
-DRAWN = 60
-"""Automata of more states are not drawn."""
 
 
 @click.command()
@@ -31,7 +29,7 @@ DRAWN = 60
 @common.file_option(
     "--export", text="Write the minimal automaton here for another tool: FILE.hoa, FILE.smv or FILE.dot."
 )
-@common.file_option("--figure", text="Draw it here (needs matplotlib).")
+@common.file_option("--figure", text="Draw it here: FILE.svg, or FILE.pdf (needs matplotlib).")
 @common.JSON
 def automaton(
     model: str,
@@ -52,12 +50,11 @@ def automaton(
     from restrict.files import write_bytes
     from restrict.languages.exchange import exported, to_json
     from restrict.model.source import load
+    from restrict.report.automaton_drawing import DRAWN, draw_dfa
+    from restrict.report.drawing import check_ending, save
 
     if figure is not None:
-        try:
-            import matplotlib as _  # noqa: F401
-        except ImportError:
-            raise UsageError(f"--figure needs matplotlib: {install('report')}") from None
+        check_ending(figure)
     program = load(model)
     with stages_on(program.name[:40]) as tell:
         found = run(program, states=states, progress=tell)
@@ -72,7 +69,10 @@ def automaton(
     if dot is not None:
         write_bytes(dot, dot_text(found).encode())
     if figure is not None:
-        _draw(found, figure)
+        dfa = found.dfa()
+        if dfa.states > DRAWN:
+            raise UsageError(f"an automaton of {dfa.states} states is not drawn; the limit is {DRAWN}; use -o or --dot")
+        save(draw_dfa(dfa), figure)
     content = facts(found)
     files = {
         f"  {k} written to": path
@@ -194,30 +194,3 @@ def edges(found: Automaton) -> dict[tuple[int, int], list[str]]:
         for x, symbol in enumerate(one.alphabet):
             out.setdefault((q, int(one.delta[q, x])), []).append(symbol)
     return out
-
-
-def _draw(found: Automaton, path: Path) -> None:
-    """A drawing on a circle."""
-    from restrict.errors import UsageError
-
-    one = found.moore
-    if one.states > DRAWN:
-        raise UsageError(f"an automaton of {one.states} states is not drawn; the limit is {DRAWN}; use -o or --dot")
-    import matplotlib
-    import networkx as nx
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    graph: nx.DiGraph[int] = nx.DiGraph()
-    graph.add_nodes_from(range(one.states))
-    graph.add_edges_from(edges(found))
-    place = nx.circular_layout(graph)
-    colours = ["#9ecae1" if one.labels[int(v)] == "accept" else "#eeeeee" for v in one.label]
-    figure = pyplot.figure(figsize=(8, 8))
-    nx.draw_networkx(graph, place, node_color=colours, edgecolors="black", connectionstyle="arc3,rad=0.12")
-    named = {edge: " ".join(symbols) for edge, symbols in edges(found).items()}
-    nx.draw_networkx_edge_labels(graph, place, named, connectionstyle="arc3,rad=0.12")
-    pyplot.axis("off")
-    figure.savefig(path)
-    pyplot.close(figure)

@@ -13,8 +13,9 @@ from numpy.random import Generator
 from restrict.soft.trained import verdict as search
 from restrict.soft.trained.decide import verify_trained
 from tests import verdict_cases
-from tests.fuzzing.changes import bytes_changed, nudge, pick, restructure
+from tests.fuzzing.changes import bytes_changed, nudge, restructure
 from tests.fuzzing.kinds import Document, Kind, Trial, Verdict, sealed
+from tests.fuzzing.operators import pick
 
 N = 3
 READ_AS = (

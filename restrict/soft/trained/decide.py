@@ -376,12 +376,14 @@ def verify_trained(
 
     Raises:
         ModelError: a model that a verdict cannot be about.
-        UsageError: it has no start token, or no position embeddings that far.
+        UsageError: it has no start token, or no position embeddings that far; or there are no such words.
     """
     begin = time.monotonic()
     model_document(model)
     if not 0 <= n <= 4096:
         raise UsageError(f"-n must be at most 4096, not {n}")
+    if not graph.prefixes(n)[0]:
+        raise UsageError(f"no word of the language has at most {n} symbols: there is nothing to verify")
     run = _Run(model, graph, n, tell or (lambda _: None))
     try:
         run.tell("kernels")

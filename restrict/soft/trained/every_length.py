@@ -291,7 +291,7 @@ def verify_every_length(
 
     Raises:
         ModelError: a model that a verdict cannot be about.
-        UsageError: it has position embeddings, or no start token.
+        UsageError: it has position embeddings, or no start token; or the language has no word.
     """
     begin = time.monotonic()
     model_document(model)
@@ -301,6 +301,8 @@ def verify_every_length(
         )
     if not 1 <= longest <= LONGEST:
         raise UsageError(f"-n must be in 1 .. {LONGEST} with --all-lengths, not {longest}")
+    if not graph.prefixes(len(graph.delta))[0]:
+        raise UsageError("the language has no word: there is nothing to verify")
     run = _Run(model, graph, longest, math.inf if seconds is None else begin + seconds, tell or (lambda _: None))
     try:
         run.decided()

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from restrict.arrays import I64
-from restrict.depth_reduction.activations import Attended, Truth
+from restrict.depth_reduction.c_transformer.activations import Attended, Truth
 from restrict.errors import UsageError
 from restrict.kernels.scan import attend_table
 from restrict.model.expr import bind

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from restrict.depth_reduction.ctransformer import CTransformer
-from restrict.depth_reduction.parameters import check_parameters, fraction, need_length
-from restrict.depth_reduction.selection import Ranking, Selection, ranked
-from restrict.depth_reduction.stage1 import Stage1Record, stage1
-from restrict.depth_reduction.stage2 import Stage2Record, thinned
-from restrict.depth_reduction.stage3 import Method, Setting, Stage3Record, settled
+from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
+from restrict.depth_reduction.lemma.parameters import check_parameters, fraction, need_length
+from restrict.depth_reduction.lemma.selection import Ranking, Selection, ranked
+from restrict.depth_reduction.lemma.stage1 import Stage1Record, stage1
+from restrict.depth_reduction.lemma.stage2 import Stage2Record, thinned
+from restrict.depth_reduction.lemma.stage3 import Method, Setting, Stage3Record, settled
 from restrict.errors import NotEstablished, UsageError
 from restrict.restriction import Restriction
 
@@ -107,7 +107,7 @@ def reduce_layer(
         eta: of Stages 1 and 2, in (0, 1/2).
         q: of Stage 3 (default: what its budget allows, ``budget / (free (1 + delta))``).
         delta: of Stage 3, in (0, 1].
-        method: of Stage 3 (:func:`restrict.depth_reduction.stage3.stage3`).
+        method: of Stage 3 (:func:`restrict.depth_reduction.lemma.stage3.stage3`).
         seed: of Stage 3.
         time: seconds for Stage 3's covering solver.
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from restrict.arrays import I64, offsets, take_rows
-from restrict.depth_reduction.activations import popcount, possible_values
-from restrict.depth_reduction.ctransformer import CTransformer
-from restrict.depth_reduction.parameters import check_parameters
+from restrict.depth_reduction.c_transformer.activations import popcount, possible_values
+from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
+from restrict.depth_reduction.lemma.parameters import check_parameters
 from restrict.kernels import lemma as kernels
 from restrict.rows.lists import Lists
 
@@ -38,7 +38,7 @@ class Selection:
         query: the query value, per pair.
         ends: pair ``p`` selects the columns ``ends[p-1] .. ends[p]`` of ``chosen``.
         chosen: the selected positions, and the key values that maximise the score there, shape (2, columns).
-        captured: 1 where the ranking ends before the k-th selection (:mod:`restrict.depth_reduction.stage2`).
+        captured: 1 where the ranking ends before the k-th selection (:mod:`restrict.depth_reduction.lemma.stage2`).
     """
 
     k: int

@@ -2,8 +2,8 @@
 
 Two searches, both untrusted, both measured afterwards by collapsing the layer: where every key value is forced by one
 input, the exchange of :mod:`restrict.depth_reduction.ours.exchange`; else rounds of greedy forcing by cheap cubes
-(:mod:`restrict.depth_reduction.forcing`), each followed by a refinement of all facts, because an input that is set for
-one cube makes other activations constant, too.
+(:mod:`restrict.depth_reduction.c_transformer.forcing`), each followed by a refinement of all facts, because an input
+that is set for one cube makes other activations constant, too.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy as np
 
 from restrict.arrays import F64, I64, offsets
 from restrict.deadline import Deadline
-from restrict.depth_reduction.activations import possible_values
-from restrict.depth_reduction.ctransformer import CTransformer
-from restrict.depth_reduction.forcing import Cubes, forcing_cubes
+from restrict.depth_reduction.c_transformer.activations import possible_values
+from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
+from restrict.depth_reduction.c_transformer.forcing import Cubes, forcing_cubes
 from restrict.depth_reduction.ours.exchange import Exchange, Rows, exponential, walled
 from restrict.kernels import force_keys as kernels
 from restrict.restriction import Restriction

@@ -1,10 +1,11 @@
 """Stage 2 of the Depth Reduction Lemma (Hahn 2020, section 5.1): no activation is selected by too many heads.
 
-A *pair* is a head (i, h) with a value z of its query; it selects positions as :mod:`restrict.depth_reduction.selection`
-says. A pair is *captured* once its ranking ends, at a position whose pairs have all been passed (such as one with a
-constant key), before the k-th selection: its candidates then have at most ``c k`` free inputs, and more fixing only
-removes some. A new ranking may select more often (docs/errata.md), so capture is kept by record. Each round below
-captures more than ``k H`` pairs, so there are at most ``s^c n / k`` rounds; ``s^c c / k <= eta C`` pays for them.
+A *pair* is a head (i, h) with a value z of its query; it selects positions as
+:mod:`restrict.depth_reduction.lemma.selection` says. A pair is *captured* once its ranking ends, at a position whose
+pairs have all been passed (such as one with a constant key), before the k-th selection: its candidates then have at
+most ``c k`` free inputs, and more fixing only removes some. A new ranking may select more often (docs/errata.md), so
+capture is kept by record. Each round below captures more than ``k H`` pairs, so there are at most ``s^c n / k`` rounds;
+``s^c c / k <= eta C`` pays for them.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from typing import NamedTuple
 import numpy as np
 
 from restrict.arrays import I64
-from restrict.depth_reduction.ctransformer import CTransformer
-from restrict.depth_reduction.forcing import Cubes, forcing_cubes, value_cubes
-from restrict.depth_reduction.neighbours import dependents, most_neighbours, pair_inputs
-from restrict.depth_reduction.parameters import check_parameters, fraction, need_length
-from restrict.depth_reduction.selection import Ranking, Selection, ranked
-from restrict.depth_reduction.stage1 import fixing
+from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
+from restrict.depth_reduction.c_transformer.forcing import Cubes, forcing_cubes, value_cubes
+from restrict.depth_reduction.lemma.neighbours import dependents, most_neighbours, pair_inputs
+from restrict.depth_reduction.lemma.parameters import check_parameters, fraction, need_length
+from restrict.depth_reduction.lemma.selection import Ranking, Selection, ranked
+from restrict.depth_reduction.lemma.stage1 import fixing
 from restrict.restriction import Restriction
 
 Cube = tuple[tuple[int, int], ...]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from restrict.depth_reduction.ctransformer import CTransformer
+from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.errors import UsageError
 from restrict.wording import counted
 

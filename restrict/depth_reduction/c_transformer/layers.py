@@ -14,8 +14,8 @@ from itertools import pairwise
 import numpy as np
 
 from restrict.arrays import I64
-from restrict.depth_reduction.activations import Attended
-from restrict.depth_reduction.ctransformer import CTransformer
+from restrict.depth_reduction.c_transformer.activations import Attended
+from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.model.program import Instance
 from restrict.restriction import Restriction
 

@@ -23,12 +23,12 @@ from restrict.cover.moser_tardos import PER_PAIR, moser_tardos
 from restrict.cover.problem import CoverProblem
 from restrict.cover.solution import CoverSolution, solution_of
 from restrict.cover.solve import solve
-from restrict.depth_reduction.activations import Truth
-from restrict.depth_reduction.ctransformer import CTransformer
-from restrict.depth_reduction.forcing import forcing_cubes, value_cubes
-from restrict.depth_reduction.parameters import check_parameters, fraction
-from restrict.depth_reduction.selection import Selection, selection
-from restrict.depth_reduction.stage1 import fixing
+from restrict.depth_reduction.c_transformer.activations import Truth
+from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
+from restrict.depth_reduction.c_transformer.forcing import forcing_cubes, value_cubes
+from restrict.depth_reduction.lemma.parameters import check_parameters, fraction
+from restrict.depth_reduction.lemma.selection import Selection, selection
+from restrict.depth_reduction.lemma.stage1 import fixing
 from restrict.errors import UsageError
 from restrict.restriction import Restriction
 

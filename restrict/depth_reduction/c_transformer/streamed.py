@@ -6,7 +6,7 @@ still fit. Here a row is scanned, added to V and D of its position, and forgotte
 everything, a position is done after a few of its rows: V and D only grow, and they are soon full.
 
 Hashed scores run in one kernel (:mod:`restrict.kernels.collapse_stream`), all others row by row. The result is that of
-:func:`restrict.depth_reduction.activations.attended_activation` on complete lists.
+:func:`restrict.depth_reduction.c_transformer.activations.attended_activation` on complete lists.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from itertools import pairwise
 import numpy as np
 
 from restrict.arrays import I64, offsets, take_rows
-from restrict.depth_reduction.activations import Activation, Attended, possible_values, unpacked, words_of
+from restrict.depth_reduction.c_transformer.activations import Activation, Attended, possible_values, unpacked, words_of
 from restrict.kernels import collapse_stream as kernels
 from restrict.kernels.collapse import SetArrays
 from restrict.model.program import Head, Instance

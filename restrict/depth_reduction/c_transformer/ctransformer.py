@@ -1,7 +1,8 @@
 """c-transformers (Hahn 2020, Definition 3): transformers whose layer-0 activations are functions of few inputs each.
 
 A :class:`CTransformer` is a program whose first variables, the *base*, are given as functions of the inputs
-``x_0 .. x_{n-1}`` under a restriction (:mod:`restrict.depth_reduction.activations`). A program is the case c = 1.
+``x_0 .. x_{n-1}`` under a restriction (:mod:`restrict.depth_reduction.c_transformer.activations`). A program is the
+case c = 1.
 :meth:`CTransformer.collapse` removes a layer. Invariant (Theorem A, docs/kernel.md): on every input that agrees
 with the restriction an activation's value lies in its V and is a function of the inputs in its D, and the collapsed
 transformer computes what the original does.
@@ -16,7 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from restrict.arrays import FREE_INPUT, I64
-from restrict.depth_reduction.activations import (
+from restrict.depth_reduction.c_transformer.activations import (
     Activation,
     Attended,
     Mapped,
@@ -29,8 +30,8 @@ from restrict.depth_reduction.activations import (
     truth_activation,
     words_of,
 )
-from restrict.depth_reduction.evaluation import attend, decided, mapped, tabulated
-from restrict.depth_reduction.streamed import keeps_lists, streamed_activation
+from restrict.depth_reduction.c_transformer.evaluation import attend, decided, mapped, tabulated
+from restrict.depth_reduction.c_transformer.streamed import keeps_lists, streamed_activation
 from restrict.errors import ResourceLimit, UsageError
 from restrict.model.program import Head, Instance, Map, Model, Variable
 from restrict.model.variables import references
@@ -262,7 +263,7 @@ class CTransformer:
         Returns:
             A c'-transformer of one layer less that equals this one on every input that agrees with the restriction; its
             ``c`` says how large c' is. Cost: one score per row and possible pair. Where the candidate lists would be
-            too many to be kept they are streamed (:mod:`restrict.depth_reduction.streamed`).
+            too many to be kept they are streamed (:mod:`restrict.depth_reduction.c_transformer.streamed`).
 
         Raises:
             ResourceLimit: the candidate lists hold too many pairs.

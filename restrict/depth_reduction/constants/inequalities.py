@@ -39,9 +39,9 @@ selected ones at least ``k / (c (g-1) + 1)`` share no input. The weights of the 
 - *markers*: the at most two positions that a model pins are not free, so the first layer starts with ``C < 1`` and
   ``2 <= (1 - C) n0``.
 
-:mod:`restrict.depth_reduction.constants` finds numbers that satisfy them; :func:`verify` shares nothing with that
-search but the formulas of the left sides below, and computes with :mod:`restrict.depth_reduction.tower`, which always
-rounds up.
+:mod:`restrict.depth_reduction.constants.theorem_bounds` finds numbers that satisfy them; :func:`verify` shares nothing
+with that search but the formulas of the left sides below, and computes with
+:mod:`restrict.depth_reduction.constants.tower`, which always rounds up.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
-from restrict.depth_reduction.tower import Tower, ln, of, power
+from restrict.depth_reduction.constants.tower import Tower, ln, of, power
 
 Choices = Literal["best", "paper"]
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from restrict.arrays import I64, offsets, take_rows
-from restrict.depth_reduction.ctransformer import CTransformer
-from restrict.depth_reduction.selection import Selection, reads, selection
+from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
+from restrict.depth_reduction.lemma.selection import Selection, reads, selection
 from restrict.errors import UsageError
 from restrict.kernels import lemma as kernels
+from restrict.kernels.cover_bounds import neighbour_sums
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -126,7 +127,8 @@ def _degrees(t: CTransformer, chosen: Selection, limit: int | None) -> tuple[I64
     if limit is not None and int((shared**2).sum()) > limit:
         return heads, degree, False
     owner = np.repeat(np.arange(len(heads)), np.diff(ptr))[np.argsort(inputs, kind="stable")]
-    kernels.neighbour_counts(ptr, inputs, offsets(shared), owner, degree)
+    nothing = np.zeros(len(heads))
+    neighbour_sums(ptr, inputs, offsets(shared), owner, nothing, nothing.copy(), degree)
     return heads, degree, True
 
 

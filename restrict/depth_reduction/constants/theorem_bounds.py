@@ -1,6 +1,7 @@
 """The constants of Theorem 1 (Hahn 2020): numbers for which every inequality of its proof holds.
 
-The proof, its parameters and the inequalities are in :mod:`restrict.depth_reduction.inequalities`. This module chooses.
+The proof, its parameters and the inequalities are in :mod:`restrict.depth_reduction.constants.inequalities`. This
+module chooses.
 For given ``eta1``, ``eta2`` and ``delta`` the least ``g, r, T, k, f, F, n0`` follow one after the other (``k`` by
 climbing to the least fixed point: what it must be at least grows with it). Those three, and the split of ``C`` over the
 layers, come from a pattern search in floats, which decides only how good the numbers are.
@@ -21,7 +22,7 @@ from itertools import pairwise
 from operator import index
 from typing import SupportsIndex
 
-from restrict.depth_reduction.inequalities import (
+from restrict.depth_reduction.constants.inequalities import (
     Choices,
     LayerBounds,
     TheoremBounds,
@@ -30,7 +31,7 @@ from restrict.depth_reduction.inequalities import (
     neighbours,
     rounds,
 )
-from restrict.depth_reduction.tower import Tower, ln, of, power, short
+from restrict.depth_reduction.constants.tower import Tower, ln, of, power, short
 from restrict.errors import UsageError
 
 MAX_LAYERS = 64
@@ -52,7 +53,7 @@ TINY = Fraction(1, 2**20)
 
 
 @dataclass(frozen=True)
-class _Task:
+class _LayerTask:
     """What one step is given: everything but the parameters that the search may choose."""
 
     layer: int
@@ -68,7 +69,7 @@ class _Task:
         return 1 - self.C_out / self.C
 
 
-def _probability(task: _Task, eta: Fraction, delta: Fraction) -> Fraction:
+def _probability(task: _LayerTask, eta: Fraction, delta: Fraction) -> Fraction:
     """The largest ``q`` of twelve digits that leaves ``C'`` free; not positive where there is none."""
     exact = (1 - task.C_out / ((1 - eta) * task.C)) / (1 + delta)
     if exact <= 0:
@@ -82,7 +83,7 @@ def _digits(x: Fraction) -> int:
     return (x.numerator.bit_length() - x.denominator.bit_length()) * 3 // 10
 
 
-def _step(task: _Task, eta1: Fraction, eta2: Fraction, delta: Fraction) -> LayerBounds:
+def _step(task: _LayerTask, eta1: Fraction, eta2: Fraction, delta: Fraction) -> LayerBounds:
     """The least numbers that satisfy the inequalities for given ``eta1``, ``eta2`` and ``delta``."""
     c, heads, paper = task.c, task.heads, task.choices == "paper"
     values = power(Fraction(task.alphabet), c)
@@ -112,7 +113,7 @@ def _step(task: _Task, eta1: Fraction, eta2: Fraction, delta: Fraction) -> Layer
     )
 
 
-def _parameters(task: _Task) -> tuple[Fraction, Fraction, Fraction]:
+def _parameters(task: _LayerTask) -> tuple[Fraction, Fraction, Fraction]:
     """``eta1``, ``eta2``, ``delta``: by a search in floats, constants where ``c`` is beyond them."""
     first = task.layer == 1 and task.choices == "best"
     if task.c.height or task.c.top > FLOAT_C:
@@ -136,7 +137,7 @@ def _rounded(x: float) -> Fraction:
     return Fraction(Decimal(f"{x:.1e}"))
 
 
-def _estimate(task: _Task, eta1: Fraction, eta2: Fraction, delta: Fraction) -> float:
+def _estimate(task: _LayerTask, eta1: Fraction, eta2: Fraction, delta: Fraction) -> float:
     """About ``log2 k`` by floats, plus a little for ``n0``; infinite where no ``q`` is left."""
     q = float(_probability(task, eta1 + eta2, delta))
     if q <= 0 or (1 + delta) * Fraction(q) >= 1:
@@ -214,9 +215,9 @@ def theorem_bounds(
 
     Returns:
         A :class:`TheoremBounds`; ``c``, ``n0`` and the other integers are certified bounds, each a
-        :class:`restrict.depth_reduction.tower.Tower` with exact order and ``str``. That the split of ``C`` over the
-        layers is the best is an estimate; that the inequalities hold for it is exact
-        (:func:`restrict.depth_reduction.inequalities.verify`).
+        :class:`restrict.depth_reduction.constants.tower.Tower` with exact order and ``str``. That the split of ``C``
+        over the layers is the best is an estimate; that the inequalities hold for it is exact
+        (:func:`restrict.depth_reduction.constants.inequalities.verify`).
 
     Raises:
         UsageError: an argument is outside its range; the message names the nearest value inside.
@@ -238,7 +239,7 @@ def _steps(shares: list[Fraction], heads: int, alphabet: int, choices: Choices) 
     steps: list[LayerBounds] = []
     c = of(1)
     for layer, (before, after) in enumerate(pairwise(shares), start=1):
-        task = _Task(layer, c, before, after, heads, alphabet, choices)
+        task = _LayerTask(layer, c, before, after, heads, alphabet, choices)
         steps.append(_step(task, *_parameters(task)))
         c = steps[-1].c_out
     return tuple(steps)
@@ -280,12 +281,12 @@ def _split(layers: int, heads: int, target: Fraction, alphabet: int) -> list[Fra
 
 def _tower_estimate(shares: list[Fraction], heads: int, alphabet: int) -> float:
     """About ``log2 c`` after two layers, or ``log2 log2 c`` after three, by floats."""
-    task = _Task(1, of(1), shares[0], shares[1], heads, alphabet, "best")
+    task = _LayerTask(1, of(1), shares[0], shares[1], heads, alphabet, "best")
     if task.loss <= 0 or shares[2] >= shares[1]:
         return math.inf
     first = _estimate(task, *_parameters(task))
     c = float(alphabet * heads * 2.0**first + 1)
-    task = _Task(2, of(Fraction(c)), shares[1], shares[2], heads, alphabet, "best")
+    task = _LayerTask(2, of(Fraction(c)), shares[1], shares[2], heads, alphabet, "best")
     log2_c = math.log2(c * heads) + c * math.log2(alphabet) + _estimate(task, *_parameters(task))
     if len(shares) == 3:
         return log2_c

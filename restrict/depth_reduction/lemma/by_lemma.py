@@ -1,7 +1,7 @@
 """Theorem 1 by the Depth Reduction Lemma itself: Stage 1, 2 and 3, layer by layer, until no layer is left.
 
 The theorem's formulas for k, eta and the split of C are for the worst model and ask for astronomic lengths
-(:mod:`restrict.depth_reduction.constants`). Here they are measured on the model at hand:
+(:mod:`restrict.depth_reduction.constants.theorem_bounds`). Here they are measured on the model at hand:
 
 - **eta**: the largest of :data:`ETAS` for which Stage 1 fixes at most a quarter of what the layer may fix;
 - **k**: the least for which Stages 2 and 3 keep to the layer's budget. The pairs are ranked once; the selections for a
@@ -17,24 +17,19 @@ a fresh collapse (Theorem A).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from restrict.arguments import least_free
 from restrict.cover.greedy import greedy
 from restrict.cover.local import local
-from restrict.depth_reduction.candidates import Setup, Worth, least, shortened, worth
-from restrict.depth_reduction.ctransformer import CTransformer
-from restrict.depth_reduction.lemma4 import Reduction, Uncaptured, reduced
-from restrict.depth_reduction.selection import Ranking, Selection, ranked
-from restrict.depth_reduction.stage1 import Stage1Record, degrees, stage1
-from restrict.depth_reduction.stage3 import Effort, Method, Setting, cover_problem
-from restrict.errors import NotEstablished
-from restrict.model.program import Instance
-from restrict.model.shipped import Shipped
+from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
+from restrict.depth_reduction.candidates import least
+from restrict.depth_reduction.lemma.lemma4 import Reduction, Uncaptured, reduced
+from restrict.depth_reduction.lemma.selection import Ranking, Selection, ranked
+from restrict.depth_reduction.lemma.stage1 import Stage1Record, degrees, stage1
+from restrict.depth_reduction.lemma.stage3 import Effort, Method, Setting, cover_problem
 from restrict.restriction import Restriction
 from restrict.task import Task
 
@@ -120,47 +115,13 @@ def _split(task: Task, start: CTransformer, budget: int, seed: int) -> tuple[flo
     layers = start.layers
     if layers <= 1:
         return (1.0,) * layers
-    short, allowed = _shorter(start, budget)
-    trial, candidates = Setup(Shipped(short), allowed, seed, task.deadline), list(_candidates(layers))
-    return least(task, measured_split, trial, candidates, "split", falling=True) or candidates[0]
+    candidates = [(*(first for _ in range(layers - 1)), 1.0) for first in FIRST_SHARES]
+    return least(task, split_run, budget, candidates, "split", seed=seed, falling=True) or candidates[0]
 
 
-def measured_split(trial: Setup, shares: tuple[float, ...]) -> Worth | None:
-    """The worth of a split of the inputs over the layers, measured here or in another process.
-
-    Args:
-        trial: what it is measured with.
-        shares: per layer the share of the inputs left that it may use.
-
-    Returns:
-        The greatest and the mean number of inputs that a label depends on; ``None`` where the stages do not succeed.
-        Cost: one rough run of all layers.
-
-    Raises:
-        ResourceLimit: the rankings or the candidate lists hold too many pairs.
-    """
-    task = trial.task()
-    try:
-        found = _run(task, CTransformer.of_model(task.instance), trial.budget, shares, trial.seed, rough=True)
-    except NotEstablished:
-        return None
-    return worth(found.layers[-1].transformer.output_depends())
-
-
-def _candidates(layers: int) -> Iterator[tuple[float, ...]]:
-    for first in FIRST_SHARES:
-        yield (*(first for _ in range(layers - 1)), 1.0)
-
-
-def _shorter(start: CTransformer, budget: int) -> tuple[Instance, int]:
-    """The program at a length at which measuring is cheap, with a budget in proportion; itself where there is none."""
-    instance = start.instance
-    short = shortened(instance)
-    if short is instance:
-        return instance, budget
-    positions = short.n - len(short.pinned)
-    share = Fraction(budget, max(1, instance.n - len(instance.pinned)))
-    return short, positions - least_free(positions, 1 - share)
+def split_run(task: Task, start: CTransformer, shares: tuple[float, ...], budget: int, seed: int) -> CTransformer:
+    """A rough run with a split of the inputs over the layers."""
+    return _run(task, start, budget, shares, seed, rough=True).layers[-1].transformer
 
 
 # ---------------------------------------------------------------- one layer

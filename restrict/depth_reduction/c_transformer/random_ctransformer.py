@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from restrict.depth_reduction.activations import Truth
-from restrict.depth_reduction.ctransformer import CTransformer
+from restrict.depth_reduction.c_transformer.activations import Truth
+from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.errors import UsageError
 from restrict.model.examples.random import random_model
 from restrict.model.fileformat import dumps, loads

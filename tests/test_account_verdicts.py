@@ -1,0 +1,208 @@
+"""The account of work in verdicts on trained models, at one length and at every length: as tests/test_account.py."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import save
+
+from restrict.checker import main as checker
+from restrict.checker.account import MEMORY
+from tests.fuzzing.kinds import Trial, sealed
+from tests.test_account import LIMIT, START, STEP, spent
+from tests.verdict_cases import weights
+
+Document = dict[str, Any]
+SHAPES: dict[str, Callable[[], Trial]] = {}
+
+
+def shape(make: Callable[[], Trial]) -> Callable[[], Trial]:
+    """List a shape under its name."""
+    SHAPES[make.__name__.replace("_", " ")] = make
+    return make
+
+
+def verdict(symbols: int = 1, heads: int = 1, width: int = 2, inner: int = 0, **more: Any) -> tuple[bytes, Document]:
+    """A model whose logits are positive whatever it reads, and what a certificate says of it."""
+    config = {"n_embd": width, "vocab_size": symbols + 1, "position_embeddings": "none", "tie_word_embeddings": False}
+    tensors = weights(np.random.default_rng(7), config, 0.01)
+    tensors["transformer.wte.weight"] = np.random.default_rng(8).normal(size=(symbols + 1, width)).astype(np.float32)
+    if inner:
+        for name in ("c_fc.weight", "c_fc.bias", "c_proj.weight"):
+            key = f"transformer.h.0.mlp.{name}"
+            found = tensors[key]
+            tensors[key] = found[:inner] if name == "c_proj.weight" or found.ndim == 1 else found[:, :inner].copy()
+    tensors["transformer.ln_f.weight"] *= np.float32(1e-4)
+    tensors["transformer.ln_f.bias"][:] = tensors["lm_head.weight"][:] = 1
+    document: Document = {
+        "format": "restrict-soft-verdict/1", "n": 1, "upto": 0,
+        "model": {
+            "name": "steady", "heads": heads, "epsilon": "1/100000", "activation": "relu", "positions": "none",
+            "offset": 0, "tied": "no", "alphabet": [f"s{s}" for s in range(symbols)], "rows": list(range(symbols)),
+            "start": symbols,
+        },
+        "language": {"delta": [[0] * symbols], "accept": [0], "labels": [0], "want": [[0]]},
+        "basis": [directions(width, 0)] * heads, "cases": [case(0, -1, 0, 0)],
+    }  # fmt: skip
+    return save(tensors), document | more
+
+
+def directions(width: int, count: int) -> Document:
+    """Directions of one head that say nothing."""
+    return {"centre": [0] * width, "rows": [[0] * width] * count}
+
+
+def case(i: int, a: int, q: int, bounds: int, *more: Any) -> list[Any]:
+    """A case with loose bounds."""
+    return [i, a, q, [10] * bounds, [20] * bounds, *more]
+
+
+def halved(times: int) -> Any:
+    """Cells of the first coordinate, halved so often."""
+    tree: Any = 0
+    for _ in range(times):
+        tree = [0, tree, tree]
+    return tree
+
+
+def test_the_shapes_begin_as_a_proof() -> None:
+    content, document = verdict()
+    trial = sealed(content, document)
+    assert checker.verify(trial.model, trial.proof).startswith("s VERIFIED right n=0..1 prefixes=0..0 cases=1 ")
+
+
+@shape
+def states_that_no_word_reaches() -> Trial:
+    content, document = verdict(n=40, upto=40)
+    document["basis"] = [directions(2, 2)]
+    document["cases"] = [case(i, 0 if i else -1, 0, 2) for i in range(41)]
+    document["language"]["delta"] += [[-1]] * 4000
+    document["language"]["want"] += [[]] * 4000
+    return sealed(content, document)
+
+
+def many_transitions(states: int, symbols: int) -> Document:
+    """All states are reached, and each has three ways on."""
+    delta = [[-1] * symbols for _ in range(states)]
+    for q, row in enumerate(delta):
+        row[:3] = [(q + 1) % states, 0, (7 * q + 3) % states]
+    return {"delta": delta, "accept": [0], "labels": [0], "want": [[]] * states}
+
+
+@shape
+def prefixes_of_a_language_with_many_transitions() -> Trial:
+    content, document = verdict(700, n=4000, upto=-1, wrong={"word": [0], "label": 0})
+    return sealed(content, document | {"language": many_transitions(700, 700), "cases": [], "basis": []})
+
+
+@shape
+def cases_of_a_language_with_many_transitions() -> Trial:
+    content, document = verdict(500, n=60, upto=60)
+    return sealed(content, document | {"language": many_transitions(500, 500)})
+
+
+@shape
+def cells_in_the_basis_before_an_empty_one() -> Trial:
+    content, document = verdict(width=24)
+    document["basis"], document["turned"] = [directions(24, 24)], [[directions(24, 0)]]
+    document["cases"] = [case(0, -1, 0, 24, halved(5), 0)]
+    return sealed(content, document)
+
+
+@shape
+def cells_of_many_heads_before_a_narrow_network() -> Trial:
+    content, document = verdict(heads=48, width=48, inner=1)
+    document["basis"] = [directions(48, 48)] * 48
+    document["cases"] = [case(0, -1, 0, 48 * 48, halved(5))]
+    return sealed(content, document)
+
+
+@shape
+def many_further_bases() -> Trial:
+    content, document = verdict(width=16)
+    return sealed(content, document | {"turned": [[directions(16, 16)]] * 200})
+
+
+@shape
+def many_labels() -> Trial:
+    content, document = verdict(1000)
+    document["language"] |= {"labels": list(range(1000)), "want": [list(range(1000))]}
+    return sealed(content, document)
+
+
+@shape
+def a_large_checkpoint() -> Trial:
+    return sealed(*verdict(400, width=400))
+
+
+@shape
+def a_large_checkpoint_of_many_heads() -> Trial:
+    return sealed(*verdict(width=256, heads=256, inner=1))
+
+
+def at_every_length(blocks: list[list[int]], cases: list[list[Any]], **more: Any) -> Trial:
+    """The same model, at every length."""
+    content, document = verdict(basis=[directions(2, 1)])
+    document |= {"format": "restrict-soft-every-length/1", "scale": 0, "blocks": blocks, "cases": cases}
+    document["phi"] = [[] for _ in cases]
+    del document["n"], document["upto"]
+    return sealed(content, document | more)
+
+
+@shape
+def a_long_wrong_word() -> Trial:
+    language = {"delta": [[1], [1]], "accept": [1], "labels": [0], "want": [[0], []]}
+    word = {"word": [0] * 300_000, "label": 0}
+    return at_every_length([], [case(0, -1, 0, 1)], language=language, wrong=word)
+
+
+@shape
+def a_long_block() -> Trial:
+    return at_every_length([[1, 65536]], [case(0, -1, 0, 1), case(1, 0, 0, 1)])
+
+
+@shape
+def many_blocks() -> Trial:
+    blocks = [[n, n] for n in range(1, 400)]
+    return at_every_length(blocks, [case(0, -1, 0, 1), *(case(n, 0, 0, 1) for n in range(1, 400))])
+
+
+@shape
+def many_states_at_every_length() -> Trial:
+    language = {"delta": [[(7 * q + 3) % 4001] for q in range(4001)], "accept": [0], "labels": [0]}
+    cases = [case(0, -1, 0, 1), *(case(1, 0, q, 1) for q in range(4001))]
+    return at_every_length([[1, 65536]], cases, language=language | {"want": [[0]] * 4001})
+
+
+# ---------------------------------------------------------------- the account
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_step_of_a_verdict_takes_no_longer_than_the_contract_says(name: str) -> None:
+    found = spent(SHAPES[name](), LIMIT)
+    assert found.code in (0, 3, 4, 5), found
+    assert found.seconds < START + STEP * found.steps, found
+    assert found.taken < (256 << 20) + 1.5 * found.held, found
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_small_limit_ends_a_verdict(name: str) -> None:
+    trial = SHAPES[name]()
+    found = spent(trial, 20_000)
+    assert found.code in (3, 4, 5), found
+    assert found.steps <= 20_000
+    assert found.seconds < 0.3 + 1e-7 * (len(trial.proof) + len(trial.model)), found
+
+
+def test_the_memory_of_a_verdict_is_bounded() -> None:
+    """Whatever the limit on steps is, what is charged stays below 2 GiB."""
+    trial = SHAPES["a long wrong word"]()
+    document = json.loads(trial.proof)
+    document["wrong"]["word"] *= 10
+    found = spent(sealed(trial.model, document), 10**12)
+    assert found.held <= MEMORY
+    assert found.taken < (256 << 20) + 1.5 * found.held, found
