@@ -15,7 +15,21 @@ from typing import NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from restrict.all_lengths.forms import DIFFERENCE, P2, S2, Declined, P, S, analyse, grid, points, show, tree_of, truth
+from restrict.all_lengths.forms import (
+    DIFFERENCE,
+    P2,
+    S2,
+    Declined,
+    P,
+    S,
+    analyse,
+    grid,
+    points,
+    show,
+    tree_of,
+    truth,
+    values_at,
+)
 from restrict.all_lengths.program import AFTER, BEFORE, TOKEN, WHEN, Look, OrderOnly, Step, needed
 from restrict.all_lengths.window import windowed
 from restrict.arrays import I32, I64
@@ -197,7 +211,7 @@ def _when(reader: _Reader) -> Form | None:
 def _defined_somewhere(model: Model, reader: _Reader, when: Form | None) -> None:
     """Make the model's first instance: a value outside a domain is then an error here, not a wrong answer later."""
     for n in range(max(1, len(model.markers)), 2 * (reader.threshold + reader.period) + 3):
-        if when is None or when.at(points({S: np.array([n - 1])})):
+        if when is None or values_at(when, points({S: np.array([n - 1])}))[0]:
             model.at(n)
             return
     raise ModelError("when: the model is not defined at any length")
@@ -352,7 +366,7 @@ def _tabulate(reader: _Reader, head: str, table: list[list[Form]], i: bool, j: b
     for u, row in enumerate(table):
         for v, form in enumerate(row):
             if id(form) not in kept:
-                kept[id(form)] = np.asarray(form.at(where)).reshape(mesh[0].shape)
+                kept[id(form)] = values_at(form, where).reshape(mesh[0].shape)
             out[:, u, :, v, :] = kept[id(form)]
     shaped = out.reshape(len(offsets), nq * len(at_i), nk * len(at_j))
     return shaped if reach else shaped[0]
@@ -361,7 +375,7 @@ def _tabulate(reader: _Reader, head: str, table: list[list[Form]], i: bool, j: b
 def _by_position(table: list[list[Form]], q: bool, k: bool) -> _Scores:
     """Scores that order by ``j`` itself, ranked as the checker does: for each query, the pairs that grow (or fall) with
     ``j`` form one rank, above (below) every other score of the row."""
-    forms = {(u, v): form for u, row in enumerate(table) for v, form in enumerate(row)}
+    forms: dict[tuple[int, ...], Form] = {(u, v): form for u, row in enumerate(table) for v, form in enumerate(row)}
     ranked = by_position(_declined, forms, 0)
     rank, tie = np.zeros((len(table), len(table[0])), np.int64), np.zeros((len(table), len(table[0])), np.int64)
     for u, row in enumerate(table):
@@ -385,7 +399,9 @@ def _finish(reader: _Reader, when: Form | None) -> OrderOnly:
     defined = None
     if when is not None:
         defined = WHEN
-        reader.steps.insert(0, Step(WHEN, (BEFORE, AFTER), lambda p, s: when.at(points({P: p, S: s})), 2, "when"))
+        reader.steps.insert(
+            0, Step(WHEN, (BEFORE, AFTER), lambda p, s: values_at(when, points({P: p, S: s})), 2, "when")
+        )
     size = reader.sizes[output]
     for value in model.output.accept or ():
         if value >= size:
