@@ -69,6 +69,17 @@ def test_every_arrow_points_down(graph: Any) -> None:
     assert architecture.arrows_up(graph) == []
 
 
+def test_the_rooms_of_soft_attention_do_not_depend_on_each_other_in_a_circle(graph: Any) -> None:
+    """Weights and files below, then sets, then what is said about influence and restrictions."""
+    rooms: nx.DiGraph[str] = nx.DiGraph()
+    pairs = [(a.split("."), b.split(".")) for a, b in graph.edges]
+    inner = [(a[2], b[2]) for a, b in pairs if len(a) > 3 and len(b) > 3 and a[1] == b[1] == "soft"]
+    rooms.add_edges_from((a, b) for a, b in inner if a != b)
+    assert {"models", "bounds", "influence", "restriction"} <= set(rooms)
+    assert nx.is_directed_acyclic_graph(rooms)
+    assert set(rooms.successors("models")) == set()
+
+
 def test_no_command_imports_another_command(graph: Any) -> None:
     commands = {module for module in graph.successors("restrict.cli.main") if module.startswith("restrict.cli.")}
     commands -= {"restrict.cli.common"}

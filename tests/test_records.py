@@ -9,7 +9,7 @@ import pytest
 
 from restrict.certificate.lower_bound import Box, LowerBound
 from restrict.errors import ModelError
-from restrict.soft.claim import SoftCertificate
+from restrict.soft.restriction.claim import SoftCertificate
 from restrict.strictjson import Record
 
 DIGEST = "0" * 64

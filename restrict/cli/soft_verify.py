@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from restrict.soft.trained.graph import Graph
     from restrict.soft.trained.model import Trained
 
+DOUBTED = r": cases\[([0-9]+)\]: (?:label ([0-9]+) is not shown|.* beyond the bound)"
+"""How the checker says that a case of a certificate does not hold."""
+
 
 def given(context: click.Context, parameter: click.Parameter, n: int | None) -> int | None:
     """The length, which may be missing with --all-lengths only."""
@@ -149,7 +152,7 @@ def confirmed(found: Verdict, output: Path | None) -> tuple[Verdict, str | None]
         try:
             return found, trusted_check(found.model.content, found.to_bytes(), None, str(output or "certificate"), None)
         except NotEstablished as error:
-            if (doubted := re.search(r": cases\[([0-9]+)\]: label ([0-9]+) is not shown", str(error))) is None:
+            if (doubted := re.search(DOUBTED, str(error))) is None:
                 raise
-            found = found.without(*map(int, doubted.groups()))
+            found = found.without(int(doubted[1]), int(doubted[2] or found.graph.labels[0]))
     return found, None

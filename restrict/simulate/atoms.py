@@ -25,7 +25,7 @@ from restrict.errors import ModelError
 from restrict.model.expr import Expr, bind, name, substitute
 from restrict.model.expr_parser import SIGNS
 from restrict.model.rules import evaluate
-from restrict.soft.terms import MAX_TEXT, Term
+from restrict.soft.models.terms import MAX_TEXT, Term
 
 MOST_LENGTHS = 200
 """Classes are collected at the shorter lengths up to this many; atoms that need more count as growing."""

@@ -44,8 +44,8 @@ from restrict.simulate.lemmas_6_to_9 import tied_rate
 from restrict.simulate.report import Compiled, HeadReport
 from restrict.simulate.rounding import safe_length
 from restrict.simulate.stream import Block, HeadRows, Row, Stream, Unit
-from restrict.soft.model import SoftOutput
-from restrict.soft.terms import Term, up
+from restrict.soft.models.model import SoftOutput
+from restrict.soft.models.terms import Term, up
 
 MAX_UNITS = 2**14
 """Units of one map."""

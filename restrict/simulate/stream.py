@@ -16,8 +16,17 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from restrict.errors import ModelError, ResourceLimit
-from restrict.soft.model import Floats, Mask, Positions, SoftFeedForward, SoftHead, SoftLayer, SoftModel, SoftOutput
-from restrict.soft.terms import Term
+from restrict.soft.models.model import (
+    Floats,
+    Mask,
+    Positions,
+    SoftFeedForward,
+    SoftHead,
+    SoftLayer,
+    SoftModel,
+    SoftOutput,
+)
+from restrict.soft.models.terms import Term
 
 Row = Mapping[int, float]
 """A sparse row: the weight of each dimension."""

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from restrict.simulate.stream import HeadRows, Row, Stream, Unit
-from restrict.soft.model import Mask, Place, SoftModel, SoftOutput
-from restrict.soft.terms import Term
+from restrict.soft.models.model import Mask, Place, SoftModel, SoftOutput
+from restrict.soft.models.terms import Term
 
 
 @dataclass(frozen=True)
