@@ -17,6 +17,7 @@ import numpy.typing as npt
 from restrict.all_lengths.forms import Declined, Linear, Wave, analyse, grid, points, show, truth, wave
 from restrict.all_lengths.program import AFTER, BEFORE, TOKEN, WHEN, Look, Program, Step, needed
 from restrict.all_lengths.window import windowed
+from restrict.all_lengths.within import within
 from restrict.arrays import I32, I64
 from restrict.errors import ModelError, NotEstablished, ResourceLimit
 from restrict.model.expr import Expr, bind, name, substitute
@@ -173,7 +174,7 @@ def _forms(reader: _Reader, variable: Head | Map, expr: Expr) -> dict[Expr, Line
     for values in grid(*names.values()):
         bound = bind(expr, **dict(zip(names, values, strict=True)))
         if bound not in out:
-            out[bound] = analyse(bound)
+            out[bound] = analyse(within(bound))
     waves = [wave(f) for f in out.values()]
     for w, (bound, form) in zip(waves, out.items(), strict=True):
         if not w.finite and (isinstance(variable, Map) or not isinstance(form, Linear) or not form.j):
@@ -187,7 +188,7 @@ def _when(reader: _Reader) -> Wave | None:
     if when is None:
         return None
     assert isinstance(when, Formula)
-    found = truth(when.expr, analyse(when.expr))
+    found = truth(when.expr, analyse(within(when.expr)))
     reader.widen([found])
     return found
 
