@@ -13,6 +13,8 @@ from restrict.all_lengths.recognise import recognise
 from restrict.cli.main import cli
 from restrict.errors import NotEstablished, RestrictError
 from restrict.model.fileformat import loads
+from tests.fuzzing.kinds import sealed
+from tests.test_account import spent
 
 MOST = 9223372036854775807
 WRAPPED = {
@@ -68,3 +70,20 @@ def test_a_simulation_does_not_read_what_it_cannot_follow(tmp_path: Path) -> Non
     path.write_text(json.dumps(document(WRAPPED["two lines"])))
     found = CliRunner().invoke(cli, ["simulate", str(path), "-n", "4", "--samples", "3"])
     assert found.exception is None or isinstance(found.exception, RestrictError | SystemExit), found.exception
+
+
+@pytest.mark.parametrize("domain", [1 << 62, 1 << 40, (1 << 25) + 1])
+def test_labels_of_a_domain_that_no_memory_holds_are_a_limit(domain: int) -> None:
+    """A list of all labels was made before anything was counted."""
+    model = document("i > 1") | {"output": {"variable": "v", "position": "every", "accept": [1]}}
+    model["variables"][0]["domain"] = domain
+    claim = {"free": 3, "c": 0, "dependencies": [], "values": [1]}
+    certificate = {
+        "format": "restrict-certificate/1", "model": {"name": "large"}, "n": 3, "target": "last", "fixed": [],
+        "cone": {}, "claim": claim,
+    }  # fmt: skip
+    trial = sealed(model, certificate)
+    found = spent(trial, 1_000_000)
+    assert found.code == 5, found
+    assert found.seconds < 2
+    assert found.taken < 256 << 20
