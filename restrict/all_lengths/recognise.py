@@ -32,6 +32,7 @@ from restrict.all_lengths.forms import (
 )
 from restrict.all_lengths.program import AFTER, BEFORE, TOKEN, WHEN, Look, OrderOnly, Step, needed
 from restrict.all_lengths.window import windowed
+from restrict.all_lengths.within import within
 from restrict.arrays import I32, I64
 from restrict.checker.positions import Form, number
 from restrict.checker.program import BEYOND, by_position
@@ -190,7 +191,7 @@ def _forms(reader: _Reader, variable: Head | Map, expr: Expr) -> dict[Expr, Form
     for values in grid(*names.values()):
         bound = bind(expr, **dict(zip(names, values, strict=True)))
         if bound not in out:
-            out[bound] = analyse(bound)
+            out[bound] = analyse(within(bound))
     for bound, form in out.items():
         if any(form.slope) and (isinstance(variable, Map) or not form.line or not form.line.j):
             raise Declined(f"the sub-expression {show(tree_of(bound))!r} grows with the position or with n")
@@ -203,7 +204,7 @@ def _when(reader: _Reader) -> Form | None:
     if when is None:
         return None
     assert isinstance(when, Formula)
-    found = truth(when.expr)
+    found = truth(within(when.expr))
     reader.widen([found])
     return found
 
