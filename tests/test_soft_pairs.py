@@ -92,7 +92,7 @@ def compared(model: SoftModel, n: int, rng: np.random.Generator, directions: int
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_direction_is_bounded_as_all_pairs_of_words_say(shape: str) -> None:
     rng = np.random.default_rng(1)
-    assert sum(compared(load(shape.format(seed)), n, rng, 6) for seed in range(3) for n in (2, 4, 5)) > 300
+    assert sum(compared(load(shape.format(0)), n, rng, 5) for n in (2, 4)) > 30
 
 
 @pytest.mark.heavy
@@ -142,7 +142,7 @@ def runs(delta: tuple[tuple[int, ...], ...], word: list[int]) -> bool:
 @pytest.mark.parametrize("name", ["tomita2-1l1h16d", "dyck1-depth2-1l1h16d-nope", "contains-aba-1l1h16d-nope"])
 def test_bound_over_attained_is_at_most_one_twentieth_above_one(name: str) -> None:
     model = opened(str(TRAINED / f"{name}.safetensors"))
-    for n in (10, 40):
+    for n in (10, 24):
         found = attention_influence(changes_of(model, n))
         assert found.words is not None
         first, second = (np.array([word]) for word in found.words)
@@ -154,7 +154,7 @@ def test_bound_over_attained_is_at_most_one_twentieth_above_one(name: str) -> No
         assert found.attained <= found.bound <= 1.05 * found.attained
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.heavy) for k in range(1, 6))])
 @pytest.mark.parametrize("percent", [10, 50])
 def test_logits_are_bounded_as_all_pairs_of_words_say(seed: int, percent: int) -> None:
     model, n = load(f"random:layers=1,width=8,percent={percent},symbols=2,labels=3,seed={seed}"), 6
@@ -172,7 +172,7 @@ def test_logits_are_bounded_as_all_pairs_of_words_say(seed: int, percent: int) -
     assert evaluated(model, rows, [found.words]).max() == pytest.approx(found.attained)
 
 
-@pytest.mark.parametrize("n", [16, 64])
+@pytest.mark.parametrize("n", [16, pytest.param(64, marks=pytest.mark.heavy)])
 def test_logits_of_small_weights_are_bounded_within_a_twentieth(n: int) -> None:
     model = load("random:layers=1,width=16,percent=10,seed=1")
     found = logit_influence(model, changes_of(model, n), cells=60, seconds=math.inf)
@@ -183,14 +183,14 @@ def test_logits_of_small_weights_are_bounded_within_a_twentieth(n: int) -> None:
 def test_gradients_lie_in_their_enclosures(shape: str) -> None:
     """At random streams of random cells; and the gradient itself is the difference quotient's limit."""
     rng = np.random.default_rng(5)
-    for seed in range(4):
+    for seed in range(2):
         parts = prepare(load(shape.format(seed)), 5)
         layer, final, d = parts.layers[0], parts.model.final_norm, parts.model.width
         row = rng.normal(size=d)
         for size in (0.01, 0.1, 1.0):
             cell = Form(rng.normal(size=d), size * rng.normal(size=(d, 3)), np.full(d, 0.01 * size))
             form = gradient(layer, final, row, cell)
-            for _ in range(20):
+            for _ in range(8):
                 eps = rng.uniform(-1, 1, size=3)
                 y = cell.c + cell.g @ eps + cell.r * rng.uniform(-1, 1, size=d)
                 g = gradient(layer, final, row, point(y)).c
@@ -216,11 +216,11 @@ def value(model: SoftModel, row: Floats, y: Floats) -> float:
 @pytest.mark.parametrize("kind", ["gelu", "gelu_tanh"])
 def test_the_constants_of_the_gelus(kind: str) -> None:
     """Second and third derivatives on a grid so fine that the fourth (below 5) cannot reach the constants between."""
-    x = np.linspace(-30, 30, 600_001)
+    x = np.linspace(-9, 9, 90_001)  # beyond, both derivatives are below 1e-15
     second = derivatives(kind, x)[1]
-    assert np.abs(second).max() + 1e-4 * 1.5 < CURVED
-    assert np.abs(np.diff(second) / 1e-4).max() + 1e-4 * 5 < BENT
-    assert np.allclose(np.diff(derivatives(kind, x)[0]) / 1e-4, (second[1:] + second[:-1]) / 2, atol=1e-6)
+    assert np.abs(second).max() + 2e-4 * 1.5 < CURVED
+    assert np.abs(np.diff(second) / 2e-4).max() + 2e-4 * 5 < BENT
+    assert np.allclose(np.diff(derivatives(kind, x)[0]) / 2e-4, (second[1:] + second[:-1]) / 2, atol=1e-6)
 
 
 def test_cells_cover_what_attention_can_return() -> None:

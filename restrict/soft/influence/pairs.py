@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from restrict.arrays import I64
 from restrict.errors import UsageError
 from restrict.languages.dfa import Dfa
 from restrict.soft.bounds.enclosure import Enclosure, above, gamma, norms
@@ -43,8 +44,8 @@ NEAR = 1.02
 """Cells are halved until the bound is at most this times what is attained."""
 STEPS, STARTS = 5, 12
 """Linearisations from one start, and exchanges that are started from."""
-FAN = 32
-"""Directions of a half plane."""
+WIDE, FAN = 4, 16
+"""Axes whose planes are covered, and directions of a half plane."""
 TRIED = 4
 """Coordinates, the widest ones, that are tried before one is halved."""
 
@@ -161,7 +162,7 @@ class Changes:
             corners(rest, size, least), terms, (low + middle - off, high + middle + off), off, spread * (1 + OUT)
         )
 
-    def along(self, row: Floats, near: Floats | None = None, within: tuple[float, float] | None = None) -> tuple[
+    def along(self, row: Floats, near: I64 | None = None, within: tuple[float, float] | None = None) -> tuple[
         Floats, list[tuple[float, float]]
     ]:  # fmt: skip
         """For each exchange the greatest change of attention's result in a direction, and each head's range of it.
@@ -200,17 +201,27 @@ class Changes:
     def norms(self) -> Floats:
         """For each exchange a bound on the Euclidean norm of the change of attention's result.
 
-        Exact up to a factor in the plane of the first two axes, which :data:`FAN` directions cover; the others by
-        Pythagoras.
+        The squared norm in the :data:`WIDE` axes of the largest changes is the sum over pairs of axes of the squared
+        norms in their planes, over ``WIDE - 1``; each plane is covered by :data:`FAN` directions. The other axes are
+        added by Pythagoras. Nothing is lost but the fan's angle where one pair of words is the worst in every plane.
         """
         axes = self.axes
-        order = np.argsort(-axes.changes.max(0))
-        first, second = axes.rows[order[:2]] if len(order) > 1 else (axes.rows[0], 0 * axes.rows[0])
-        turns = np.pi * np.arange(FAN) / FAN
-        fan = [self.along(math.cos(t) * first + math.sin(t) * second)[0] for t in turns]
-        plane = np.max(fan, axis=0) / math.cos(math.pi / (2 * FAN))
+        order = np.argsort(-axes.changes.max(0), kind="stable")
+        wide, rest = order[:WIDE], (axes.changes[:, order[WIDE:]] ** 2).sum(1)
+        total: Floats = np.zeros(len(self.exchanges))
+        least: Floats = np.full(len(self.exchanges), np.inf)
+        squares = axes.changes**2
+        for i, j in itertools.combinations(wide.tolist(), 2):
+            turns = np.pi * (np.arange(FAN) + 0.5) / FAN
+            fan = [self.along(math.cos(t) * axes.rows[i] + math.sin(t) * axes.rows[j])[0] for t in turns]
+            plane = np.minimum(
+                (np.max(fan, axis=0) / math.cos(math.pi / (2 * FAN))) ** 2, squares[:, i] + squares[:, j]
+            )
+            total += plane
+            least = np.minimum(least, plane + squares.sum(1) - squares[:, i] - squares[:, j])
+        total = total / (len(wide) - 1) + rest if len(wide) > 1 else squares.sum(1)
         # The axes are orthonormal up to rounding: the squares of the coordinates add up to the norm's.
-        found: Floats = np.sqrt(plane**2 + (axes.changes[:, order[2:]] ** 2).sum(1)) * (1 + 1e-9)
+        found: Floats = np.sqrt(np.maximum(np.minimum(total, least), 0.0)) * (1 + 1e-9)
         return found
 
 
@@ -335,13 +346,21 @@ class Climb:
                 table += sign * head.e * ((head.v - result) @ g) / whole
         return table
 
+    def starts(self) -> list[Floats]:
+        """What is longest in words that an exchange is tried in first: corners of the polygon of the widest axis."""
+        head, line = self.changes.heads[0], self.changes.axes.rows[self.changes.axes.changes.max(0).argmax()]
+        v = (head.v - head.v[head.e > 0].mean(0)) @ line
+        size = float(np.abs(v[head.e > 0]).max()) or 1.0
+        return [head.e * (x * v / size + y) for x, y in ((0.0, 0.0), (0.0, -1.0), (1.0, -1.0), (-1.0, -1.0))]
+
     def pairs(self, row: Floats | None, order: Floats) -> list[Pair]:
         """Pairs of words that differ at one place; exchanges with a large number of ``order`` are tried first."""
         changes, found = self.changes, []
         worst = np.argsort(-order, kind="stable")
         chosen = [changes.exchanges[k] for k in (*worst[:STARTS], *worst[:: max(1, len(worst) // STARTS)])]
-        for exchange, sign in itertools.product(dict.fromkeys(chosen), (1.0, -1.0)):
-            word = changes.words.longest(np.zeros(changes.heads[0].e.shape), exchange)
+        tables = self.starts()
+        for exchange, sign, table in itertools.product(dict.fromkeys(chosen), (1.0, -1.0), tables):
+            word = changes.words.longest(table, exchange)
             for _ in range(STEPS):
                 if word is None:
                     break

@@ -36,12 +36,14 @@ class Form:
     @property
     def reach(self) -> Floats:
         """How far each entry goes from its centre."""
-        return np.abs(self.g).sum(1) + self.r
+        found: Floats = np.abs(self.g).sum(1) + self.r
+        return found
 
     @property
     def size(self) -> Floats:
         """The greatest absolute value of each entry."""
-        return np.abs(self.c) + self.reach
+        found: Floats = np.abs(self.c) + self.reach
+        return found
 
     def rounded(self, size: Floats) -> Form:
         """With room for the error of operations on numbers of this size."""

@@ -29,6 +29,11 @@ class Words:
     symbol: int
     delta: Delta
 
+    @property
+    def every(self) -> bool:
+        """Whether all words are meant."""
+        return len(self.delta) == 1 and min(self.delta[0]) == 0
+
     def allowed(self, j: int) -> range | tuple[int, ...]:
         """The columns of a place."""
         if j in self.pinned:
@@ -56,7 +61,7 @@ class Words:
         Returns:
             Shapes ``(k,)`` and ``(exchanges, k)``. Cost: ``k n`` times the transitions and their pairs.
         """
-        if len(self.delta) == 1 and min(self.delta[0]) == 0:
+        if self.every:
             best = np.stack([table[:, j, list(self.allowed(j))].max(1) for j in range(self.n)])
             whole: Floats = best.sum(0)
             return whole, whole - best[[t for t, *_ in exchanges]]
@@ -96,6 +101,9 @@ class Words:
     def longest(self, table: Floats, exchange: tuple[int, int, int]) -> list[int] | None:
         """The columns of the word, with the first symbol of an exchange, whose sum of ``table[j, s]`` is greatest."""
         t, s, o = exchange
+        if self.every:
+            word = [max((float(table[j, c]), c) for c in self.allowed(j))[1] for j in range(self.n)]
+            return [*word[:t], s, *word[t + 1 :]]
         before, behind = self.before(table[None]), self.behind(table[None])
         found: tuple[float, int] = (-np.inf, -1)
         for q, line in enumerate(self.delta):

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from restrict.elaboration.check import trusted_check
-from restrict.errors import NotEstablished, UsageError, quote
+from restrict.errors import ModelError, NotEstablished, UsageError, quote
 from restrict.languages.dfa import Dfa
 from restrict.soft.trained.atoms import Basis
 from restrict.soft.trained.attack import Attack, Word
@@ -313,6 +313,8 @@ def force_decision(
     """
     begin = time.monotonic()
     model_document(model)
+    if len(model.layers) != 1:
+        raise ModelError(f"{model.name} has {len(model.layers)} layers; forced decisions are about models of one layer")
     if n > 4096 or n < 0:
         raise UsageError(f"-n must be at most 4096, not {n}")
     hunt = _Hunt(model, words_of(model, inputs), n, labels, tell or (lambda _: None))
