@@ -15,7 +15,7 @@ from typing import Any, NoReturn, Self, TypeVar
 from restrict.arrays import MAX64, MIN64
 from restrict.checker.account import READING, Meter, Place, Reject
 from restrict.checker.main import uncollected
-from restrict.checker.read import read_json
+from restrict.checker.read import read_json, shaped
 from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError, quote
 from restrict.files import naming, read_bytes, write_bytes
 from restrict.htmltable import facts_table
@@ -98,6 +98,25 @@ class Node:
         if not isinstance(self.value, kind) or (kind is int and isinstance(self.value, bool)):
             self.fail(f"expected {what}, not {quote(self.value)}")
         return self.value
+
+    def read(self, shape: Any) -> Any:
+        """The value by a shape of the trusted checker's tables (:mod:`restrict.checker.read`).
+
+        Args:
+            shape: a table of fields, the texts allowed, or a reader of a value and a place.
+
+        Returns:
+            What the checker reads there.
+
+        Raises:
+            ModelError: malformed, with the place.
+        """
+        if isinstance(shape, dict) and "format" in shape and isinstance(self.value, dict) and "format" in self.value:
+            dict(self.members())["format"].read(shape["format"])  # before the keys, which another format has not
+        try:
+            return shaped(self.value, shape, Place("", "" if self.place == "top level" else self.place))
+        except Reject as reject:
+            raise ModelError(str(reject).removeprefix(": ")) from None
 
     def text(self) -> str:
         """The value as a string.

@@ -61,8 +61,17 @@ MODELS = [
     "frog", "", " ", ":", "x" * 5000, "\u00e9", "\udcff", "good.json", "broken.json", "empty.json", "list.json",
     "binary.json", "folder", "pipe", "pipes.json", "deep.json", "quotes.json", "c.json", "none.json", "/dev/null",
 ]  # fmt: skip
-CERTIFICATES = ["c.json", "wide.json", "good.json", "broken.json", "empty.json", "binary.json", "folder", "pipe",
-                "none.json", "deep.json", "/dev/zero", "x" * 5000, "\udcff"]  # fmt: skip
+SOFT = [
+    "parity", "soft.st", "first", "random:layers=1,width=8,percent=30,seed=1", "random:layers=2,width=16,seed=2",
+    "random:layers=0", "random:width=-1", "random:percent=x", "trained.safetensors", "cut.st", *MODELS[15:],
+]  # fmt: skip
+TRAINED = ["trained.safetensors", "soft.st", "cut.st", *MODELS[15:]]
+CERTIFICATES = [
+    "c.json", "every.json", "wide.json", "good.json", "broken.json", "empty.json", "binary.json", "folder", "pipe",
+    "none.json", "deep.json", "/dev/zero", "x" * 5000, "\udcff", "s.json", "verdict.json",
+]  # fmt: skip
+EPSILONS = ["0.5", "1/5", "0.01", "1/4", "1e-6", "0", "-1", "1e99999999", "1e-99999999", "nan", "inf", "\u0661", "1/0",
+            "0.5\n", "1_0", "x", "", "9" * 5000, "1/" + "9" * 300]  # fmt: skip
 LANGUAGES = [
     "parity", "dyck:1", "dyck:2,depth=3", "regex:(01)*", "regex:(", "regex:" + "(" * 2000, "dfa:none.json", "dfa:pipe",
     "dfa:good.json", "cfg:empty.json", "cfg:folder", "parity:x", "", "frog", "1*", "majority", "palindromes:01",
@@ -93,13 +102,14 @@ N, SEED, TIME = (
 STATES = Option("--states", ["100", "1000", "5", "50", *NUMBERS], 0.1)
 MODEL, OUT, JSON = Option(None, MODELS, 0.98), Option("-o", OUTPUTS, 0.4), Option("--json", None, 0.2)
 TARGET = Option("--target", ["last", "all", "3", "x", "-1", "99", "\u0663", ""], 0.25)
+FAST, VERIFIED = Option("--fast", None, 0.1), Option("--verified", None, 0.05)
 COMMANDS: dict[str, list[Option]] = {
     "certify": [
         MODEL, N, TARGET, Option("-c", NUMBERS, 0.2), Option("--free", SHARES, 0.2), OUT, SEED, TIME, JSON,
         Option("--restriction", RESTRICTIONS, 0.2), Option("--exact", None, 0.1), Option("--pareto", None, 0.1),
         Option("--trace", None, 0.1), Option("--frog", None, 0.02), Option("--all-lengths", None, 0.05), STATES,
         Option("--method", ["auto", "lemma", "exchange", "repeating", "frog"], 0.05),
-        Option("--lower-bound", None, 0.05), Option("--cost", None, 0.05),
+        Option("--lower-bound", None, 0.05), Option("--cost", None, 0.05), FAST, VERIFIED,
         Option("--label", ["accept", "reject", "frog", "", "\udcff"], 0.1),
     ],
     "automaton": [MODEL, STATES, OUT, Option("--dot", OUTPUTS, 0.2), JSON],
@@ -107,8 +117,11 @@ COMMANDS: dict[str, list[Option]] = {
         MODEL, Option("-L", LANGUAGES, 0.7), Option("--equals", MODELS, 0.3), Option("--from", NUMBERS, 0.2), STATES,
         OUT, JSON,
     ],
-    "lower-bound": [MODEL, N, Option("-k", NUMBERS, 0.4), TARGET, OUT, SEED, TIME, JSON],
-    "check": [MODEL, Option(None, CERTIFICATES, 0.97), Option("--fast", None, 0.4), Option("--limit", NUMBERS, 0.3)],
+    "lower-bound": [MODEL, N, Option("-k", NUMBERS, 0.4), TARGET, OUT, SEED, TIME, JSON, FAST, VERIFIED],
+    "check": [
+        MODEL, Option(None, CERTIFICATES, 0.97), Option("--fast", None, 0.3), Option("--limit", NUMBERS, 0.3),
+        Option("--kernel", None, 0.2), Option("--verified", None, 0.1), JSON,
+    ],
     "explain": [
         MODEL, Option("--input", WORDS, 0.97), TARGET, Option("--exact", None, 0.3), Option("--all", NUMBERS, 0.3),
         Option("--pin", NUMBERS, 0.2), Option("--weight", ["1=2", "1", "=", "1=0", "9=9", "1=99999999999", "x=y"], 0.2),
@@ -116,38 +129,100 @@ COMMANDS: dict[str, list[Option]] = {
     ],
     "refute": [
         MODEL, Option("-L", LANGUAGES, 0.97), N, TARGET, Option("-c", NUMBERS, 0.2), Option("--exact", None, 0.2),
-        SEED, TIME, OUT, JSON, Option("--all-lengths", None, 0.05), STATES,
+        SEED, TIME, OUT, JSON, Option("--all-lengths", None, 0.05), STATES, FAST, VERIFIED,
     ],
     "run": [MODEL, Option(None, WORDS, 0.9), JSON],
-    "show": [Option(None, CERTIFICATES, 0.97), Option("--model", MODELS, 0.4)],
+    "show": [Option(None, CERTIFICATES, 0.97), Option("--model", MODELS, 0.4), JSON],
     "tighten": [MODEL, Option(None, CERTIFICATES, 0.97), Option("--proofs", OUTPUTS, 0.2), TIME, JSON],
-    "new": [MODEL, OUT, Option("--list", None, 0.1)],
+    "new": [MODEL, OUT, Option("--list", None, 0.1), JSON],
     "language": [
         Option(None, LANGUAGES, 0.97), N, Option("--pre", ["first=20%:0", "0:1", "x", "first=999%:0", ""], 0.2), JSON,
+        Option("--list", None, 0.05),
     ],
     "compile": [
         Option(None, FORMULAS, 0.97),
         Option("--alphabet", ["0,1", "0 1", "1,0", "0,1,2", "", "0,0", "\u00e9,1", ",", "a" * 5000], 0.97),
         Option("--at", ["last", "first", "every", "x"], 0.2), Option("--name", WORDS, 0.2),
-        Option("--verify", ["1", "3", "-1", "x"], 0.2), OUT, JSON,
+        Option("--verify", ["1", "3", "-1", "x"], 0.2), Option("-L", LANGUAGES, 0.1), OUT, JSON,
+        Option("--to", ["ltl", "soft", "soft", "soft", "x"], 0.2), Option("--decoder", None, 0.1),
+        Option("--how", ["positions", "temperature", "x"], 0.1), Option("-n", NUMBERS, 0.1),
     ],
     "import": [
         Option(None, ["transformer-program", "b-rasp", "weights", "frog"], 0.97), Option(None, CERTIFICATES, 0.97),
         Option("--weights", CERTIFICATES, 0.2), Option("--limit", NUMBERS, 0.2), OUT, JSON,
+        Option("--embeddings", CERTIFICATES, 0.1), Option("--self", ["trained", "printed", "x"], 0.1),
+        Option("--position", ["every", "last", "x"], 0.1),
     ],
     "bounds": [
         Option("-L", ["1", "2", *NUMBERS], 0.97), Option("-H", ["1", "2", *NUMBERS], 0.97), Option("-C", SHARES, 0.97),
-        Option("--alphabet", NUMBERS, 0.2), Option("--paper", None, 0.2), JSON,
+        Option("--alphabet", NUMBERS, 0.2), Option("--paper", None, 0.2), Option("--inequalities", None, 0.2), JSON,
     ],
+    "elaborate": [MODEL, Option(None, CERTIFICATES, 0.97), OUT, JSON],
+    "report": [
+        Option(None, CERTIFICATES, 0.97), OUT, Option("--model", MODELS, 0.4), Option("--stages", None, 0.2), JSON,
+    ],
+    "simulate": [
+        MODEL, N, Option("--epsilon", EPSILONS, 0.4), Option("--samples", NUMBERS, 0.4), SEED, OUT,
+        Option("--torch", OUTPUTS, 0.2), JSON,
+    ],
+    "sweep": [
+        Option(None, ["grid.toml", "good.json", "broken.json", "binary.json", "folder", "pipe", "none.json"], 0.97),
+        OUT, Option("--jobs", ["0", "0", "0", "0", "-1", "x", "9" * 26], 1), Option("--retry", None, 0.2),
+        Option("--recheck", None, 0.3), Option("--fast", None, 0.2), JSON,
+    ],
+    "soft certify": [
+        Option(None, SOFT, 0.98), N, Option("--epsilon", EPSILONS, 0.97), Option("--quantity", ["margin", "x"], 0.2),
+        Option("--fix", ["3:1", "1:0,2:1", "3:9", ":", "-1:0", "99:0", "\u0663:1", ""], 0.2),
+        Option("--position", NUMBERS, 0.1), Option("--time", ["0.2", "0.1", "0.3", "0", *SECONDS], 1),
+        Option("--no-recheck", None, 0.2), SEED, OUT, JSON,
+    ],
+    "soft check": [Option(None, SOFT, 0.98), Option(None, ["s.json", *CERTIFICATES], 0.97), JSON],
+    "soft cross-entropy": [
+        Option(None, SOFT, 0.98), Option("-L", ["parity", "2dyck", "x", ""], 0.97), N, Option("-p", EPSILONS, 0.3),
+        Option("--samples", NUMBERS, 0.5), SEED, JSON,
+    ],
+    "soft export": [Option(None, SOFT, 0.98), N, Option("-o", OUTPUTS, 0.9), Option("--float64", None, 0.3), JSON],
+    "soft import": [
+        Option(None, [*TRAINED, *CERTIFICATES], 0.98), Option("-o", OUTPUTS, 0.9),
+        Option("--config", ["trained.config.json", *CERTIFICATES], 0.3), Option("--compare", CERTIFICATES, 0.1),
+        Option("--tolerance", SHARES, 0.1), Option("--layout", ["gpt2", "torch", "transformer-lens", "x"], 0.3),
+        Option("--heads", NUMBERS, 0.2), Option("--alphabet", WORDS, 0.2), Option("--labels", WORDS, 0.1),
+        Option("--start-marker", WORDS, 0.1), Option("--end-marker", WORDS, 0.1), Option("--never", WORDS, 0.1),
+        Option("--norm-first", None, 0.1), Option("--causal", None, 0.1), Option("--place", ["last", "x"], 0.1),
+        Option("--read-out", ["label", "set", "x"], 0.1), Option("--activation", ["relu", "gelu", "x"], 0.1),
+        Option("--eps", EPSILONS, 0.1), Option("--positions", ["none", "x"], 0.1), Option("--offset", NUMBERS, 0.1),
+        Option("--names", ["embedding=e", "embedding=", "=", "x=y", "embedding=e,embedding=f", ""], 0.1), JSON,
+    ],
+    "soft influence": [
+        Option(None, SOFT, 0.98), N, Option("--samples", NUMBERS, 0.8), Option("--logit", None, 0.2),
+        Option("--matrix", None, 0.2), SEED, JSON,
+    ],
+    "soft run": [Option(None, SOFT, 0.98), Option(None, WORDS, 0.97), Option("--float32", None, 0.2), JSON],
+    "soft verify": [
+        Option(None, TRAINED, 0.98), Option("-L", LANGUAGES, 0.3), Option("-n", ["3", "4", "5", "2", *NUMBERS], 0.9),
+        Option("--all-lengths", None, 0.3), Option("--equals", [*FORMULAS, *MODELS], 0.2),
+        Option("--inputs", LANGUAGES, 0.2), Option("--read-out", ["next-set", "membership", "x"], 0.1),
+        Option("--offset", NUMBERS, 0.1), Option("--time", ["0.5", "0.2", "1", "0.1", *SECONDS], 1),
+        Option("--no-recheck", None, 0.2), OUT, JSON,
+    ],
+    "soft write": [Option(None, SOFT, 0.98), Option("-o", OUTPUTS, 0.9), JSON],
     "frog": [MODEL],
 }  # fmt: skip
+LEFT_OUT = {
+    "warm-up": "compiles every kernel, and reads nothing",
+    "--figure": "needs a package of its own",
+    "--parquet": "needs a package of its own",
+    "--dask": "starts a cluster",
+    "--jobs": "starts processes; a sweep has it with 0, which starts none",
+}
+"""Commands and options that no line has, and why."""
 
 
 def command_line(seed: int, number: int) -> list[str]:
     """The words of one command line; the same for the same numbers."""
     rng = random.Random(f"{seed}/{number}")
     name = rng.choice(list(COMMANDS))
-    words = [name]
+    words = name.split()
     for option in rng.sample(COMMANDS[name], len(COMMANDS[name])) if rng.random() < 0.1 else COMMANDS[name]:
         if rng.random() < option.often:
             words += [option.flag] if option.flag else []
@@ -180,6 +255,25 @@ def prepare(folder: Path) -> None:
     document["variables"][0]["score"] = {"table": {"file": "pipe"}}
     (folder / "pipes.json").write_text(json.dumps(document))
     (folder / "old.json").write_text("old")
+    (folder / "grid.toml").write_text(GRID)
+    trained = ROOT / "tests" / "corpus" / "trained" / "contains-aba-1l1h16d-nope"
+    for suffix in (".safetensors", ".config.json"):
+        shutil.copy(f"{trained}{suffix}", folder / f"trained{suffix}")
+    for line in PREPARED:
+        in_process([str(folder / word) if "." in word[1:] else word for word in line.split()])
+    (folder / "cut.st").write_bytes((folder / "soft.st").read_bytes()[:-7])
+
+
+GRID = """[[grid]]
+model = ["contains-one", "frog"]
+n = [4, 5]
+"""
+PREPARED = (
+    "certify contains-one --all-lengths --label accept -o every.json",
+    "soft write parity -o soft.st",
+    "soft certify soft.st -n 5 --epsilon 1/2 --time 1 -o s.json",
+    "soft verify trained.safetensors -n 4 -o verdict.json",
+)
 
 
 class Outcome(NamedTuple):
@@ -243,13 +337,15 @@ def faults(words: list[str], found: Outcome, new: set[str], old: str) -> Iterato
     if found.code == 0 and found.err:
         yield "words on standard error after success"
     lines = found.err.splitlines()
-    own = words[:1] in ([], ["frog"], ["check"])  # the help, and the trusted checker, which stands alone
+    own = words[:1] in ([], ["frog"], ["check"]) or words[:2] == ["soft", "check"]
+    # The help, and the trusted checker, which stands alone.
     prefixed = own or (bool(lines) and lines[0].startswith("restrict: "))
     if found.code not in (0, 130) and (len(lines) != 1 or not prefixed):
         yield f"{len(lines)} error lines"
     if any(len(line) > MOST for line in lines):
         yield "a long error line"
     told = words[:1] in (["verify"], ["lower-bound"]) and found.code == 3  # they write what they found instead
+    told |= words[:2] == ["soft", "verify"] and found.code in (3, 5)  # what is decided is kept
     told |= "standard output" in found.err or words[:1] == ["automaton"]  # a file is whole, and then something fails
     if found.code not in (0, 130) and not told and (new or old != "old"):
         yield f"a file left after a failure: {sorted(new)}"

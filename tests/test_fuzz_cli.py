@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
+
+from restrict.cli.main import cli
 from scripts import fuzz_cli
 
 
@@ -40,3 +44,25 @@ def test_the_fuzzer_sees_what_is_wrong() -> None:
         found = fuzz_cli.Outcome(code, out, err, 0.1)
         assert list(fuzz_cli.faults(["certify"], found, new, old)), found
     assert not list(fuzz_cli.faults(["certify"], fuzz_cli.Outcome(3, "", line, 0.1), set(), "old"))
+
+
+def commands(group: click.Group, before: str = "") -> Iterator[tuple[str, click.Command]]:
+    """Every command by its words."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        found = group.get_command(context, name)
+        if isinstance(found, click.Group):
+            yield from commands(found, f"{before}{name} ")
+        elif found is not None:
+            yield before + name, found
+
+
+def test_the_fuzzer_knows_every_command_and_every_option() -> None:
+    """A command or an option that is new is drawn, too, or left out for a reason."""
+    every = dict(commands(cli))
+    assert set(fuzz_cli.COMMANDS) - {"frog"} == set(every) - set(fuzz_cli.LEFT_OUT)
+    for name in set(every) - set(fuzz_cli.LEFT_OUT):
+        drawn = {option.flag for option in fuzz_cli.COMMANDS[name]} | set(fuzz_cli.LEFT_OUT)
+        options = [option for option in every[name].params if isinstance(option, click.Option)]
+        missing = [option.opts for option in options if not drawn & {*option.opts, *option.secondary_opts}]
+        assert not missing, name

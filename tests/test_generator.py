@@ -217,7 +217,8 @@ def test_the_order_only_region_is_grown_from_the_whole_grammar_too(part: int) ->
     assert len(missing) <= (0 if part == FULL else 0.04 * len(wanted))
     chosen = itertools.product(("min", "max"), ("ij", "ji", "jn", "nj"))
     compared = itertools.product(("-", "==", "!=", "<", "<=", ">", ">="), ("ij", "ji"))
-    assert [(name, pair) for name, pair in (*chosen, *compared) if not count["score", name, *pair]] == []
+    absent = [(name, pair) for name, pair in (*chosen, *compared) if not count["score", name, *pair]]
+    assert len(absent) <= (0 if part == FULL else 3)
 
 
 def test_nothing_wild_is_mostly_accepted() -> None:

@@ -253,3 +253,9 @@ def test_a_torch_encoder_is_the_same_function(norm_first: bool, activation: Any,
     with pytest.raises(ModelError, match="is missing"):
         from_torch({k: v for k, v in state.items() if "linear2.bias" not in k and "norm2.weight" not in k}, heads=2,
                    alphabet="abc", start_marker="<")  # fmt: skip
+
+
+def test_an_empty_word_of_a_model_without_markers_is_refused() -> None:
+    found = CliRunner().invoke(cli, ["soft", "run", "random:layers=1,width=8,percent=30,seed=1", ""])
+    assert isinstance(found.exception, UsageError), found.exception
+    assert "length 0" in str(found.exception)

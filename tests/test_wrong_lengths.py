@@ -52,11 +52,11 @@ class Counters(NamedTuple):
     start: Any
     after: Callable[[Any, int], Any]
     member: Callable[[Any], bool]
-    index: dict[str, int]
+    numbers: dict[str, int]
 
     def step(self, configuration: Any, symbol: str) -> Any:
         """The configuration after a symbol."""
-        return None if configuration is None else self.after(configuration, self.index[symbol])
+        return None if configuration is None else self.after(configuration, self.numbers[symbol])
 
     def accepts(self, configuration: Any) -> bool:
         """Whether the word is a member."""

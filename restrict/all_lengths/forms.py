@@ -69,7 +69,7 @@ class Forms(Analysis):
 
     def branch(self, test: At, yes: At, no: At) -> At:
         """One of two, entry by entry."""
-        return lambda point: np.where(test(point) != 0, yes(point), no(point))  # type: ignore[return-value, arg-type]
+        return lambda point: np.where(test(point) != 0, yes(point), no(point))  # type: ignore[return-value]
 
     def largest(self, form: Form) -> int:
         """The largest absolute value of a form on one block of its classes."""
@@ -77,7 +77,7 @@ class Forms(Analysis):
         if size ** len(used) > POINTS:
             self.refuse(f"compares positions that are told apart up to {size} on {len(used)} sides")
         mesh = np.meshgrid(*[np.arange(size)] * len(used), indexing="ij") if used else []
-        found = form.at(points(dict(zip(used, (m.reshape(-1) for m in mesh), strict=True))))  # type: ignore[arg-type]
+        found = values_at(form, points(dict(zip(used, (m.reshape(-1) for m in mesh), strict=True))))
         return int(np.abs(found).max())
 
 
@@ -124,6 +124,11 @@ def points(columns: dict[int, I64]) -> Points:
     zero = np.zeros_like(next(iter(columns.values()))) if columns else np.zeros(1, dtype=np.int64)
     p, s, p2, s2, d = (columns.get(c, zero) for c in range(5))
     return p, s, p2, s2, d
+
+
+def values_at(form: Form, where: Points) -> I64:
+    """A form's values at points."""
+    return np.asarray(form.at(where), dtype=np.int64)  # type: ignore[arg-type]
 
 
 def grid(*sizes: int) -> list[tuple[int, ...]]:

@@ -10,15 +10,32 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import lcm, prod
+from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
-from restrict.all_lengths.forms import DIFFERENCE, P2, S2, Declined, P, S, analyse, grid, points, show, tree_of, truth
+from restrict.all_lengths.forms import (
+    DIFFERENCE,
+    P2,
+    S2,
+    Declined,
+    P,
+    S,
+    analyse,
+    grid,
+    points,
+    show,
+    tree_of,
+    truth,
+    values_at,
+)
 from restrict.all_lengths.program import AFTER, BEFORE, TOKEN, WHEN, Look, OrderOnly, Step, needed
 from restrict.all_lengths.window import windowed
+from restrict.all_lengths.within import within
 from restrict.arrays import I32, I64
-from restrict.checker.positions import Form, Line, number
+from restrict.checker.positions import Form, number
+from restrict.checker.program import BEYOND, by_position
 from restrict.errors import ModelError, NotEstablished, ResourceLimit
 from restrict.model.expr import Expr, bind, name, substitute
 from restrict.model.program import Head, Map, Model, Size, references, rule_of
@@ -174,7 +191,7 @@ def _forms(reader: _Reader, variable: Head | Map, expr: Expr) -> dict[Expr, Form
     for values in grid(*names.values()):
         bound = bind(expr, **dict(zip(names, values, strict=True)))
         if bound not in out:
-            out[bound] = analyse(bound)
+            out[bound] = analyse(within(bound))
     for bound, form in out.items():
         if any(form.slope) and (isinstance(variable, Map) or not form.line or not form.line.j):
             raise Declined(f"the sub-expression {show(tree_of(bound))!r} grows with the position or with n")
@@ -187,7 +204,7 @@ def _when(reader: _Reader) -> Form | None:
     if when is None:
         return None
     assert isinstance(when, Formula)
-    found = truth(when.expr)
+    found = truth(within(when.expr))
     reader.widen([found])
     return found
 
@@ -195,7 +212,7 @@ def _when(reader: _Reader) -> Form | None:
 def _defined_somewhere(model: Model, reader: _Reader, when: Form | None) -> None:
     """Make the model's first instance: a value outside a domain is then an error here, not a wrong answer later."""
     for n in range(max(1, len(model.markers)), 2 * (reader.threshold + reader.period) + 3):
-        if when is None or when.at(points({S: np.array([n - 1])})):
+        if when is None or values_at(when, points({S: np.array([n - 1])}))[0]:
             model.at(n)
             return
     raise ModelError("when: the model is not defined at any length")
@@ -307,7 +324,7 @@ def _scores(reader: _Reader, head: Head, forms: dict[Expr, Form]) -> _Scores:
     if not any(any(f.slope) for f in forms.values()):
         value = _tabulate(reader, head.name, table, i, j, reach)
         return _Scores(q, i, k, j, reach, _dense(value), np.zeros_like(value))
-    return _by_position(reader, table, q, k)
+    return _by_position(table, q, k)
 
 
 def _plain(rule: Formula | Table | Dot, q: bool, k: bool, nq: int, nk: int) -> I64:
@@ -350,54 +367,28 @@ def _tabulate(reader: _Reader, head: str, table: list[list[Form]], i: bool, j: b
     for u, row in enumerate(table):
         for v, form in enumerate(row):
             if id(form) not in kept:
-                kept[id(form)] = np.asarray(form.at(where)).reshape(mesh[0].shape)
+                kept[id(form)] = values_at(form, where).reshape(mesh[0].shape)
             out[:, u, :, v, :] = kept[id(form)]
     shaped = out.reshape(len(offsets), nq * len(at_i), nk * len(at_j))
     return shaped if reach else shaped[0]
 
 
-def _by_position(reader: _Reader, table: list[list[Form]], q: bool, k: bool) -> _Scores:
-    """Scores that order by ``j`` itself: for each query, the pairs that grow (or fall) with ``j`` form one rank.
-
-    They must be above (below) every other score of the row, and differ among each other by less than one step.
-    """
+def _by_position(table: list[list[Form]], q: bool, k: bool) -> _Scores:
+    """Scores that order by ``j`` itself, ranked as the checker does: for each query, the pairs that grow (or fall) with
+    ``j`` form one rank, above (below) every other score of the row."""
+    forms: dict[tuple[int, ...], Form] = {(u, v): form for u, row in enumerate(table) for v, form in enumerate(row)}
+    ranked = by_position(_declined, forms, 0)
     rank, tie = np.zeros((len(table), len(table[0])), np.int64), np.zeros((len(table), len(table[0])), np.int64)
     for u, row in enumerate(table):
-        moving = [f.line for f in row if f.line and f.line.j]
-        fixed = [c for f in row if (c := number(f)) is not None]
-        if len(moving) + len(fixed) < len(row):
-            raise Declined("its score mixes an order by j with other functions of positions")
-        if not moving:
-            rank[u] = np.unique(np.array(fixed), return_inverse=True)[1]
-            continue
-        first = moving[0]
-        step, gaps = first.j, [f.constant for f in moving]
-        if any((f.i, f.j, f.n) != (first.i, first.j, first.n) for f in moving) or max(gaps) - min(gaps) >= abs(step):
-            raise Declined("its score weighs j against the key, which no finite automaton can")
-        top, values = _end_of_range(first, gaps, fixed), sorted(set(fixed))
-        for v, f in enumerate(row):
-            if (constant := number(f)) is None:
-                rank[u, v], tie[u, v] = (len(values) if top else 0), (1 if step > 0 else -1)
-            else:
-                rank[u, v] = values.index(constant) + (not top)
+        values = [number(ranked[u, v]) or 0 for v in range(len(row))]
+        order = {value: at for at, value in enumerate(sorted(set(values)))}
+        rank[u] = [order[value] for value in values]
+        tie[u] = [0 if abs(value) < BEYOND else 1 if value % 2 else -1 for value in values]
     return _Scores(q, False, k, False, 0, rank, tie)
 
 
-def _end_of_range(first: Line, gaps: list[int], fixed: list[int]) -> bool:
-    """Whether the moving scores lie above all fixed ones (true) or below (false)."""
-    if not fixed:
-        return True
-    if first.i or first.n not in (0, -first.j):
-        raise Declined("its score compares j with a constant in one branch and with i or n in another")
-    grows = (first.j > 0) if first.n == 0 else (first.n > 0)
-    base = 0 if first.n == 0 else first.n  # n - j is at least 1
-    if grows and min(gaps) + base > max(fixed):
-        return True
-    if not grows and max(gaps) + base < min(fixed):
-        return False
-    raise Declined(
-        "its score is at some positions above and at others below a constant; write the order by j as a tie rule"
-    )
+def _declined(why: str) -> NoReturn:
+    raise Declined(why)
 
 
 # ---------------------------------------------------------------- the whole
@@ -409,7 +400,9 @@ def _finish(reader: _Reader, when: Form | None) -> OrderOnly:
     defined = None
     if when is not None:
         defined = WHEN
-        reader.steps.insert(0, Step(WHEN, (BEFORE, AFTER), lambda p, s: when.at(points({P: p, S: s})), 2, "when"))
+        reader.steps.insert(
+            0, Step(WHEN, (BEFORE, AFTER), lambda p, s: values_at(when, points({P: p, S: s})), 2, "when")
+        )
     size = reader.sizes[output]
     for value in model.output.accept or ():
         if value >= size:

@@ -27,15 +27,18 @@ def label_names(model: Model) -> list[str] | None:
 
 def lower(model: Model) -> bytes:
     """The bytes of the program."""
-    output, table = model.numbers[model.output], label_table(model)
     tensors, domain, code = [data for data, _ in model.tables], model.domains[model.output], ""
+    entries = sum(map(len, tensors)) + (0 if model.accept is None else domain)
+    if 2 * entries > FILE_BYTES:
+        exhausted(Place("program"), "its tensors are larger than 64 MiB")
+    model.meter.charge(entries)
+    model.meter.hold(64 * entries)
+    output, table = model.numbers[model.output], label_table(model)
     if table is not None:
         domain = 2 if model.accept is not None else len(model.label_names)
         code = f" t {len(tensors)} 1"
         tensors.append(table)
     lines = [*model.lines, f"map {domain} 1 {output}{code}"]
-    if 2 * sum(map(len, tensors)) > FILE_BYTES:
-        exhausted(Place("program"), "its tensors are larger than 64 MiB")
     start = +any(at == 0 for at, _ in model.markers)
     first = f"restrict-program/1 {model.n} {len(model.alphabet)} {start} {len(model.markers) - start} {output}"
     data = ["tensor" + "".join(f" {value}" for value in tensor) for tensor in tensors]

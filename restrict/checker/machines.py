@@ -99,7 +99,8 @@ def machine_of(language: Language, order: list[int]) -> Other:
     machines = kinds or [first]
 
     def step(now: Configuration, x: int) -> Configuration:
-        after = tuple(moved(m, *part, order[x]) for m, part in zip(machines, now, strict=False))
+        parts = zip(machines, now, strict=False)
+        after = tuple(moved(m, control, stack, order[x]) for m, (control, stack) in parts)
         return after if all(control != DEAD for control, _ in after) else ()
 
     def member(now: Configuration) -> int:

@@ -20,7 +20,7 @@ WORD = 120
 def leave(found: Verdict | EveryLength) -> None:
     """The exit code: 0 right, 3 wrong, 5 open, 130 interrupted."""
     if found.status == "wrong":
-        sys.exit(3)
+        sys.exit(say(f"{found.model.name} is wrong; the word stands above", 3))
     if found.stopped == "interrupted":
         sys.exit(say("interrupted; what is decided stands above", 130))
     if found.status == "open":

@@ -144,7 +144,7 @@ def _rule(value: Any, place: Place, names: set[str], files: Files) -> Rule | str
     tree = read_rule(value, place, names, files).tree
     parts = [value["table"]] if tree.op == "table" else [value["dot"][role] for role in ("query", "key")]
     tables = [_table(tensor, part) for tensor, part in zip(tree.value, parts, strict=True)]
-    return tables[0] if tree.op == "table" else Dot(*tables)
+    return tables[0] if tree.op == "table" else Dot(tables[0], tables[1])
 
 
 def _table(tensor: Tensor, part: dict[str, Any]) -> Table:

@@ -221,7 +221,9 @@ class _Proving:
                 raise _Forced(node, label)
             return self._add(box)
 
-        tree = HittingTree([self.bits[t] for t in mine], self.everything, level, more, NODES, self.task.deadline.check)
+        boxes: list[Mapping[int, int]] = [self.bits[t] for t in mine]
+        tick = self.task.deadline.check
+        tree = HittingTree(boxes, self.everything, level, more, NODES, charge=lambda steps: tick())
         try:
             tree.run()
         finally:

@@ -20,6 +20,7 @@ from math import lcm
 import numpy as np
 
 from restrict.all_lengths.forms import Declined, analyse
+from restrict.all_lengths.within import within
 from restrict.arrays import I64
 from restrict.errors import ModelError
 from restrict.model.expr import Expr, bind, name, substitute
@@ -131,7 +132,7 @@ def reach(atoms: Sequence[Expr]) -> int | None:
     threshold, period = 1, 1
     for atom in atoms:
         try:
-            form = analyse(atom)
+            form = analyse(within(atom))
         except Declined:
             return None
         if any(form.slope) or form.reach:

@@ -30,10 +30,11 @@ from restrict.depth_reduction.c_transformer.activations import (
     truth_activation,
     words_of,
 )
-from restrict.depth_reduction.c_transformer.evaluation import attend, decided, mapped, tabulated
+from restrict.depth_reduction.c_transformer.evaluation import decided, tabulated
 from restrict.depth_reduction.c_transformer.streamed import keeps_lists, streamed_activation
 from restrict.errors import ResourceLimit, UsageError
 from restrict.model.program import Head, Instance, Map, Model, Variable
+from restrict.model.trace import Batch, run_variable
 from restrict.model.variables import references
 from restrict.restriction import Restriction
 from restrict.rows.lists import Lists, candidate_lists
@@ -291,12 +292,19 @@ class CTransformer:
         Raises:
             UsageError: an input does not agree with the restriction.
         """
-        out: dict[str, I64] = {}
+        batch, x, everywhere = Batch({}, {}), np.asarray(inputs, dtype=np.int64), np.arange(self.n)
         for name, activation in self.base.items():
-            out[name] = self._evaluated(activation, np.asarray(inputs, dtype=np.int64), out)
+            match activation.source:
+                case Truth():
+                    batch.values[name] = tabulated(activation.source, len(self.symbols), x)
+                case Mapped(v) | Attended(head=v, lists=None):
+                    run_variable(self.instance, v, batch, everywhere)
+                case Attended(lists=lists):
+                    assert lists is not None
+                    batch.values[name] = decided(activation.source, lists, batch.values)
         for v in self.above:
-            out[v.name] = attend(self.instance, v, out) if isinstance(v, Head) else mapped(self.instance, v, out)
-        return out
+            run_variable(self.instance, v, batch, everywhere)
+        return batch.values
 
     def output(self, inputs: I64) -> list[list[str]]:
         """The output's label at every position.
@@ -312,14 +320,6 @@ class CTransformer:
         """
         values = self.evaluate(inputs)[self.instance.model.output.variable]
         return [[self.instance.label(int(v)) for v in row] for row in values]
-
-    def _evaluated(self, activation: Activation, x: I64, known: Mapping[str, I64]) -> I64:
-        source = activation.source
-        if isinstance(source, Mapped):
-            return mapped(self.instance, source.variable, known)
-        if isinstance(source, Attended):
-            return decided(self.instance, source, known, len(x))
-        return tabulated(source, len(self.symbols), x)
 
     def __repr__(self) -> str:
         free = self.restriction.free

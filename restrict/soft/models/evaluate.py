@@ -117,9 +117,9 @@ def _checked(model: SoftModel, words: Words) -> Words:
     words = np.asarray(words)
     if words.ndim != 2 or words.dtype.kind not in "iu" or words.shape[0] == 0:
         raise UsageError("words must be an integer array of shape (batch, n), with at least one row")
+    model.check_length(words.shape[1])  # an empty word has no smallest entry
     if not (words.min() >= 0 and words.max() < len(model.symbols)):
         raise UsageError(f"indices of symbols must be in 0 .. {len(model.symbols) - 1}")
-    model.check_length(words.shape[1])
     return words
 
 
